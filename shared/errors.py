@@ -1,0 +1,151 @@
+"""Errors by who can mend them. Each has a code, an HTTP status, and a detail that is safe to show.
+
+SDK exceptions become one of these in `shared/clients` and nowhere else.
+"""
+
+
+class GroundworkError(Exception):
+    """Base of all expected errors.
+
+    Attributes:
+        code: stable name, the `type` of a failed tool result (contracts.md, section 2).
+        status: HTTP status when the error reaches a caller.
+        retryable: whether the same call may succeed later without change.
+        hints: what the reader can do, one sentence each.
+    """
+
+    code = "ToolError"
+    status = 500
+    retryable = False
+
+    def __init__(self, detail: str, *hints: str, retry_after_s: float | None = None) -> None:
+        """`detail` and `hints` are shown to people: no secrets, no document text, no internals."""
+        super().__init__(detail)
+        self.detail = detail
+        self.hints = hints
+        self.retry_after_s = retry_after_s
+
+
+class CallerError(GroundworkError):
+    """The caller can mend it (4xx)."""
+
+    code = "InvalidRequestError"
+    status = 400
+
+
+class InvalidQueryError(CallerError):
+    """The search or its filter is not well formed."""
+
+    code = "InvalidQueryError"
+
+
+class NotAuthenticatedError(CallerError):
+    """No identity, or one that cannot be believed."""
+
+    code = "NotAuthenticatedError"
+    status = 401
+
+
+class AccessDeniedError(CallerError):
+    """A user context is missing where documents would be read, or a role is missing."""
+
+    code = "AccessDeniedError"
+    status = 403
+
+
+class NotFoundError(CallerError):
+    """Nothing there, or nothing that this user may see: the two are indistinguishable."""
+
+    code = "NotFoundError"
+    status = 404
+
+
+class DocumentNotFoundError(NotFoundError):
+    """No such document for this user."""
+
+    code = "DocumentNotFoundError"
+
+
+class ConflictError(CallerError):
+    """The thing changed, or exists, since the caller looked."""
+
+    code = "ConflictError"
+    status = 409
+
+
+class PayloadTooLargeError(CallerError):
+    """A body, file or field exceeds its limit."""
+
+    code = "PayloadTooLargeError"
+    status = 413
+
+
+class BadDocumentError(CallerError):
+    """A file that cannot be ingested. `detail` is the reason, `hints` what its owner can do."""
+
+    code = "BadDocumentError"
+    status = 422
+
+
+class ModelFixableError(GroundworkError):
+    """The model's output does not fit; it may do better when told why."""
+
+    code = "ModelOutputError"
+    status = 502
+    retryable = True
+
+
+class DependencyError(GroundworkError):
+    """A service that we call failed or is out of reach."""
+
+    code = "NetworkError"
+    status = 503
+    retryable = True
+
+
+class AuthenticationError(DependencyError):
+    """A service refused our credentials; names the variable or the role to check."""
+
+    code = "AuthenticationError"
+    status = 502
+    retryable = False
+
+
+class IndexNotFoundError(DependencyError):
+    """The search index does not exist; names it."""
+
+    code = "IndexNotFoundError"
+    status = 502
+    retryable = False
+
+
+class RateLimitError(DependencyError):
+    """A service asks us to slow down; `retry_after_s` when it said for how long."""
+
+    code = "RateLimitError"
+
+
+class CallTimeoutError(DependencyError):
+    """A call did not finish within its limit."""
+
+    code = "TimeoutError"
+    status = 504
+
+
+class ConfigurationError(GroundworkError, ValueError):
+    """A setting is missing or wrong: which one, what it is for, an example."""
+
+    code = "ConfigurationError"
+
+
+class BudgetExceededError(GroundworkError):
+    """A run used up its time, tokens or money. It ends with what it has: no failure."""
+
+    code = "BudgetExceededError"
+    status = 200
+
+
+class Defect(GroundworkError):
+    """A bug of ours. Never caught below the trigger."""
+
+    code = "InternalError"

@@ -1,0 +1,79 @@
+"""Pieces of a document: the elements a parser finds, and the blocks that are indexed."""
+
+from typing import Literal
+
+from shared.models.base import Model
+
+ElementKind = Literal["heading", "paragraph", "list_item", "table", "code", "figure"]
+BlockType = Literal["text", "image"]
+
+
+class Element(Model):
+    """One structural piece of a parsed document, in reading order.
+
+    Attributes:
+        kind: what it is; a table's text is a Markdown table, header row first.
+        text: plain text, white space folded, lines of one paragraph joined.
+        page_number: 1-based; None where the format has no pages.
+        level: 1-6 for headings, else None.
+        start_seconds: offset in the recording, for transcripts.
+    """
+
+    kind: ElementKind
+    text: str
+    page_number: int | None = None
+    level: int | None = None
+    start_seconds: float | None = None
+
+
+class ParsedDocument(Model):
+    """What a parser returns.
+
+    Attributes:
+        elements: in reading order.
+        page_count: pages, slides or sheets; None where the format has none.
+        title, author: from the file's own properties, None when absent or meaningless.
+        warnings: sentences for people, such as "Pages 3-5 hold no text (scanned?)".
+    """
+
+    elements: tuple[Element, ...]
+    page_count: int | None = None
+    title: str | None = None
+    author: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Chunk(Model):
+    """A piece of text small enough to embed, before it belongs to a document's record.
+
+    Attributes:
+        text: what is indexed, shown and quoted.
+        heading_path: "3 Safety > 3.2 Valves"; empty when there is none.
+        kind: "table" chunks hold a whole table, or rows of one with its header.
+    """
+
+    text: str
+    heading_path: str = ""
+    page_number: int | None = None
+    start_seconds: float | None = None
+    kind: Literal["text", "table"] = "text"
+
+
+class Block(Model):
+    """One row of the `content-blocks` index, without its vector and without what is copied from the document.
+
+    Attributes:
+        block_id: stable: derived from doc_id, content and its occurrence, so an unchanged block keeps its id.
+        content_hash: sha256 hex of everything that would need a new embedding or index write.
+    """
+
+    block_id: str
+    doc_id: str
+    block_type: BlockType = "text"
+    page_number: int | None = None
+    start_seconds: float | None = None
+    heading_path: str = ""
+    content: str = ""
+    image_url: str | None = None
+    image_caption: str | None = None
+    content_hash: str

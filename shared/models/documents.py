@@ -1,0 +1,50 @@
+"""A document as the `documents-metadata` index and the API know it."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from shared.models.base import Model
+
+DocumentStatus = Literal["queued", "parsing", "captioning", "embedding", "indexing", "ready", "failed"]
+
+
+class DocumentMetadata(Model):
+    """What the model extracts from a document's beginning (structured output; every field is required)."""
+
+    title: str = Field(description="The document's own title, as printed in it.")
+    author: str | None = Field(description="Person or organisation named as author, else null.")
+    document_type: str = Field(description="One lower-case noun, such as manual, report, policy, price_list")
+    department: str | None = Field(description="Department that the document belongs to, else null.")
+    date: str | None = Field(description="Printed date, ISO 8601: YYYY, YYYY-MM or YYYY-MM-DD.")
+    language: str = Field(description="ISO 639-1 code of the main language.")
+    tags: tuple[str, ...] = Field(description="3 to 8 topics, lower case.")
+    summary_brief: str = Field(description="2-3 sentences.")
+    summary_standard: str = Field(description="1-2 paragraphs.")
+
+
+class DocumentRecord(Model):
+    """One row of the `documents-metadata` index (contracts.md, section 1)."""
+
+    doc_id: str
+    project_id: str | None = None
+    filename: str
+    title: str = ""
+    document_type: str | None = None
+    upload_date: datetime
+    author: str | None = None
+    department: str | None = None
+    language: str | None = None
+    tags: tuple[str, ...] = ()
+    page_count: int | None = None
+    summary_brief: str = ""
+    summary_standard: str = ""
+    source_url: str | None = None
+    content_hash: str = ""
+    version: int = 1
+    status: DocumentStatus = "queued"
+    status_reason: str | None = None
+    edited_fields: tuple[str, ...] = ()
+    owner_id: str | None = None
+    access_control_list: tuple[str, ...] = ()

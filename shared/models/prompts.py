@@ -1,0 +1,27 @@
+"""What is said to a model: one rendered prompt, and the limits of one call."""
+
+from typing import Literal
+
+from shared.models.base import Model
+
+
+class Prompt(Model):
+    """A rendered prompt. `user` holds the material; documents in it are data, never instructions."""
+
+    name: Literal["plan", "answer", "repair", "metadata"]
+    system: str
+    user: str
+
+
+class CallLimits(Model):
+    """Limits of one model or search call, retries included.
+
+    Attributes:
+        timeout_s: for the whole call, all tries together.
+        max_retries: further tries after the first, on 429 and 5xx only.
+        max_output_tokens: the model stops there.
+    """
+
+    timeout_s: float
+    max_retries: int = 1
+    max_output_tokens: int = 1500

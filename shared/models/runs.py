@@ -1,0 +1,61 @@
+"""A run: one question on its way to an answer."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from shared.models.base import Model
+from shared.models.citations import Citation
+from shared.models.identity import UserContext
+from shared.models.plan import TodoItem
+
+RunStatus = Literal["running", "completed", "failed", "cancelled"]
+
+
+class RunRequest(Model):
+    """Input of the `answer_question` orchestration: all that a run needs to know.
+
+    Attributes:
+        run_id: also the orchestration's instance id and the name of the run log.
+        doc_ids, project_id: limits that the caller set on retrieval; empty and None mean no limit.
+        created_at: when the question arrived, with zone.
+    """
+
+    run_id: str
+    thread_id: str
+    user: UserContext
+    question: str
+    project_id: str | None = None
+    doc_ids: tuple[str, ...] = ()
+    created_at: datetime
+
+
+class RunAnswer(Model):
+    """A committed answer.
+
+    Attributes:
+        text: Markdown, as it was streamed.
+        abstained: the documents do not hold the answer; `text` says what is missing.
+        unsupported_claims: statements whose quotation could not be verified, marked in the text.
+    """
+
+    run_id: str
+    text: str
+    citations: tuple[Citation, ...] = ()
+    abstained: bool = False
+    unsupported_claims: int = 0
+
+
+class RunRecord(Model):
+    """What is kept of a run beside its log and its answer. `owner_id` is the only one who may read it."""
+
+    run_id: str
+    thread_id: str
+    owner_id: str
+    question: str
+    status: RunStatus = "running"
+    created_at: datetime
+    finished_at: datetime | None = None
+    error: str | None = None
+    todo: tuple[TodoItem, ...] = Field(default=())

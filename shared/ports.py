@@ -1,0 +1,120 @@
+"""The world as the inner rooms see it. Adapters are in `shared/clients`; fakes in `tests/fakes`.
+
+Every method raises only errors of `shared/errors.py`, and holds to the limits it is given.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from shared.models.blobs import BlobProperties
+from shared.models.events import LogSlice, RunEvent
+from shared.models.prompts import CallLimits, Prompt
+from shared.models.runs import RunRecord
+from shared.models.search import IndexRow, SearchPage, SearchRequest
+
+StructuredOutput = TypeVar("StructuredOutput", bound=BaseModel)
+
+
+class SearchIndex(Protocol):
+    """One index of the search service. It trims nothing: readers go through `retrieval.secured_index`."""
+
+    async def search(self, request: SearchRequest) -> SearchPage: ...
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        """Insert or replace rows by key; any number of them, sent in batches within the service's limits."""
+
+    async def merge(self, rows: Sequence[IndexRow]) -> None:
+        """Change the named fields of existing rows; DependencyError when a key does not exist."""
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Remove rows by key; absent keys are no error."""
+
+
+class SearchAdmin(Protocol):
+    """Creates what ingestion writes to."""
+
+    async def ensure_index(self, definition: IndexRow) -> bool:
+        """Create the index, or add missing fields to it; True if anything changed."""
+
+
+class ChatModel(Protocol):
+    """A chat deployment."""
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        """Structured output, validated. ModelFixableError when what came back does not validate."""
+
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+        """Text as it is written, in pieces of any size."""
+
+
+class Embedder(Protocol):
+    """An embedding deployment."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
+        """One vector per text, in order; any number of texts, sent in batches."""
+
+
+class BlobStore(Protocol):
+    """The blob containers of the application."""
+
+    async def properties(self, container: str, name: str) -> BlobProperties | None: ...
+
+    async def read(self, container: str, name: str) -> bytes:
+        """Whole content. NotFoundError when it is gone."""
+
+    async def download(self, container: str, name: str, target: Path) -> BlobProperties:
+        """Stream the content into a file; memory stays bounded. NotFoundError when it is gone."""
+
+    async def write(
+        self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
+    ) -> None:
+        """Create or replace."""
+
+    async def delete(self, container: str, name: str) -> None:
+        """Remove; an absent blob is no error."""
+
+    async def delete_prefix(self, container: str, prefix: str) -> None: ...
+
+    async def ensure_containers(self, containers: Sequence[str]) -> None: ...
+
+
+class RunLog(Protocol):
+    """The append-only event log of each run; an event's number is its line, counted from 1.
+
+    A line is the JSON of one RunEvent. Offsets are bytes.
+    """
+
+    async def create(self, run_id: str) -> None:
+        """Start the log; one that exists is left as it is."""
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        """Append atomically: readers see all of these events or none, in order. Returns the new end.
+
+        Raises:
+            ConflictError: `at_offset` was given and the log does not end there: somebody else wrote.
+        """
+
+    async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+        """Everything from a byte offset on (0 = from the start). NotFoundError when there is no log."""
+
+    async def delete(self, run_id: str) -> None:
+        """Remove the log; an absent one is no error."""
+
+
+class RunStore(Protocol):
+    """Records of runs."""
+
+    async def create(self, record: RunRecord) -> None:
+        """ConflictError when the id exists."""
+
+    async def get(self, run_id: str) -> RunRecord | None: ...
+
+    async def replace(self, record: RunRecord) -> None: ...
