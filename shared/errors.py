@@ -145,7 +145,7 @@ class BudgetExceededError(GroundworkError):
     status = 200
 
 
-class Defect(GroundworkError):
+class DefectError(GroundworkError):
     """A bug of ours. Never caught below the trigger."""
 
     code = "InternalError"

@@ -162,7 +162,7 @@ def load_settings() -> Settings:
         ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
     """
     try:
-        return Settings()  # type: ignore[call-arg]  # the environment gives the required fields
+        return Settings()  # the environment gives the required fields
     except ValidationError as invalid:
         lines = [
             _explain(str(error["loc"][0]) if error["loc"] else "", error["msg"]) for error in invalid.errors()
