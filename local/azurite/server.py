@@ -1,0 +1,156 @@
+"""Starts and stops one Azurite on loopback, with its data in a folder of the caller's."""
+
+import argparse
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from local.azurite.installation import install
+from local.azurite.node import find_node
+
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; a loaded one with cold files takes far longer
+STOP_TIMEOUT_S = 10.0
+DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
+
+ACCOUNT = "devstoreaccount1"
+# The emulator's fixed, published development key; it opens nothing but emulators.
+ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+class AzuriteError(RuntimeError):
+    """Azurite did not start; the text says why."""
+
+
+class AzuriteServer:
+    """A running Azurite. A context manager: leaving it ends the process."""
+
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", blob_port: int, queue_port: int, table_port: int
+    ) -> None:
+        self._process = process
+        self.blob_port = blob_port
+        self.queue_port = queue_port
+        self.table_port = table_port
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def connection_string(self) -> str:
+        """What storage SDKs take; also the value of AzureWebJobsStorage."""
+        return connection_string(self.blob_port, self.queue_port, self.table_port)
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the process; Azurite writes its index on SIGTERM, so it gets time for that."""
+        if self.is_running():
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def connection_string(blob_port: int, queue_port: int, table_port: int) -> str:
+    """The connection string of an Azurite on these ports."""
+    return (
+        f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
+        f"BlobEndpoint=http://{HOST}:{blob_port}/{ACCOUNT};"
+        f"QueueEndpoint=http://{HOST}:{queue_port}/{ACCOUNT};"
+        f"TableEndpoint=http://{HOST}:{table_port}/{ACCOUNT};"
+    )
+
+
+def start_azurite(
+    folder: Path, blob_port: int, queue_port: int, table_port: int, *, prefix: Path = DEFAULT_PREFIX
+) -> AzuriteServer:
+    """Start Azurite (installed into `prefix` if missing), wait until all three services answer.
+
+    Its data and its log (azurite.log) lie in `folder`.
+
+    Raises:
+        AzuriteError: a port is busy, or Azurite ended or was silent for START_TIMEOUT_S.
+        NodeMissingError, AzuriteInstallError: it could not be installed.
+    """
+    ports = {"blob": blob_port, "queue": queue_port, "table": table_port}
+    _refuse_busy_ports(ports)
+    script = install(prefix)
+    folder.mkdir(parents=True, exist_ok=True)
+    port_flags = [flag for name, port in ports.items() for flag in (f"--{name}Port", str(port))]
+    host_flags = [flag for name in ports for flag in (f"--{name}Host", HOST)]
+    command = [*find_node().node, str(script), "--location", str(folder), *host_flags, *port_flags]
+    command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+    log_path = folder / "azurite.log"
+    with log_path.open("ab") as log:
+        # A session of its own: Ctrl-C in the terminal must reach the launcher first, which stops in order.
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    server = AzuriteServer(process, blob_port, queue_port, table_port)
+    try:
+        _wait_until_ready(server, log_path)
+    except BaseException:
+        server.stop()
+        raise
+    return server
+
+
+def _refuse_busy_ports(ports: dict[str, int]) -> None:
+    for name, port in ports.items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError as busy:
+                raise AzuriteError(f"the {name} port {port} of Azurite is in use on {HOST}") from busy
+
+
+def _wait_until_ready(server: AzuriteServer, log_path: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    waiting = [server.blob_port, server.queue_port, server.table_port]
+    while waiting:
+        if not server.is_running():
+            raise AzuriteError(f"Azurite ended at once:\n{log_path.read_text(errors='replace')[-2000:]}")
+        if time.monotonic() > deadline:
+            raise AzuriteError(f"Azurite did not answer on port {waiting[0]} within {START_TIMEOUT_S:.0f} s")
+        if _answers(waiting[0]):
+            waiting.pop(0)
+        else:
+            time.sleep(0.05)
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def main() -> None:
+    """Run one Azurite in the foreground: `python -m local.azurite.server FOLDER BLOB QUEUE TABLE`."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("folder", type=Path)
+    for name in ("blob_port", "queue_port", "table_port"):
+        parser.add_argument(name, type=int)
+    chosen = parser.parse_args()
+    with start_azurite(chosen.folder, chosen.blob_port, chosen.queue_port, chosen.table_port) as server:
+        print(server.connection_string, flush=True)
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+
+
+if __name__ == "__main__":
+    main()
