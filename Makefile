@@ -1,0 +1,66 @@
+# One verb each; `make` alone lists them. Every verb sets up what it needs on its first call.
+#   make PYTHON=/path/to/python3.12 run     another interpreter than python3
+#   make run ARGS=--once                    arguments for the launcher
+#   make test ARGS="-k citations"           arguments for pytest
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+SHELL := /bin/bash
+
+PYTEST := $(BIN)/python -m pytest
+COVERAGE := --cov --cov-report=term --cov-fail-under=90
+
+.PHONY: help run demo test e2e fmt lint types docs bench bench-start bench-search bench-durable clean
+
+help:                ## list the verbs
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+run: .set-up-run     ## the whole stack on this machine: samples, a sample answer, then it serves until Ctrl-C
+	@$(BIN)/python -m local.run_all $(ARGS)
+
+demo: .set-up-run    ## five questions, two users, on free ports; exit code 0 only if everything is proved
+	@$(BIN)/python -m local.run_all --demo $(ARGS)
+
+test: lint types     ## lint, types, then the quick tests with line coverage
+	$(PYTEST) -n 2 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
+
+e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
+	$(PYTEST) -m e2e $(ARGS)
+
+fmt: .set-up-test    ## format, and mend what the linter can mend
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lint: .set-up-test   ## ruff, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: .set-up-test  ## mypy --strict
+	$(BIN)/mypy .
+
+docs: .set-up-test   ## write the generated parts of docs/ anew
+	$(BIN)/python -m scripts.settings_table --write
+
+bench: bench-search bench-durable  ## the search server and the durable executor
+
+bench-start: .set-up-test          ## cold start: imports and agent creation
+	$(BIN)/python -m benchmarks.start $(ARGS)
+
+bench-search: .set-up-test
+	$(BIN)/python -m benchmarks.search $(ARGS)
+
+bench-durable: .set-up-test
+	$(BIN)/python -m benchmarks.durable $(ARGS)
+
+clean:               ## remove everything that was installed or made here
+	rm -rf .venv .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Not files: the script itself knows, by hash, whether there is anything to do.
+.PHONY: .set-up-run .set-up-test
+.set-up-run:
+	@$(PYTHON) scripts/set_up.py run
+.set-up-test:
+	@$(PYTHON) scripts/set_up.py test
