@@ -1,0 +1,53 @@
+"""Ending a run: what is promised to be stored is stored before the last event says so."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from shared.agents.journal import Journal
+from shared.agents.working_memory import WorkingMemory
+from shared.models.names import RUN_LOG
+from shared.models.plan import TodoItem
+from shared.models.runs import RunAnswer, RunRequest
+from shared.models.steps import ReportFailure
+from shared.services import Services
+
+
+def answer_path(run_id: str) -> str:
+    """Where a run's committed answer lies in the run-log container."""
+    return f"{run_id}/answer.json"
+
+
+async def commit_answer(
+    answer: RunAnswer, todo: Sequence[TodoItem], services: Services, journal: Journal
+) -> None:
+    """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
+    request = await WorkingMemory(services.blobs, answer.run_id).request()
+    content = answer.model_dump_json().encode()
+    await services.blobs.write(RUN_LOG, answer_path(answer.run_id), content)
+    record = await services.runs.get(answer.run_id)
+    if record is not None:
+        ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(todo)}
+        await services.runs.replace(record.model_copy(update=ended))
+    # COMPLETE is sent last: whoever sees it can read the answer everywhere.
+    if not journal.run_is_closed:
+        await journal.write("COMPLETE", **_complete(answer, request, todo))
+
+
+async def report_failure(run_id: str, action: ReportFailure, services: Services, journal: Journal) -> None:
+    """Store the failure, then send ERROR. A run that already ended stays as it is."""
+    if journal.run_is_closed:
+        return
+    record = await services.runs.get(run_id)
+    if record is not None:
+        ended = {"status": "failed", "finished_at": datetime.now(UTC), "error": action.message}
+        await services.runs.replace(record.model_copy(update=ended))
+    await journal.write("ERROR", type=action.error_type, message=action.message, hints=list(action.hints))
+
+
+def _complete(answer: RunAnswer, request: RunRequest, todo: Sequence[TodoItem]) -> dict[str, object]:
+    return {
+        "run_id": answer.run_id,
+        "thread_id": request.thread_id,
+        "answer": answer.model_dump(mode="json", exclude={"run_id"}),
+        "todo": [item.model_dump(mode="json") for item in todo],
+    }

@@ -1,0 +1,77 @@
+"""Writing events of one step into the run log, so that a step that runs twice is seen once.
+
+Every event carries its step. A second attempt of a step that already sent something first appends a
+`restarted` status: readers drop the tokens and citations of that step that they have. An attempt that finds
+such a mark of a later attempt behind its own stops: two attempts never mix.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from shared.errors import ConflictError
+from shared.models.events import TERMINAL_EVENTS, EventName, RunEvent
+from shared.ports import RunLog
+
+
+class StaleAttemptError(ConflictError):
+    """A later attempt of the same step has taken over; this one must stop without writing."""
+
+    code = "StaleAttemptError"
+
+
+class Journal:
+    """The events of one attempt at one step. Make it with `open_journal`."""
+
+    def __init__(self, log: RunLog, run_id: str, step: int, offset: int, run_is_closed: bool) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._step = step
+        self._offset = offset
+        self.run_is_closed = run_is_closed
+
+    async def write(self, name: EventName, **data: Any) -> None:
+        """Append one event.
+
+        Raises:
+            StaleAttemptError: a later attempt of this step has begun.
+        """
+        await self.write_all([(name, data)])
+
+    async def write_all(self, events: Sequence[tuple[EventName, dict[str, Any]]]) -> None:
+        """Append several events at once: readers see all or none."""
+        batch = [RunEvent(name=name, data={"step": self._step, **data}) for name, data in events]
+        while True:
+            try:
+                self._offset = await self._log.append(self._run_id, batch, at_offset=self._offset)
+            except ConflictError:
+                await self._catch_up()
+            else:
+                return
+
+    async def _catch_up(self) -> None:
+        added = await self._log.read(self._run_id, self._offset)
+        events = [RunEvent.model_validate_json(line) for line in added.lines]
+        if any(_begins_attempt(event, self._step) for event in events):
+            raise StaleAttemptError("A later attempt of this step has taken over.")
+        self._offset = added.next_offset
+
+
+async def open_journal(log: RunLog, run_id: str, step: int) -> Journal:
+    """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`."""
+    written = await log.read(run_id)
+    events = [json.loads(line) for line in written.lines]
+    closed = any(event["name"] in TERMINAL_EVENTS for event in events)
+    journal = Journal(log, run_id, step, written.next_offset, closed)
+    if not closed:
+        seen = any(event["data"].get("step") == step for event in events)
+        await journal.write("STATUS", state="restarted" if seen else "started")
+    return journal
+
+
+def _begins_attempt(event: RunEvent, step: int) -> bool:
+    return (
+        event.name == "STATUS"
+        and event.data.get("step") == step
+        and event.data.get("state") in ("started", "restarted")
+    )

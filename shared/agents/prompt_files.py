@@ -1,0 +1,12 @@
+"""Prompts are files in `prompts/`; read once, rendered by `core.prompts`."""
+
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "prompts"
+
+
+@cache
+def load(name: str) -> str:
+    """The text of `prompts/<name>.md`, without the white space at its ends."""
+    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

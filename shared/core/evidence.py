@@ -1,0 +1,68 @@
+"""Proving what an answer cites. Pure: finds the block in which a quotation stands, numbers citations."""
+
+from dataclasses import dataclass, field
+
+from shared.core.quotes import is_verbatim, normalise
+from shared.models.citations import Citation
+from shared.models.search import Hit
+
+
+@dataclass
+class CitationBook:
+    """The citations of one answer, numbered from 1 in order of appearance.
+
+    The same quotation of the same block keeps its number.
+    """
+
+    hits: tuple[Hit, ...]
+    citations: list[Citation] = field(default_factory=list)
+
+    def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
+        """The citation for a quotation, and whether it is new; None when no block holds the quotation.
+
+        The cited document is searched first. A quotation that stands in another document of the evidence is
+        cited from there: what is shown is where it really stands.
+        """
+        ordered = sorted(self.hits, key=lambda hit: hit.doc_id != doc_id)
+        proof = next((hit for hit in ordered if is_verbatim(quote, _shown_text(hit))), None)
+        return None if proof is None else self._cite(proof, quote)
+
+    def _cite(self, hit: Hit, quote: str) -> tuple[Citation, bool]:
+        wanted = normalise(quote)
+        for known in self.citations:
+            if known.block_id == hit.block_id and normalise(known.quote) == wanted:
+                return known, False
+        citation = Citation(
+            n=len(self.citations) + 1,
+            doc_id=hit.doc_id,
+            block_id=hit.block_id,
+            filename=hit.filename,
+            page_number=hit.page_number,
+            start_seconds=hit.start_seconds,
+            quote=quote,
+            verified=True,
+            url=_content_url(hit),
+        )
+        self.citations.append(citation)
+        return citation, True
+
+
+def marker(citation: Citation) -> str:
+    """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
+
+    Characters of a file name that would break a Markdown table or link are escaped.
+    """
+    name = citation.filename
+    for character in "\\|[]":
+        name = name.replace(character, f"\\{character}")
+    place = f", S. {citation.page_number}" if citation.page_number is not None else ""
+    return f" (Source: {name}{place})[{citation.n}]"
+
+
+def _shown_text(hit: Hit) -> str:
+    return (hit.image_caption or "") if hit.block_type == "image" else hit.content
+
+
+def _content_url(hit: Hit) -> str:
+    page = f"#page={hit.page_number}" if hit.page_number is not None else ""
+    return f"/api/documents/{hit.doc_id}/content{page}"

@@ -1,0 +1,88 @@
+"""Documents by their metadata, for one user: list, get, and find those that a question names."""
+
+from collections.abc import Mapping, Sequence
+
+from shared.core.odata import all_of, quote, search_in
+from shared.errors import DocumentNotFoundError, InvalidQueryError
+from shared.models.documents import DocumentRecord
+from shared.models.search import Filters, IndexRow, SearchRequest
+from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
+from shared.retrieval.secured_index import SecuredIndex
+
+_SORTABLE = frozenset({"upload_date", "filename", "title", "page_count", "document_type"})
+_NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
+_READY = "status eq 'ready'"
+_MAX_DOCUMENTS = 100
+
+
+class DocumentSearch:
+    """Finds documents that one user may read; only those whose ingestion is complete."""
+
+    def __init__(self, index: SecuredIndex) -> None:
+        self._index = index
+
+    async def list_documents(
+        self, filters: Filters, sort_by: str = "upload_date", limit: int = 20
+    ) -> list[DocumentRecord]:
+        """Documents in order; dates newest first, all else ascending. `limit` is clamped to 1-100.
+
+        Raises:
+            InvalidQueryError: an unknown filter field, or `sort_by` cannot be sorted by.
+        """
+        if sort_by not in _SORTABLE:
+            raise InvalidQueryError(
+                f"Documents cannot be sorted by {sort_by!r}.", f"Allowed: {', '.join(sorted(_SORTABLE))}."
+            )
+        return await self._search(
+            SearchRequest(
+                filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
+                order_by=(f"{sort_by} desc" if sort_by == "upload_date" else sort_by,),
+                top=_clamped(limit),
+            )
+        )
+
+    async def get(self, doc_id: str) -> DocumentRecord:
+        """One document.
+
+        Raises:
+            DocumentNotFoundError: there is none, or the user may not read it; the two cannot be told apart.
+        """
+        found = await self._search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
+        if not found:
+            raise DocumentNotFoundError(
+                f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
+            )
+        return found[0]
+
+    async def get_many(self, doc_ids: Sequence[str]) -> dict[str, DocumentRecord]:
+        """Those of the given documents that exist and are readable, by id."""
+        if not doc_ids:
+            return {}
+        request = SearchRequest(filter=search_in("doc_id", doc_ids), top=len(set(doc_ids)))
+        return {record.doc_id: record for record in await self._search(request)}
+
+    async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
+        """Documents whose names, types, tags, people or summaries match `text`, best first."""
+        return await self._search(
+            SearchRequest(
+                text=text,
+                search_fields=_NAME_FIELDS,
+                filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
+                top=_clamped(limit),
+            )
+        )
+
+    async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
+        page = await self._index.search(request)
+        return [_record(row) for row in page.rows]
+
+
+def _clamped(limit: int) -> int:
+    return min(max(limit, 1), _MAX_DOCUMENTS)
+
+
+def _record(row: IndexRow) -> DocumentRecord:
+    known: Mapping[str, object] = {
+        name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None
+    }
+    return DocumentRecord.model_validate(known)

@@ -1,0 +1,95 @@
+"""Filters of callers as OData. Unknown fields are refused by name; values pass one escape function."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from shared.core.odata import all_of, quote, search_in
+from shared.errors import InvalidQueryError
+from shared.models.search import DateRange, Filters, FilterValue
+
+BLOCK_FIELDS = frozenset(
+    {"doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type"}
+)
+DOCUMENT_FIELDS = frozenset(
+    {
+        "doc_id",
+        "project_id",
+        "filename",
+        "document_type",
+        "department",
+        "author",
+        "language",
+        "tags",
+        "upload_date",
+        "page_count",
+    }
+)
+_COLLECTIONS = frozenset({"tags"})
+_DATES = frozenset({"upload_date"})
+_INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?\Z")
+
+
+def render_filters(filters: Filters, allowed: frozenset[str]) -> str | None:
+    """The conditions ANDed; None when there are none.
+
+    Scalars mean equality, lists any-of, a DateRange both ends included (a bare date means its midnight, UTC).
+
+    Raises:
+        InvalidQueryError: a field is not in `allowed`, or a value's type does not fit the field.
+    """
+    return all_of(*(_condition(field, value, allowed) for field, value in sorted(filters.items())))
+
+
+def _condition(field: str, value: FilterValue | DateRange, allowed: frozenset[str]) -> str:
+    if field not in allowed:
+        raise InvalidQueryError(
+            f"There is no filter field {field!r}.", f"Allowed fields: {', '.join(sorted(allowed))}."
+        )
+    if isinstance(value, DateRange):
+        return _date_range(field, value)
+    if field in _DATES:
+        raise InvalidQueryError(f"{field} takes a date range.", 'Example: {"start": "2024-01-01"}.')
+    if isinstance(value, tuple):
+        return _any_of(field, value)
+    if field in _COLLECTIONS:
+        return f"{field}/any(item: item eq {_literal(value)})"
+    return f"{field} eq {_literal(value)}"
+
+
+def _any_of(field: str, values: tuple[str, ...] | tuple[int, ...]) -> str:
+    if not values:
+        raise InvalidQueryError(f"The list for {field} is empty.", "Leave the field out, or name a value.")
+    texts = [value for value in values if isinstance(value, str)]
+    variable = "item" if field in _COLLECTIONS else field
+    if len(texts) == len(values):
+        condition = search_in(variable, texts)
+    else:
+        condition = "(" + " or ".join(f"{variable} eq {_literal(value)}" for value in values) + ")"
+    return f"{field}/any(item: {condition})" if field in _COLLECTIONS else condition
+
+
+def _date_range(field: str, value: DateRange) -> str:
+    if field not in _DATES:
+        raise InvalidQueryError(f"{field} holds no dates.", f"Date fields: {', '.join(sorted(_DATES))}.")
+    ends = [(end, operator) for end, operator in ((value.start, "ge"), (value.end, "le")) if end]
+    condition = all_of(*(f"{field} {operator} {_instant(end)}" for end, operator in ends))
+    if condition is None:
+        raise InvalidQueryError(f"The date range for {field} has no end.", "Give start, end, or both.")
+    return condition
+
+
+def _instant(text: str) -> str:
+    # An instant is written into the filter without quotes, so only what has exactly its shape may pass.
+    if not _INSTANT.match(text):
+        raise InvalidQueryError(f"{text[:40]!r} is no date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
+    return text if "T" in text else f"{text}T00:00:00Z"
+
+
+def _literal(value: str | float | bool) -> str:
+    renderers: Mapping[type, Callable[..., str]] = {
+        bool: lambda flag: "true" if flag else "false",
+        int: str,
+        float: repr,
+        str: quote,
+    }
+    return renderers[type(value)](value)

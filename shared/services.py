@@ -1,0 +1,21 @@
+"""What effects may use: the settings and one adapter per port. Made in `shared.wiring`; tests put fakes here."""
+
+from dataclasses import dataclass
+
+from shared.ports import BlobStore, ChatModel, Embedder, RunLog, RunStore, SearchAdmin, SearchIndex
+from shared.settings import Settings
+
+
+@dataclass(frozen=True)
+class Services:
+    """The world, as one value. Every room may import it; only wiring fills it."""
+
+    settings: Settings
+    content_index: SearchIndex
+    documents_index: SearchIndex
+    search_admin: SearchAdmin
+    chat_model: ChatModel
+    embedder: Embedder
+    blobs: BlobStore
+    run_log: RunLog
+    runs: RunStore
