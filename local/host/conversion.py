@@ -1,0 +1,130 @@
+"""Converts between the host's wire values (Datum) and function arguments, by the converters the worker uses.
+
+The converters are azure-functions' own registry, and the registry of azurefunctions.extensions.base for SDK
+types ("deferred bindings"). Only the generic converter, which lives in the worker itself, is written here.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import azure.functions.meta as function_meta
+import azurefunctions.extensions.base as extension_base
+from azure.functions.meta import Datum
+
+DEFERRED_SOURCE = "AzureStorageBlobs"
+
+
+class Converter(Protocol):
+    """What both registries hold: classes with these class methods."""
+
+    def check_input_type_annotation(self, pytype: type) -> bool: ...
+    def check_output_type_annotation(self, pytype: type) -> bool: ...
+    def has_implicit_output(self) -> bool: ...
+    def encode(self, obj: Any, *, expected_type: type | None) -> Datum: ...
+    def decode(self, data: Datum, *, trigger_metadata: dict[str, Datum], **deferred: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One bound parameter (or the return value) of a function, as the worker sees it.
+
+    `binding_type` picks the converter: the binding's own type, or "generic" where the annotation is str or
+    bytes.
+    """
+
+    name: str
+    binding_type: str
+    annotation: Any = None
+    deferred: bool = False
+
+
+@dataclass(frozen=True)
+class BlobModelBindingData:
+    """What the real host sends for a blob bound to an SDK type: where the blob is, none of its content."""
+
+    content: str
+    version: str = "1.0"
+    source: str = DEFERRED_SOURCE
+    content_type: str = "application/json"
+
+    @classmethod
+    def of(cls, connection: str, container: str, blob_name: str) -> "BlobModelBindingData":
+        place = {"Connection": connection, "ContainerName": container, "BlobName": blob_name}
+        return cls(content=json.dumps(place))
+
+
+class GenericConverter:
+    """For binding types without a converter, and for parameters annotated str or bytes."""
+
+    @classmethod
+    def check_input_type_annotation(cls, pytype: type) -> bool:
+        return issubclass(pytype, (str, bytes))
+
+    @classmethod
+    def check_output_type_annotation(cls, pytype: type) -> bool:
+        return issubclass(pytype, (str, bytes, bytearray))
+
+    @classmethod
+    def has_implicit_output(cls) -> bool:
+        return False
+
+    @classmethod
+    def encode(cls, obj: Any, *, expected_type: type | None) -> Datum:
+        del expected_type
+        if isinstance(obj, str):
+            return Datum(type="string", value=obj)
+        if isinstance(obj, (bytes, bytearray)):
+            return Datum(type="bytes", value=bytes(obj))
+        return Datum(type="json", value=json.dumps(obj))
+
+    @classmethod
+    def decode(cls, data: Datum, *, trigger_metadata: dict[str, Datum], **deferred: Any) -> Any:
+        del trigger_metadata, deferred
+        return data.value
+
+
+def converter_for(binding_type: str, *, deferred: bool = False) -> Converter:
+    """The converter of a binding type; the generic one where nothing is registered."""
+    found: Converter | None = _registry(deferred=deferred).get(binding_type)
+    return GenericConverter() if found is None else found
+
+
+def _registry(*, deferred: bool) -> Any:
+    library: Any = extension_base if deferred else function_meta
+    return library.get_binding_registry()
+
+
+def is_sdk_type(annotation: object) -> bool:
+    """Whether a parameter so annotated is a deferred binding."""
+    return bool(_registry(deferred=True).check_supported_type(annotation))
+
+
+def text_datum(value: str) -> Datum:
+    return Datum(type="string", value=value)
+
+
+def json_datum(value: object) -> Datum:
+    return Datum(type="json", value=json.dumps(value))
+
+
+def decode(parameter: Parameter, datum: Datum, metadata: dict[str, Datum]) -> Any:
+    """The argument that the function receives.
+
+    Raises:
+        ValueError, NotImplementedError: the converter refuses the value.
+    """
+    converter = converter_for(parameter.binding_type, deferred=parameter.deferred)
+    if parameter.deferred:
+        return converter.decode(datum, trigger_metadata=metadata, pytype=parameter.annotation)
+    return converter.decode(datum, trigger_metadata=metadata)
+
+
+def encode(parameter: Parameter, value: object) -> Datum:
+    """The wire value of an output or a return value.
+
+    Raises:
+        ValueError, NotImplementedError: the converter refuses the value.
+    """
+    annotation = parameter.annotation if isinstance(parameter.annotation, type) else None
+    return converter_for(parameter.binding_type).encode(value, expected_type=annotation)

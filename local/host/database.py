@@ -1,0 +1,16 @@
+"""Opens the host's SQLite file: what must survive a kill -9."""
+
+import sqlite3
+from pathlib import Path
+
+
+def open_database(path: Path, schema: str) -> sqlite3.Connection:
+    """Open the file, made with its tables if missing; each statement outside BEGIN commits by itself."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, isolation_level=None)
+    # With the write-ahead log, a killed process loses no committed transaction.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.executescript(schema)
+    return connection

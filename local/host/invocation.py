@@ -1,0 +1,195 @@
+"""Runs one function: assembles its arguments, calls it, writes its outputs. Knows nothing of what triggered
+it.
+
+Async functions run on the event loop, the others in the thread pool, as in the worker.
+"""
+
+import asyncio
+import functools
+import os
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import azure.functions as func
+from azure.functions.meta import Datum
+
+from local.host.catalogue import HostedFunction
+from local.host.conversion import decode, encode, text_datum
+from local.host.outputs import OutputWriter
+
+NO_METADATA: Mapping[str, Datum] = {}
+_thread_storage = threading.local()
+
+
+@dataclass(frozen=True)
+class RetryState:
+    """The worker's retry context of an invocation that is not retried by policy."""
+
+    retry_count: int = 0
+    max_retry_count: int = 0
+    exception: None = None
+
+
+@dataclass(frozen=True)
+class TraceState:
+    """The worker's trace context, empty: this host starts no traces."""
+
+    trace_parent: str = ""
+    trace_state: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Context(func.Context):
+    """What a function receives as `context`."""
+
+    def __init__(self, function: HostedFunction, invocation_id: str) -> None:
+        self._function = function
+        self._invocation_id = invocation_id
+
+    @property
+    def invocation_id(self) -> str:
+        return self._invocation_id
+
+    @property
+    def thread_local_storage(self) -> Any:
+        return _thread_storage
+
+    @property
+    def function_name(self) -> str:
+        return self._function.name
+
+    @property
+    def function_directory(self) -> str:
+        return self._function.folder
+
+    @property
+    def trace_context(self) -> Any:
+        return TraceState()
+
+    @property
+    def retry_context(self) -> Any:
+        return RetryState()
+
+
+class OutputSlot:
+    """What a function receives for an output binding (func.Out)."""
+
+    def __init__(self) -> None:
+        self._value: object = None
+
+    def set(self, value: object) -> None:
+        self._value = value
+
+    def get(self) -> object:
+        return self._value
+
+
+class Invoker:
+    """Runs functions, and knows how many are running."""
+
+    def __init__(
+        self, outputs: OutputWriter, client_binding: Callable[[], str], *, timeout_s: float | None
+    ) -> None:
+        self._outputs = outputs
+        self._client_binding = client_binding
+        self._timeout_s = timeout_s
+        # The worker's default: PYTHON_THREADPOOL_THREAD_COUNT, else cores + 4.
+        count = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
+        self._threads = ThreadPoolExecutor(int(count) if count else None, thread_name_prefix="function")
+        self._count_lock = threading.Lock()
+        self.running = 0
+        self.running_threads = 0  # a cancelled invocation's thread runs on: threads cannot be ended
+
+    async def run(
+        self,
+        function: HostedFunction,
+        trigger: Datum,
+        metadata: Mapping[str, Datum] = NO_METADATA,
+        values: Mapping[str, str] | None = None,
+    ) -> object:
+        """Run with a wire value as the trigger's argument; returns what the function returned.
+
+        Raises:
+            TimeoutError: it took longer than host.json's functionTimeout.
+            Exception: whatever the function, a converter or an output raised.
+        """
+        argument = decode(function.trigger_parameter, trigger, dict(metadata))
+        return await self.call(function, argument, values or {})
+
+    async def call(self, function: HostedFunction, argument: object, values: Mapping[str, str]) -> object:
+        """Run with a ready trigger argument; `values` fill the `{expressions}` of output bindings.
+
+        Raises:
+            As `run`.
+        """
+        arguments = self._arguments(function, argument)
+        self.running += 1
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                result = await self._execute(function, arguments)
+            if result is not None and function.returns is None:
+                raise RuntimeError(f"function {function.name} without a $return binding returned a value")
+            await self._write_outputs(function, arguments, result, values)
+        finally:
+            self.running -= 1
+        return result
+
+    def encode_result(self, function: HostedFunction, result: object) -> Datum:
+        """The wire value of a returned value.
+
+        Raises:
+            ValueError: the function has no return binding, or its converter refuses the value.
+        """
+        if function.returns is None:
+            raise ValueError(f"function {function.name} has no return binding")
+        return encode(function.returns, result)
+
+    def close(self) -> None:
+        """Accept nothing more; threads that still run are left to end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _arguments(self, function: HostedFunction, argument: object) -> dict[str, object]:
+        arguments: dict[str, object] = {function.trigger_parameter.name: argument}
+        for name, parameter in function.inputs.items():
+            if name not in arguments:  # a durableClient: the only other input that this host serves
+                arguments[name] = decode(parameter, text_datum(self._client_binding()), {})
+        if function.wants_context:
+            arguments["context"] = Context(function, str(uuid.uuid4()))
+        arguments.update({name: OutputSlot() for name in function.outputs})
+        return arguments
+
+    async def _execute(self, function: HostedFunction, arguments: dict[str, object]) -> object:
+        if function.is_async:
+            return await function.call(**arguments)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._threads, functools.partial(self._in_thread, function, arguments)
+        )
+
+    def _in_thread(self, function: HostedFunction, arguments: dict[str, object]) -> object:
+        with self._count_lock:
+            self.running_threads += 1
+        try:
+            return function.call(**arguments)
+        finally:
+            with self._count_lock:
+                self.running_threads -= 1
+
+    async def _write_outputs(
+        self,
+        function: HostedFunction,
+        arguments: dict[str, object],
+        result: object,
+        values: Mapping[str, str],
+    ) -> None:
+        for name, parameter in function.outputs.items():
+            slot = arguments[name]
+            if isinstance(slot, OutputSlot) and slot.get() is not None:
+                await self._outputs.write(function.binding(name), encode(parameter, slot.get()), values)
+        returns = function.returns
+        if returns is not None and returns.binding_type in {"queue", "blob"} and result is not None:
+            await self._outputs.write(function.binding("$return"), encode(returns, result), values)

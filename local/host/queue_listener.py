@@ -1,0 +1,207 @@
+"""Queue triggers: polls one queue for one function; a message is done, tried again, or put on the poison
+queue.
+
+A message is taken under a short lease that is renewed while its function runs, so that a killed host's
+messages come back within LEASE_S and not after the real host's ten minutes.
+"""
+
+import asyncio
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+
+from azure.core.exceptions import AzureError, ResourceNotFoundError
+from azure.functions.meta import Datum
+from azure.storage.queue import QueueMessage
+from azure.storage.queue.aio import QueueClient
+
+from local.host.catalogue import HostedFunction
+from local.host.conversion import json_datum, text_datum
+from local.host.invocation import Invoker
+from local.host.settings import QueueOptions
+from local.host.storage import StorageClients
+
+SHORTEST_PAUSE_S = 0.1
+LEASE_S = 30
+RENEWAL_S = 10.0
+log = logging.getLogger(__name__)
+
+
+def message_text(content: str, *, base64_expected: bool) -> str:
+    """The text of a message: base64 is decoded where it is expected and is valid UTF-8; else the text as it
+    is.
+
+    The real host would refuse plain text under messageEncoding base64; being lenient here loses no message.
+    """
+    if not base64_expected:
+        return content
+    try:
+        return base64.b64decode(content, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return content
+
+
+def queue_metadata(message: QueueMessage) -> dict[str, Datum]:
+    """The trigger metadata from which azure-functions builds a QueueMessage."""
+    return {
+        "Id": text_datum(str(message.id)),
+        "DequeueCount": json_datum(message.dequeue_count),
+        "ExpirationTime": text_datum(_utc_text(message.expires_on)),
+        "InsertionTime": text_datum(_utc_text(message.inserted_on)),
+        "NextVisibleTime": text_datum(_utc_text(message.next_visible_on)),
+        "PopReceipt": text_datum(str(message.pop_receipt)),
+    }
+
+
+def _utc_text(moment: datetime | None) -> str:
+    return "" if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S+00:00")
+
+
+def _values(text: str) -> Mapping[str, str]:
+    """What `{expressions}` of output bindings may use: `queueTrigger`, and the members of a JSON message."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    members = document if isinstance(document, dict) else {}
+    return {**{name: str(value) for name, value in members.items()}, "queueTrigger": text}
+
+
+class QueueListener:
+    """One queue-triggered function."""
+
+    def __init__(
+        self, function: HostedFunction, storage: StorageClients, invoker: Invoker, options: QueueOptions
+    ) -> None:
+        self.function = function
+        self._storage = storage
+        self._connection = function.trigger.get("connection")
+        self._queue_name = storage.resolve(function.trigger["queueName"])
+        self._queue = storage.queue(self._connection, self._queue_name)
+        self._poison_queue = storage.queue(self._connection, f"{self._queue_name}-poison")
+        self._invoker = invoker
+        self._options = options
+        self._handling: set[asyncio.Task[None]] = set()
+
+    async def listen(self) -> None:
+        """Poll for ever: at once while there are messages, else ever more slowly."""
+        pause_s = SHORTEST_PAUSE_S
+        while True:
+            taken = await self._take()
+            pause_s = SHORTEST_PAUSE_S if taken else min(pause_s * 2, self._options.max_polling_interval_s)
+            await asyncio.sleep(pause_s if not taken else 0)
+
+    async def drain(self, grace_s: float) -> None:
+        """Let running calls end; the messages of those that do not come back when their lease ends."""
+        if not self._handling:
+            return
+        _, late = await asyncio.wait(self._handling, timeout=grace_s)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def run_once(self, text: str) -> None:
+        """Call the function with a text that is on no queue, for the admin endpoint.
+
+        Raises:
+            Exception: whatever the function raised.
+        """
+        message = QueueMessage(content=text)
+        message.id, message.dequeue_count, message.pop_receipt = "admin", 1, ""
+        await self._invoker.run(self.function, text_datum(text), queue_metadata(message), _values(text))
+
+    async def _take(self) -> int:
+        free = self._options.batch_size - len(self._handling)
+        if free <= 0:
+            await asyncio.wait(self._handling, return_when=asyncio.FIRST_COMPLETED)
+            return 1
+        taken = 0
+        try:
+            async for message in self._queue.receive_messages(
+                max_messages=min(free, 32), visibility_timeout=LEASE_S
+            ):
+                task = asyncio.create_task(self._handle(message))
+                self._handling.add(task)
+                task.add_done_callback(self._handling.discard)
+                taken += 1
+                if taken == free:
+                    break
+        except ResourceNotFoundError:
+            return 0  # the queue does not exist yet
+        except AzureError as error:
+            log.warning("cannot read the queue %s: %s", self._queue_name, error.__class__.__name__)
+            return 0
+        return taken
+
+    async def _handle(self, message: QueueMessage) -> None:
+        lease = _Lease(self._queue, message)
+        renewal = asyncio.create_task(lease.keep())
+        try:
+            if (message.dequeue_count or 0) > self._options.max_dequeue_count:
+                await self._poison(lease)  # it killed the host each time
+                return
+            await self._run(message)
+        except Exception:  # foreign code: whatever it raises, the message is tried again
+            log.exception("function %s failed on a message of %s", self.function.name, self._queue_name)
+            await self._failed(lease)
+        else:
+            await lease.delete()
+        finally:
+            renewal.cancel()
+
+    async def _run(self, message: QueueMessage) -> None:
+        text = message_text(message.content, base64_expected=self._options.base64)
+        await self._invoker.run(self.function, text_datum(text), queue_metadata(message), _values(text))
+
+    async def _failed(self, lease: "_Lease") -> None:
+        try:
+            if (lease.message.dequeue_count or 0) >= self._options.max_dequeue_count:
+                await self._poison(lease)
+            else:
+                await lease.give_back(self._options.visibility_timeout_s)
+        except AzureError as error:
+            # The lease runs out and the message comes back by itself.
+            log.warning("cannot give a message back to %s: %s", self._queue_name, error.__class__.__name__)
+
+    async def _poison(self, lease: "_Lease") -> None:
+        await self._storage.send(self._poison_queue, lease.message.content)
+        await lease.delete()
+        log.error("function %s gave up on a message: see %s-poison", self.function.name, self._queue_name)
+
+
+class _Lease:
+    """The right to one message; each renewal changes the pop receipt."""
+
+    def __init__(self, queue: QueueClient, message: QueueMessage) -> None:
+        self.message = message
+        self._queue = queue
+        self._changing = asyncio.Lock()  # two changes with one receipt: the second would be refused
+
+    async def keep(self) -> None:
+        """Renew for ever."""
+        while True:
+            await asyncio.sleep(RENEWAL_S)
+            async with self._changing:
+                try:
+                    await self._update(LEASE_S)
+                except AzureError as error:
+                    log.warning("cannot renew a message's lease: %s", error.__class__.__name__)
+
+    async def give_back(self, delay_s: float) -> None:
+        async with self._changing:
+            await self._update(delay_s)
+
+    async def delete(self) -> None:
+        async with self._changing:
+            try:
+                await self._queue.delete_message(self.message)
+            except AzureError as error:
+                # It comes back and is done once more: queues promise "at least once".
+                log.warning("cannot delete a message that was done: %s", error.__class__.__name__)
+
+    async def _update(self, visible_in_s: float) -> None:
+        updated = await self._queue.update_message(self.message, visibility_timeout=round(visible_in_s))
+        self.message.pop_receipt = updated.pop_receipt

@@ -1,0 +1,96 @@
+"""Runs a host on its port: uvicorn, readiness, and an orderly stop on SIGTERM or Ctrl-C."""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from local.host.draining import GRACE_S
+from local.host.errors import PortBusyError
+from local.host.functions_host import FunctionsHost
+
+ADDRESS = "127.0.0.1"  # never another: nothing here checks who calls
+PORT_SETTING = "LOCAL_HOST_PORT"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its own signal handling: the host decides the order in which things stop."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bind(port: int) -> socket.socket:
+    """Take the port before anything else is started.
+
+    Raises:
+        PortBusyError: another process has it.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((ADDRESS, port))
+        # Listening from now on: a function that calls the durable API while the host starts waits, and does
+        # not fail.
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise PortBusyError(
+            f"port {port} is in use on {ADDRESS}; choose another with --port or the setting {PORT_SETTING}"
+        ) from error
+    return listener
+
+
+async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable[[], None]) -> bool:
+    """Serve until a signal comes, or until a listener of the host breaks; returns whether it ended well."""
+    stopping = _stop_signal()
+    config = uvicorn.Config(
+        host.app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=round(GRACE_S) + 2,
+    )
+    server = _Server(config)
+    await host.start_durable()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started and not serving.done():  # noqa: ASYNC110 # uvicorn offers no event to wait for
+        await asyncio.sleep(0.01)
+    host.start_listeners()
+    announce()
+    await _first_of(stopping, host.failed)
+    host.app.stop()
+    await host.stop()
+    server.should_exit = True
+    await serving
+    await host.close()
+    return not host.failed.is_set()
+
+
+def _stop_signal() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set; the second signal ends the process the hard way."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        stopping.set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    return stopping
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waiting = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()

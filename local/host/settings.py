@@ -1,0 +1,155 @@
+"""Reads host.json and local.settings.json; resolves %SETTING% references and storage connection names.
+
+Settings of the app come from the process environment, as `func start` makes them; local.settings.json only
+fills gaps. Options of host.json that mean nothing locally are ignored.
+"""
+
+import json
+import re
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from local.host.errors import SettingError
+
+DEFAULT_STORAGE = "AzureWebJobsStorage"
+DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # Flex Consumption's default
+SETTING_REFERENCE = re.compile(r"%([^%]+)%")
+TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
+
+
+@dataclass(frozen=True)
+class QueueOptions:
+    """`extensions.queues` of host.json."""
+
+    batch_size: int = 16
+    max_dequeue_count: int = 5
+    visibility_timeout_s: float = 0.0
+    max_polling_interval_s: float = 1.0  # the real host's default is 60 s: too slow to work with
+    base64: bool = True
+
+
+@dataclass(frozen=True)
+class BlobOptions:
+    """`extensions.blobs` of host.json."""
+
+    max_parallel: int = 8
+    poison_threshold: int = 5
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """The parts of host.json that this host honours."""
+
+    route_prefix: str = "api"
+    function_timeout_s: float | None = DEFAULT_FUNCTION_TIMEOUT_S
+    queues: QueueOptions = field(default_factory=QueueOptions)
+    blobs: BlobOptions = field(default_factory=BlobOptions)
+    task_hub: str = "local"
+
+
+def parse_timespan(text: str) -> float:
+    """Seconds of a .NET TimeSpan, `hh:mm:ss` or `d.hh:mm:ss`.
+
+    Raises:
+        SettingError: another shape.
+    """
+    matched = TIMESPAN.match(text)
+    if matched is None:
+        raise SettingError(f"host.json: {text!r} is not a time span such as 00:00:30")
+    days, hours, minutes, seconds = matched.groups()
+    return int(days or 0) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+def read_host_options(folder: Path) -> HostOptions:
+    """Options from `folder`/host.json; defaults where it says nothing.
+
+    Raises:
+        SettingError: the file is not JSON, or a time span cannot be read.
+    """
+    document = _read_json(folder / "host.json")
+    extensions = document.get("extensions", {})
+    return HostOptions(
+        route_prefix=extensions.get("http", {}).get("routePrefix", "api").strip("/"),
+        function_timeout_s=_function_timeout(document.get("functionTimeout")),
+        queues=_queue_options(extensions.get("queues", {})),
+        blobs=BlobOptions(
+            max_parallel=int(extensions.get("blobs", {}).get("maxDegreeOfParallelism", 8)),
+            poison_threshold=int(extensions.get("blobs", {}).get("poisonBlobThreshold", 5)),
+        ),
+        task_hub=extensions.get("durableTask", {}).get("hubName", "local"),
+    )
+
+
+def _queue_options(section: Mapping[str, object]) -> QueueOptions:
+    polling = section.get("maxPollingInterval")
+    return QueueOptions(
+        batch_size=int(str(section.get("batchSize", 16))),
+        max_dequeue_count=int(str(section.get("maxDequeueCount", 5))),
+        visibility_timeout_s=parse_timespan(str(section.get("visibilityTimeout", "00:00:00"))),
+        max_polling_interval_s=parse_timespan(str(polling)) if polling else 1.0,
+        base64=str(section.get("messageEncoding", "base64")).lower() != "none",
+    )
+
+
+def _function_timeout(text: str | None) -> float | None:
+    if text is None:
+        return DEFAULT_FUNCTION_TIMEOUT_S
+    return None if text == "-1" else parse_timespan(text)
+
+
+def fill_environment(folder: Path, environment: MutableMapping[str, str]) -> None:
+    """Add the `Values` of local.settings.json to the environment; what is already set wins."""
+    for name, value in _read_json(folder / "local.settings.json").get("Values", {}).items():
+        environment.setdefault(name, str(value))
+
+
+def resolve_references(text: str, environment: Mapping[str, str]) -> str:
+    """Replace each `%NAME%` by the setting NAME, as in paths, queue names and schedules.
+
+    Raises:
+        SettingError: NAME is not set.
+    """
+
+    def setting(matched: re.Match[str]) -> str:
+        name = matched.group(1)
+        if name not in environment:
+            raise SettingError(f"setting {name} is not set; {text!r} refers to it")
+        return environment[name]
+
+    return SETTING_REFERENCE.sub(setting, text)
+
+
+def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
+    """The connection string that a binding's `connection` names; AzureWebJobsStorage if it names none.
+
+    The real host looks for `AzureWebJobs<name>` before `<name>`.
+
+    Raises:
+        SettingError: neither is set.
+    """
+    wanted = name or DEFAULT_STORAGE
+    for candidate in (f"AzureWebJobs{wanted}", wanted):
+        if environment.get(candidate):
+            return environment[candidate]
+    raise SettingError(
+        f"setting {wanted} is not set: it must hold the storage connection string of a binding"
+    )
+
+
+def is_disabled(function_name: str, environment: Mapping[str, str]) -> bool:
+    """Whether the setting `AzureWebJobs.<function>.Disabled` switches the function off."""
+    return environment.get(f"AzureWebJobs.{function_name}.Disabled", "").lower() in {"true", "1"}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SettingError(f"{path.name} is not valid JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise SettingError(f"{path.name} must hold a JSON object")
+    return document

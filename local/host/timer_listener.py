@@ -1,0 +1,144 @@
+"""Timer triggers: NCRONTAB schedules in UTC; the status is kept on disk, so that a missed run is made up for."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from croniter import CroniterBadCronError, croniter
+
+from local.host.catalogue import HostedFunction
+from local.host.conversion import json_datum
+from local.host.database import open_database
+from local.host.errors import AppError
+from local.host.invocation import Invoker
+from local.host.storage import StorageClients
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS timer_status (
+    function TEXT PRIMARY KEY, last TEXT NOT NULL, next TEXT NOT NULL, updated TEXT NOT NULL
+);
+"""
+LONGEST_SLEEP_S = 30.0  # a laptop that slept wakes to a clock that jumped
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TimerStatus:
+    """When a timer ran last (None: never) and is to run next."""
+
+    last: datetime | None
+    next: datetime
+
+
+class Schedule:
+    """An NCRONTAB expression: six fields with seconds first, or cron's five."""
+
+    def __init__(self, expression: str) -> None:
+        """Raises AppError if the expression cannot be read."""
+        fields = expression.split()
+        if len(fields) not in {5, 6}:
+            raise AppError(f"schedule {expression!r} must have six fields, seconds first")
+        self._expression = expression if len(fields) == 6 else f"0 {expression}"
+        try:
+            self.after(datetime.now(UTC))
+        except (CroniterBadCronError, ValueError) as error:
+            raise AppError(f"schedule {expression!r} cannot be read: {error}") from error
+
+    def after(self, moment: datetime) -> datetime:
+        """The first time strictly after `moment`."""
+        found: datetime = croniter(self._expression, moment, second_at_beginning=True).get_next(datetime)
+        return found
+
+
+class TimerStatusStore:
+    """The schedule status of all timers."""
+
+    def __init__(self, path: Path) -> None:
+        self._database: sqlite3.Connection = open_database(path, SCHEMA)
+
+    def read(self, function_name: str) -> TimerStatus | None:
+        row = self._database.execute(
+            "SELECT last, next FROM timer_status WHERE function = ?", (function_name,)
+        ).fetchone()
+        if row is None:
+            return None
+        return TimerStatus(datetime.fromisoformat(row[0]) if row[0] else None, datetime.fromisoformat(row[1]))
+
+    def write(self, function_name: str, status: TimerStatus) -> None:
+        last = status.last.isoformat() if status.last else ""
+        row = (function_name, last, status.next.isoformat(), datetime.now(UTC).isoformat())
+        self._database.execute("INSERT OR REPLACE INTO timer_status VALUES (?, ?, ?, ?)", row)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class TimerListener:
+    """One timer-triggered function. Its runs never overlap, as in the real host."""
+
+    def __init__(
+        self, function: HostedFunction, storage: StorageClients, invoker: Invoker, store: TimerStatusStore
+    ) -> None:
+        """Raises AppError for an unreadable schedule, SettingError for an unset %SETTING%."""
+        self.function = function
+        self._schedule = Schedule(storage.resolve(function.trigger["schedule"]))
+        self._invoker = invoker
+        self._store = store
+
+    async def listen(self) -> None:
+        """Run on schedule for ever. At start: once if runOnStartup, or if a run was missed meanwhile."""
+        now = datetime.now(UTC)
+        status = self._store.read(self.function.name)
+        is_past_due = (
+            status is not None and status.next < now and self.function.trigger.get("useMonitor") is not False
+        )
+        if status is None or status.next < now:
+            status = TimerStatus(status.last if status else None, self._schedule.after(now))
+        if self.function.trigger.get("runOnStartup") or is_past_due:
+            status = await self._run(status, is_past_due=is_past_due)
+        self._store.write(self.function.name, status)
+        while True:
+            await _sleep_until(status.next)
+            status = await self._run(status, is_past_due=False)
+
+    async def run_once(self) -> None:
+        """Run now, for the admin endpoint; the schedule stays as it is.
+
+        Raises:
+            Exception: whatever the function raised.
+        """
+        status = self._store.read(self.function.name)
+        await self._call(
+            status or TimerStatus(None, self._schedule.after(datetime.now(UTC))), is_past_due=False
+        )
+
+    async def _run(self, status: TimerStatus, *, is_past_due: bool) -> TimerStatus:
+        try:
+            await self._call(status, is_past_due=is_past_due)
+        except Exception:  # foreign code: the next run comes on schedule, whatever this one raised
+            log.exception("function %s failed", self.function.name)
+        now = datetime.now(UTC)
+        following = TimerStatus(now, self._schedule.after(max(now, status.next)))
+        self._store.write(self.function.name, following)
+        return following
+
+    async def _call(self, status: TimerStatus, *, is_past_due: bool) -> None:
+        request: Mapping[str, object] = {
+            "Schedule": {"AdjustForDST": True},
+            "ScheduleStatus": {
+                "Last": status.last.isoformat() if status.last else "0001-01-01T00:00:00+00:00",
+                "Next": status.next.isoformat(),
+                "LastUpdated": datetime.now(UTC).isoformat(),
+            },
+            "IsPastDue": is_past_due,
+        }
+        await self._invoker.run(self.function, json_datum(request))
+
+
+async def _sleep_until(moment: datetime) -> None:
+    while (remaining := moment - datetime.now(UTC)) > timedelta(0):  # noqa: ASYNC110 # a clock sets no event
+        await asyncio.sleep(min(remaining.total_seconds(), LONGEST_SLEEP_S))
