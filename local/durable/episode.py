@@ -1,0 +1,169 @@
+"""One episode: what new events, and the actions that follow from them, change in an instance. Pure.
+
+The result is written in one transaction, so a crash leaves an episode done or not begun.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from local.durable.actions import OrchestratorState
+from local.durable.history import CONTROL, EventType, HistoryEvent, utc_text
+from local.durable.instances import Instance, RuntimeStatus
+from local.durable.work import (
+    ActivityRequest,
+    ChildRequest,
+    ReplayFailed,
+    ReplayOutcome,
+    Request,
+    TimerRequest,
+)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """How an execution ended. `output` is JSON text for Completed, a plain reason otherwise."""
+
+    status: RuntimeStatus
+    output: str
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class NextExecution:
+    """continue_as_new: `input` is what the trigger's `input` will be; events go with it."""
+
+    input: str
+    carried_events: list[HistoryEvent]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What to write: events to append, work to schedule, and how the instance stands afterwards."""
+
+    events: list[HistoryEvent]
+    status: RuntimeStatus = RuntimeStatus.RUNNING
+    requests: list[Request] = field(default_factory=list)
+    cancelled_timers: frozenset[int] = frozenset()
+    custom_status: str | None = None
+    ending: Completion | NextExecution | None = None
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Which waiting events an episode takes.
+
+    taken: in the order in which they take effect. held: they wait for the instance to be resumed.
+    """
+
+    taken: list[HistoryEvent]
+    suspended: bool
+    terminated: HistoryEvent | None
+
+    @property
+    def concerns_generator(self) -> bool:
+        return any(event.event_type not in CONTROL for event in self.taken)
+
+
+def take_in(waiting: Sequence[HistoryEvent], *, suspended: bool) -> tuple[Intake, list[int]]:
+    """Choose from the waiting events, oldest first; also returns the positions of those taken.
+
+    While an instance is suspended its events wait, and follow right behind the one that resumes it.
+    A termination is taken at once, with everything that waits.
+    """
+    taken: list[int] = []
+    held: list[int] = []
+    for position, event in enumerate(waiting):
+        if event.event_type is EventType.EXECUTION_TERMINATED:
+            everything = [waiting[index] for index in taken] + [event]
+            return Intake(everything, suspended, event), list(range(len(waiting)))
+        if event.event_type is EventType.EXECUTION_SUSPENDED:
+            suspended = True
+        elif event.event_type is EventType.EXECUTION_RESUMED:
+            suspended = False
+        elif suspended:
+            held.append(position)
+            continue
+        taken.append(position)
+        if not suspended:
+            taken, held = taken + held, []
+    return Intake([waiting[index] for index in taken], suspended, None), taken
+
+
+def conclude(
+    instance: Instance, state: OrchestratorState, outcome: ReplayOutcome
+) -> Completion | NextExecution | None:
+    """How the execution ends with this episode; None when it goes on.
+
+    The open-task rule: nothing completes, fails or continues as new while an activity, a child or an
+    uncancelled timer is out. Source: TaskOrchestrationExecutor.cs, "HasOpenTasks".
+    """
+    if outcome.has_open_tasks or not outcome.all_awaited:
+        return None
+    if state.error:
+        reason = f"Orchestrator function '{instance.name}' failed: {state.error}"
+        return Completion(RuntimeStatus.FAILED, reason, f"Message: {state.error}")
+    if not state.is_done:
+        return None
+    if outcome.continue_as_new is not None:
+        return NextExecution(outcome.continue_as_new, outcome.carried_events)
+    return Completion(RuntimeStatus.COMPLETED, json.dumps(state.output))
+
+
+def failed(error: ReplayFailed) -> Completion:
+    return Completion(RuntimeStatus.FAILED, str(error), str(error))
+
+
+def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
+    """The event that records a request in the history of the one who made it."""
+    match request:
+        case ActivityRequest():
+            return HistoryEvent(
+                event_type=EventType.TASK_SCHEDULED,
+                event_id=request.task_id,
+                timestamp=timestamp,
+                name=request.name,
+                version="",
+                input=request.input,
+            )
+        case ChildRequest():
+            return HistoryEvent(
+                event_type=EventType.SUB_ORCHESTRATION_INSTANCE_CREATED,
+                event_id=request.task_id,
+                timestamp=timestamp,
+                name=request.name,
+                version=request.version,
+                input=request.input,
+                instance_id=request.instance_id,
+            )
+        case TimerRequest():
+            return HistoryEvent(
+                event_type=EventType.TIMER_CREATED,
+                event_id=request.task_id,
+                timestamp=timestamp,
+                fire_at=utc_text(request.fire_at),
+            )
+
+
+def framed(
+    events: Sequence[HistoryEvent], requests: Sequence[Request], ending: Completion | None, timestamp: str
+) -> list[HistoryEvent]:
+    """The events of one episode as the history keeps them, between OrchestratorStarted and -Completed."""
+    scheduled = [scheduling_event(request, timestamp) for request in requests]
+    ended = []
+    if ending is not None:
+        ended.append(
+            HistoryEvent(
+                event_type=EventType.EXECUTION_COMPLETED,
+                timestamp=timestamp,
+                orchestration_status=ending.status,
+                result=ending.output,
+            )
+        )
+    return [
+        HistoryEvent(event_type=EventType.ORCHESTRATOR_STARTED, timestamp=timestamp),
+        *events,
+        *scheduled,
+        *ended,
+        HistoryEvent(event_type=EventType.ORCHESTRATOR_COMPLETED, timestamp=timestamp),
+    ]

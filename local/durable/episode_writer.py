@@ -1,0 +1,200 @@
+"""An episode becomes rows: history, scheduled work, children, the parent's news. Inside one transaction."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import uuid4
+
+from local.durable import inbox
+from local.durable.episode import Completion, Episode, NextExecution
+from local.durable.history import EventType, HistoryEvent, dump_events, utc_text
+from local.durable.instances import Instance, InstanceExists, ParentTask, RuntimeStatus
+from local.durable.work import (
+    ActivityRequest,
+    ActivityWork,
+    ChildRequest,
+    TaskKey,
+    TimerRequest,
+    TimerWork,
+)
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What an episode set going: work to dispatch, and other instances that have news."""
+
+    activities: list[ActivityWork]
+    timers: list[TimerWork]
+    cancelled_timers: list[TaskKey]
+    woken: list[str]
+
+
+NOTHING = Committed([], [], [], [])
+
+
+@dataclass(frozen=True)
+class EpisodeWriter:
+    """One episode being written, inside its transaction."""
+
+    connection: sqlite3.Connection
+    instance: Instance
+    now: datetime
+
+    def write(self, taken: Sequence[int], episode: Episode) -> Committed:
+        self.connection.executemany("DELETE FROM inbox WHERE position = ?", [(row,) for row in taken])
+        self._append(episode.events)
+        ending = episode.ending
+        self._update(
+            ending.status if isinstance(ending, Completion) else episode.status,
+            output=ending.output if isinstance(ending, Completion) else None,
+            custom_status=episode.custom_status,
+        )
+        if isinstance(ending, Completion):
+            return self._end(ending)
+        if isinstance(ending, NextExecution):
+            return self._continue_as_new(ending)
+        return self._schedule(episode)
+
+    def _append(self, events: Sequence[HistoryEvent]) -> None:
+        self.connection.execute(
+            "INSERT INTO history SELECT :id, 1 + coalesce(max(episode), 0), :events "
+            "FROM history WHERE instance_id = :id",
+            {"id": self.instance.instance_id, "events": dump_events(events)},
+        )
+
+    def _update(self, status: RuntimeStatus, *, output: str | None, custom_status: str | None) -> None:
+        self.connection.execute(
+            "UPDATE instances SET runtime_status = ?, output = ?, updated_at = ?, "
+            "custom_status = coalesce(?, custom_status) WHERE instance_id = ?",
+            (status, output, utc_text(self.now), custom_status, self.instance.instance_id),
+        )
+
+    def _schedule(self, episode: Episode) -> Committed:
+        committed = Committed([], [], [], [])
+        for request in episode.requests:
+            match request:
+                case ActivityRequest():
+                    committed.activities.append(self._add_activity(request))
+                case TimerRequest(cancelled=False):
+                    committed.timers.append(self._add_timer(request))
+                case ChildRequest():
+                    committed.woken.append(self._add_child(request))
+        for task_id in episode.cancelled_timers:
+            key = self._key(task_id)
+            self.connection.execute(
+                "DELETE FROM timers WHERE instance_id = ? AND task_id = ?", (key.instance_id, task_id)
+            )
+            committed.cancelled_timers.append(key)
+        return committed
+
+    def _add_activity(self, request: ActivityRequest) -> ActivityWork:
+        key = self._key(request.task_id)
+        self.connection.execute(
+            "INSERT INTO activities VALUES (?, ?, ?, ?, ?)",
+            (key.instance_id, key.task_id, key.execution_id, request.name, request.input),
+        )
+        return ActivityWork(key, request.name, request.input)
+
+    def _add_timer(self, request: TimerRequest) -> TimerWork:
+        key = self._key(request.task_id)
+        self.connection.execute(
+            "INSERT INTO timers VALUES (?, ?, ?, ?)",
+            (key.instance_id, key.task_id, key.execution_id, utc_text(request.fire_at)),
+        )
+        return TimerWork(key, request.fire_at)
+
+    def _add_child(self, request: ChildRequest) -> str:
+        """Create the child; returns the instance that has news: the child, or this one if it was refused."""
+        timestamp = utc_text(self.now)
+        child = Instance(
+            instance_id=request.instance_id,
+            execution_id=uuid4().hex,
+            name=request.name,
+            version=request.version,
+            # The host serialises the string of JSON once more, as it does for the input of start_new.
+            input=json.dumps(request.input),
+            runtime_status=RuntimeStatus.PENDING,
+            created_at=timestamp,
+            updated_at=timestamp,
+            parent=ParentTask(self.instance.instance_id, self.instance.execution_id, request.task_id),
+        )
+        try:
+            inbox.create(self.connection, child)
+        except InstanceExists as error:
+            refused = HistoryEvent(
+                event_type=EventType.SUB_ORCHESTRATION_INSTANCE_FAILED,
+                timestamp=timestamp,
+                task_scheduled_id=request.task_id,
+                reason=str(error),
+                details=f"Instance ID '{request.instance_id}'",
+            )
+            inbox.post(self.connection, self.instance.instance_id, refused)
+            return self.instance.instance_id
+        return child.instance_id
+
+    def _end(self, ending: Completion) -> Committed:
+        self._clear_work()
+        parent = self.instance.parent
+        if parent is None:
+            return NOTHING
+        waiting = self.connection.execute(
+            "SELECT 1 FROM instances WHERE instance_id = ? AND execution_id = ?",
+            (parent.instance_id, parent.execution_id),
+        ).fetchone()
+        event = _result_for_parent(parent.task_id, ending, utc_text(self.now))
+        if waiting and inbox.post(self.connection, parent.instance_id, event):
+            return replace(NOTHING, woken=[parent.instance_id])
+        return NOTHING
+
+    def _continue_as_new(self, ending: NextExecution) -> Committed:
+        instance_id = self.instance.instance_id
+        left_over = self.connection.execute(
+            "SELECT event FROM inbox WHERE instance_id = ? ORDER BY position", (instance_id,)
+        ).fetchall()
+        self._clear_work()
+        self.connection.execute("DELETE FROM history WHERE instance_id = ?", (instance_id,))
+        renewed = replace(self.instance, execution_id=uuid4().hex, input=json.dumps(ending.input))
+        self.connection.execute(
+            "UPDATE instances SET execution_id = ?, input = ? WHERE instance_id = ?",
+            (renewed.execution_id, renewed.input, instance_id),
+        )
+        inbox.put(self.connection, instance_id, inbox.started(renewed, utc_text(self.now)))
+        for event in ending.carried_events:
+            inbox.put(self.connection, instance_id, event)
+        self.connection.executemany(
+            "INSERT INTO inbox (instance_id, event) VALUES (?, ?)",
+            [(instance_id, event) for (event,) in left_over],
+        )
+        return replace(NOTHING, woken=[instance_id])
+
+    def _clear_work(self) -> None:
+        """Drop what waits and what is scheduled; a result that still comes finds nobody."""
+        for statement in (
+            "DELETE FROM inbox WHERE instance_id = ?",
+            "DELETE FROM activities WHERE instance_id = ?",
+            "DELETE FROM timers WHERE instance_id = ?",
+        ):
+            self.connection.execute(statement, (self.instance.instance_id,))
+
+    def _key(self, task_id: int) -> TaskKey:
+        return TaskKey(self.instance.instance_id, self.instance.execution_id, task_id)
+
+
+def _result_for_parent(task_id: int, ending: Completion, timestamp: str) -> HistoryEvent:
+    """A child that failed or was terminated fails its parent's task; its reason is the child's output."""
+    if ending.status is RuntimeStatus.COMPLETED:
+        return HistoryEvent(
+            event_type=EventType.SUB_ORCHESTRATION_INSTANCE_COMPLETED,
+            timestamp=timestamp,
+            task_scheduled_id=task_id,
+            result=ending.output,
+        )
+    return HistoryEvent(
+        event_type=EventType.SUB_ORCHESTRATION_INSTANCE_FAILED,
+        timestamp=timestamp,
+        task_scheduled_id=task_id,
+        reason=ending.output,
+        details=ending.details,
+    )

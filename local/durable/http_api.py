@@ -1,0 +1,216 @@
+"""The client API of Durable Functions over HTTP, as DurableOrchestrationClient 1.7.0 calls it.
+
+Source of paths, codes and bodies: HttpApiHandler.cs.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from local.durable.client_binding import WEBHOOK_PREFIX, management_urls
+from local.durable.history import parse_utc, utc_text
+from local.durable.instance_table import InstanceFilter
+from local.durable.instances import Instance, InstanceExists
+from local.durable.status_document import history_document, status_document
+from local.durable.task_hub import InvalidRequest, TaskHub
+
+_CONTINUATION_HEADER = "x-ms-continuation-token"
+_DEFAULT_PAGE_SIZE = 100  # OrchestrationStatusQueryCondition.cs
+_POLL_AGAIN_S = "5"
+
+Endpoint = Callable[[Request, TaskHub], Awaitable[Response]]
+
+
+class HttpApi:
+    """Routes over the hub that runs now; 503 while none does.
+
+    Args:
+        hub: asked at each request, since routes are mounted before the executor starts.
+    """
+
+    def __init__(self, hub: Callable[[], TaskHub | None], task_hub_name: str) -> None:
+        self._hub = hub
+        self._task_hub_name = task_hub_name
+
+    def routes(self) -> list[BaseRoute]:
+        one, all_ = "/instances/{instance_id}", ("/instances", "/instances/")
+        return [
+            self._route("/orchestrators/{name}", self._start, "POST"),
+            self._route("/orchestrators/{name}/{instance_id}", self._start, "POST"),
+            *(self._route(path, _list, "GET") for path in all_),
+            *(self._route(path, _purge_matching, "DELETE") for path in all_),
+            self._route(one, _get, "GET"),
+            self._route(one, _purge, "DELETE"),
+            self._route(f"{one}/raiseEvent/{{event_name}}", _raise_event, "POST"),
+            self._route(f"{one}/restart", self._restart, "POST"),
+            self._route(f"{one}/rewind", _rewind, "POST"),
+            self._route(f"{one}/{{operation}}", _control, "POST"),
+        ]
+
+    def _route(self, path: str, endpoint: Endpoint, method: str) -> Route:
+        async def answer(request: Request) -> Response:
+            hub = self._hub()
+            if hub is None:
+                return _error(503, "The durable executor is not running.")
+            try:
+                return await endpoint(request, hub)
+            except InvalidRequest as error:
+                return _error(400, str(error))
+            except InstanceExists as error:
+                return _error(409, str(error))
+
+        return Route(path, answer, methods=[method])
+
+    async def _start(self, request: Request, hub: TaskHub) -> Response:
+        body = (await request.body()).decode()
+        if body:
+            _require_json(body)
+        instance_id = hub.start_new(
+            request.path_params["name"],
+            request.path_params.get("instance_id"),
+            body or None,
+            request.query_params.get("version", ""),
+        )
+        return self._accepted(request, instance_id)
+
+    async def _restart(self, request: Request, hub: TaskHub) -> Response:
+        instance = hub.find(request.path_params["instance_id"])
+        if instance is None:
+            return Response(status_code=404)
+        same_id = not _flag(request, "restartWithNewInstanceId", default=True)
+        new_id = instance.instance_id if same_id else None
+        return self._accepted(request, hub.start_new(instance.name, new_id, instance.input, instance.version))
+
+    def _accepted(self, request: Request, instance_id: str) -> Response:
+        webhook_url = f"{request.url.scheme}://{request.url.netloc}{WEBHOOK_PREFIX}"
+        urls = management_urls(webhook_url, instance_id, self._task_hub_name)
+        headers = {"Location": urls["statusQueryGetUri"], "Retry-After": "10"}
+        return JSONResponse(urls, status_code=202, headers=headers)
+
+
+async def _get(request: Request, hub: TaskHub) -> Response:
+    instance = hub.find(request.path_params["instance_id"])
+    if instance is None:
+        return Response(status_code=404)
+    show_input = _flag(request, "showInput", default=True)
+    history = None
+    if _flag(request, "showHistory", default=False):
+        history = history_document(
+            hub.history(instance.instance_id),
+            show_input=show_input,
+            show_output=_flag(request, "showHistoryOutput", default=False),
+        )
+    document = status_document(instance, show_input=show_input, history=history)
+    if instance.ended:
+        return JSONResponse(document)
+    headers = {"Location": str(request.url), "Retry-After": _POLL_AGAIN_S}
+    return JSONResponse(document, status_code=202, headers=headers)
+
+
+async def _list(request: Request, hub: TaskHub) -> Response:
+    token = request.headers.get(_CONTINUATION_HEADER) or None
+    try:
+        page = hub.list_page(_filter(request), _page_size(request), token)
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from error
+    show_input = _flag(request, "showInput", default=True)
+    documents = [status_document(instance, show_input=show_input) for instance in page.instances]
+    headers = {_CONTINUATION_HEADER: page.continuation_token or ""}
+    return JSONResponse(documents, headers=headers)
+
+
+async def _raise_event(request: Request, hub: TaskHub) -> Response:
+    instance = hub.find(request.path_params["instance_id"])
+    if instance is None or instance.ended:
+        return _absent(instance)
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        return _error(400, "Only application/json request content is supported")
+    body = (await request.body()).decode()
+    _require_json(body)
+    hub.raise_event(instance.instance_id, request.path_params["event_name"], body)
+    return Response(status_code=202)
+
+
+async def _control(request: Request, hub: TaskHub) -> Response:
+    operations = {"terminate": hub.terminate, "suspend": hub.suspend, "resume": hub.resume}
+    operation = operations.get(request.path_params["operation"].lower())
+    instance = hub.find(request.path_params["instance_id"])
+    if operation is None or instance is None or instance.ended:
+        return _absent(instance if operation else None)
+    operation(instance.instance_id, request.query_params.get("reason", ""))
+    return Response(status_code=202)
+
+
+async def _rewind(_request: Request, _hub: TaskHub) -> Response:
+    return _error(501, "Rewind is not supported by the local durable executor.")
+
+
+async def _purge(request: Request, hub: TaskHub) -> Response:
+    if not hub.purge(request.path_params["instance_id"]):
+        return Response(status_code=404)
+    return JSONResponse({"instancesDeleted": 1})
+
+
+async def _purge_matching(request: Request, hub: TaskHub) -> Response:
+    if "createdTimeFrom" not in request.query_params:
+        raise InvalidRequest("Please provide value for 'createdTimeFrom' parameter.")
+    deleted = hub.purge_matching(_filter(request))
+    return JSONResponse({"instancesDeleted": deleted}) if deleted else Response(status_code=404)
+
+
+def _absent(instance: Instance | None) -> Response:
+    return Response(status_code=404 if instance is None else 410)
+
+
+def _filter(request: Request) -> InstanceFilter:
+    statuses = [
+        name for value in request.query_params.getlist("runtimeStatus") for name in value.split(",") if name
+    ]
+    return InstanceFilter(
+        created_from=_time(request, "createdTimeFrom"),
+        created_to=_time(request, "createdTimeTo"),
+        statuses=statuses or None,
+        id_prefix=request.query_params.get("instanceIdPrefix"),
+    )
+
+
+def _time(request: Request, name: str) -> str | None:
+    value = request.query_params.get(name)
+    if not value:
+        return None
+    try:
+        return utc_text(parse_utc(value))
+    except ValueError as error:
+        raise InvalidRequest(f"'{name}' is not a time: {value}") from error
+
+
+def _page_size(request: Request) -> int:
+    value = request.query_params.get("top", "")
+    return int(value) if value.isdecimal() and int(value) > 0 else _DEFAULT_PAGE_SIZE
+
+
+def _flag(request: Request, name: str, *, default: bool) -> bool:
+    value = request.query_params.get(name, "").lower()
+    return value == "true" if value in ("true", "false") else default
+
+
+def _require_json(body: str) -> None:
+    try:
+        json.loads(body)
+    except ValueError as error:
+        raise InvalidRequest(f"Invalid JSON content: {error}") from error
+
+
+def _error(status: int, message: str) -> Response:
+    body: dict[str, JsonValue] = {
+        "Message": "Something went wrong while processing your request",
+        "ExceptionMessage": message,
+        "ExceptionType": "System.ArgumentException" if status == 400 else "System.InvalidOperationException",
+        "Timestamp": utc_text(datetime.now(UTC)),
+    }
+    return JSONResponse(body, status_code=status)

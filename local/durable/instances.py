@@ -1,0 +1,60 @@
+"""An orchestration instance as the store keeps it, and the errors of asking for one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RuntimeStatus(StrEnum):
+    """The names that the client API uses."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUSPENDED = "Suspended"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    TERMINATED = "Terminated"
+
+
+ENDED = frozenset({RuntimeStatus.COMPLETED, RuntimeStatus.FAILED, RuntimeStatus.TERMINATED})
+
+
+@dataclass(frozen=True)
+class ParentTask:
+    """The place of a child in its parent: where the result goes."""
+
+    instance_id: str
+    execution_id: str
+    task_id: int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance; `execution_id` changes with every continue-as-new and every restart.
+
+    input: JSON text as it was posted, or None; an SDK client posts a JSON string that holds JSON.
+    output: JSON text, or the plain reason of a failure or termination.
+    custom_status: JSON text. created_at, updated_at: wire timestamps.
+    """
+
+    instance_id: str
+    execution_id: str
+    name: str
+    version: str
+    input: str | None
+    runtime_status: RuntimeStatus
+    created_at: str
+    updated_at: str
+    output: str | None = None
+    custom_status: str | None = None
+    parent: ParentTask | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.runtime_status in ENDED
+
+
+class InstanceExists(Exception):  # noqa: N818  # the caller's mistake, told in the words of the real host
+    """Another instance with this id has not ended yet."""
+
+    def __init__(self, status: RuntimeStatus) -> None:
+        super().__init__(f"An Orchestration instance with the status {status} already exists.")

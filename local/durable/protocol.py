@@ -1,0 +1,71 @@
+"""The out-of-process protocol around one run of an orchestrator: trigger out, state or failure back.
+
+Source: OrchestrationTriggerAttributeBindingProvider.cs and OutOfProcExceptionHelpers.cs; for the reading side
+azure.durable_functions.models.DurableOrchestrationContext.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue, ValidationError
+
+from local.durable.actions import OrchestratorState
+from local.durable.functions import AppFunctions
+from local.durable.history import SCHEDULING, EventType, HistoryEvent, dump_events
+from local.durable.instances import Instance
+from local.durable.work import ReplayFailed
+
+OUT_OF_PROC_LABEL = "$OutOfProcData$:"
+
+# Events that the SDK has no use for. Each costs it a parse of its timestamp (30 us) in every episode, half of
+# the price of a long sequential orchestration, so they stay in the store.
+_UNREAD = SCHEDULING | {EventType.ORCHESTRATOR_COMPLETED}
+
+
+@dataclass(frozen=True)
+class TimerLimits:
+    """How the SDK splits long timers, as .NET TimeSpan text. Defaults: the Azure Storage backend."""
+
+    maximum_short_timer: str = "6.00:00:00"
+    long_timer_interval: str = "3.00:00:00"
+
+
+def trigger_json(instance: Instance, history: Sequence[HistoryEvent], limits: TimerLimits) -> str:
+    """The body of an orchestration trigger; `history` ends with the events of this episode."""
+    fields: dict[str, JsonValue] = {
+        "input": None if instance.input is None else json.loads(instance.input),
+        "instanceId": instance.instance_id,
+        "isReplaying": any(event.event_type is EventType.ORCHESTRATOR_COMPLETED for event in history),
+        "parentInstanceId": instance.parent.instance_id if instance.parent else None,
+        "upperSchemaVersion": 1,
+        "upperSchemaVersionNew": 2,
+        "longRunningTimerIntervalDuration": limits.long_timer_interval,
+        "maximumShortTimerDuration": limits.maximum_short_timer,
+        "defaultHttpAsyncRequestSleepTimeMillseconds": 30000,
+    }
+    events = dump_events(event for event in history if event.event_type not in _UNREAD)
+    return f'{{"history":{events},{json.dumps(fields)[1:]}'
+
+
+async def run_generator(functions: AppFunctions, name: str, trigger: str) -> OrchestratorState:
+    """Let the SDK replay the orchestrator.
+
+    Raises:
+        ReplayFailed: it failed without a state (an error outside the generator), or the state is malformed.
+    """
+    try:
+        state_json = await functions.run_orchestrator(name, trigger)
+    except Exception as error:  # by contract: whatever application code and the SDK raise
+        _, label, state_json = str(error).partition(OUT_OF_PROC_LABEL)
+        if not label:
+            raise ReplayFailed(f"Orchestrator function '{name}' failed: {error}") from error
+    try:
+        return OrchestratorState.model_validate_json(state_json)
+    except ValidationError as error:
+        raise ReplayFailed(f"Orchestrator function '{name}' returned an unreadable state: {error}") from error
+
+
+def custom_status_text(state: OrchestratorState) -> str | None:
+    """As JSON text; None leaves the former one standing, as the host does."""
+    return None if state.custom_status is None else json.dumps(state.custom_status)

@@ -1,0 +1,241 @@
+"""The host's half of a replay: which work is scheduled, which is open, and whether all of it is done.
+
+Pure. The SDK replays the generator and returns its actions; DurableTask replays the actions against the same
+history, one after the other, and gives out the sequence numbers. Both must come to the same numbers.
+Source: OutOfProcOrchestrationShim.cs (schemas V2 and V3), TaskOrchestrationContext.cs and -Executor.cs.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import singledispatchmethod
+
+from local.durable.actions import (
+    Action,
+    CallActivity,
+    CallActivityWithRetry,
+    CallSubOrchestrator,
+    CallSubOrchestratorWithRetry,
+    ContinueAsNew,
+    CreateTimer,
+    RetryOptions,
+    Unsupported,
+    WaitForExternalEvent,
+    WhenAll,
+    WhenAny,
+)
+from local.durable.history import COMPLETIONS, FAILURES, SCHEDULING, EventType, HistoryEvent, parse_utc
+from local.durable.host_tasks import CompoundTask, HostTask, RetriedTask
+from local.durable.work import (
+    REQUEST_OF_EVENT,
+    ActivityRequest,
+    ChildRequest,
+    ReplayFailed,
+    ReplayOutcome,
+    ReplayScope,
+    Request,
+    TimerRequest,
+    describe,
+)
+
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+
+
+def replay(history: Iterable[HistoryEvent], actions: Sequence[Action], scope: ReplayScope) -> ReplayOutcome:
+    """Run the actions against the history.
+
+    Raises:
+        ReplayFailed: the history holds work that the actions do not ask for at that place (non-determinism),
+            an unknown function, an unusable child id, or something that this executor does not support.
+    """
+    run = _Replay(actions, scope)
+    for event in history:
+        run.apply(event)
+    return ReplayOutcome(
+        requests=[run.unconfirmed[task_id] for task_id in sorted(run.unconfirmed)],
+        cancelled_timers=frozenset(run.cancelled_timers),
+        has_open_tasks=bool(run.open_tasks),
+        all_awaited=run.all_awaited,
+        continue_as_new=run.continue_as_new,
+        carried_events=run.carried_events,
+    )
+
+
+@dataclass
+class _Replay:
+    actions: Sequence[Action]
+    scope: ReplayScope
+    unconfirmed: dict[int, Request] = field(default_factory=dict)
+    open_tasks: dict[int, HostTask] = field(default_factory=dict)
+    cancelled_timers: set[int] = field(default_factory=set)
+    continue_as_new: str | None = None
+    carried_events: list[HistoryEvent] = field(default_factory=list)
+    _waiting: defaultdict[str, list[HostTask]] = field(default_factory=lambda: defaultdict(list))
+    _buffered: defaultdict[str, deque[HistoryEvent]] = field(default_factory=lambda: defaultdict(deque))
+    _now: datetime = _BEFORE_ALL
+    _started: bool = False
+    _next_id: int = 0
+    _reached: int = 0
+    _awaited: HostTask | None = None
+
+    @property
+    def all_awaited(self) -> bool:
+        return self._started and self._awaited is None and self._reached == len(self.actions)
+
+    def apply(self, event: HistoryEvent) -> None:
+        kind = event.event_type
+        if kind is EventType.ORCHESTRATOR_STARTED:
+            self._now = parse_utc(event.timestamp)
+        elif kind is EventType.EXECUTION_STARTED:
+            self._started = True
+        elif kind in SCHEDULING:
+            self._confirm(event)
+        elif kind in COMPLETIONS:
+            # A late result of something cancelled or ended before is ignored, as the host does.
+            if (task := self.open_tasks.pop(event.ended_id, None)) is not None:
+                task.finish(failed=kind in FAILURES)
+        elif kind is EventType.EVENT_RAISED:
+            self._raise_event(event)
+        if self._started:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Reach the next actions, one by one, until one is not done yet."""
+        while self._awaited is None or self._awaited.done:
+            self._awaited = None
+            if self._reached == len(self.actions):
+                return
+            action = self.actions[self._reached]
+            self._reached += 1
+            self._awaited = self._begin(action)
+
+    @singledispatchmethod
+    def _begin(self, action: Action) -> HostTask:
+        """Invoke one action as the host's API would; its leaves take their sequence numbers depth first."""
+        raise TypeError(f"an action of the protocol without a rule: {action}")
+
+    @_begin.register
+    def _(self, action: WhenAll) -> HostTask:
+        children = [self._begin(child) for child in action.compound_actions]
+        return CompoundTask(children, needed=len(children))
+
+    @_begin.register
+    def _(self, action: WhenAny) -> HostTask:
+        return CompoundTask([self._begin(child) for child in action.compound_actions], needed=1)
+
+    @_begin.register
+    def _(self, action: CallActivityWithRetry) -> HostTask:
+        return self._with_retry(action.retry_options, lambda: self._call_activity(action))
+
+    @_begin.register
+    def _(self, action: CallSubOrchestratorWithRetry) -> HostTask:
+        return self._with_retry(action.retry_options, lambda: self._call_child(action))
+
+    @_begin.register
+    def _(self, action: CreateTimer) -> HostTask:
+        return self._create_timer(parse_utc(action.fire_at), cancelled=action.is_canceled)
+
+    @_begin.register
+    def _(self, action: WaitForExternalEvent) -> HostTask:
+        name = action.external_event_name
+        if self._buffered[name]:
+            self._buffered[name].popleft()
+            return _finished()
+        # A stack: the newest waiter gets the event, so that waiters abandoned in a WhenAny are left behind.
+        self._waiting[name].append(task := HostTask())
+        return task
+
+    @_begin.register
+    def _(self, action: ContinueAsNew) -> HostTask:
+        self.continue_as_new = action.input
+        return _finished()
+
+    @_begin.register
+    def _(self, action: Unsupported) -> HostTask:
+        raise ReplayFailed(f"{action.action_type.name} is not supported by the local durable executor.")
+
+    @_begin.register(CallActivity)
+    def _call_activity(self, action: CallActivity | CallActivityWithRetry) -> HostTask:
+        _require(action.function_name, self.scope.activities, "activity")
+        return self._schedule(lambda task_id: ActivityRequest(task_id, action.function_name, action.input))
+
+    @_begin.register(CallSubOrchestrator)
+    def _call_child(self, action: CallSubOrchestrator | CallSubOrchestratorWithRetry) -> HostTask:
+        _require(action.function_name, self.scope.orchestrators, "orchestrator")
+        child_id = action.instance_id
+        if child_id and child_id in (self.scope.instance_id, self.scope.parent_instance_id):
+            raise ReplayFailed(
+                "The instance ID of a sub-orchestration must be different than the instance ID of a parent "
+                f"orchestration: '{child_id}'."
+            )
+        return self._schedule(
+            lambda task_id: ChildRequest(
+                task_id,
+                action.function_name,
+                action.input,
+                child_id or f"{self.scope.execution_id}:{task_id}",
+                action.version or "",
+            )
+        )
+
+    def _create_timer(self, fire_at: datetime, *, cancelled: bool = False) -> HostTask:
+        task = self._schedule(lambda task_id: TimerRequest(task_id, fire_at, cancelled))
+        if cancelled:
+            # The host cancels right where it creates. On a replay the timer, and a WhenAny around it, is
+            # therefore over before anything else happens: see "Traps" in docs/durable-executor.md.
+            task_id = self._next_id - 1
+            self.cancelled_timers.add(task_id)
+            self.open_tasks.pop(task_id).finish()
+        return task
+
+    def _with_retry(self, options: RetryOptions, start_attempt: Callable[[], HostTask]) -> HostTask:
+        def start_timer(last: bool) -> HostTask:
+            pause = timedelta(milliseconds=0 if last else options.first_retry_interval_in_milliseconds)
+            return self._create_timer(self._now + pause)
+
+        return RetriedTask(options.max_number_of_attempts, start_attempt, start_timer)
+
+    def _schedule(self, request: Callable[[int], Request]) -> HostTask:
+        task_id, self._next_id = self._next_id, self._next_id + 1
+        self.unconfirmed[task_id] = request(task_id)
+        self.open_tasks[task_id] = task = HostTask()
+        return task
+
+    def _raise_event(self, event: HistoryEvent) -> None:
+        name = event.name or ""
+        if self.continue_as_new is not None:
+            self.carried_events.append(event)
+        elif self._waiting[name]:
+            self._waiting[name].pop().finish()
+        else:
+            self._buffered[name].append(event)
+
+    def _confirm(self, event: HistoryEvent) -> None:
+        """Match an event that scheduled work with the action that asks for it now."""
+        request = self.unconfirmed.pop(event.event_id, None)
+        expected = REQUEST_OF_EVENT[event.event_type]
+        found = None if request is None else describe(type(request), getattr(request, "name", None))
+        before = describe(expected, event.name)
+        if found != before:
+            instead = f"produced {found} there" if found else "has not (yet?) scheduled this task"
+            raise ReplayFailed(
+                "Non-Deterministic workflow detected: a previous execution of this orchestration scheduled "
+                f"{before} with sequence ID {event.event_id}, but the current replay {instead}. Was a change "
+                "made to the orchestrator code after this instance had already started running?"
+            )
+
+
+def _finished() -> HostTask:
+    task = HostTask()
+    task.finish()
+    return task
+
+
+def _require(name: str, known: Collection[str], kind: str) -> None:
+    if name not in known:
+        names = "', '".join(sorted(known))
+        raise ReplayFailed(
+            f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. "
+            f"The following are the known {kind} functions: '{names}'."
+        )

@@ -1,0 +1,115 @@
+"""What the executor keeps, and the transactions that change it: one per episode, one per result."""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from local.durable import inbox, instance_table
+from local.durable.database import Database
+from local.durable.episode import Episode
+from local.durable.episode_writer import NOTHING, Committed, EpisodeWriter
+from local.durable.history import HistoryEvent, load_events, parse_utc
+from local.durable.instances import Instance
+from local.durable.work import ActivityWork, TaskKey, TimerWork
+
+
+class Store:
+    """Durable state of one task hub. Not for several threads: the event loop's thread owns it."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def find(self, instance_id: str) -> Instance | None:
+        return instance_table.find(self.database, instance_id)
+
+    def history(self, instance_id: str) -> list[HistoryEvent]:
+        rows = self.database.rows(
+            "SELECT events FROM history WHERE instance_id = ? ORDER BY episode", instance_id
+        )
+        # The rows are JSON arrays: joined without their brackets they parse as one.
+        return load_events("[" + ",".join(row["events"][1:-1] for row in rows) + "]")
+
+    def waiting(self, instance_id: str) -> list[inbox.WaitingEvent]:
+        """What no episode has taken yet, oldest first."""
+        rows = self.database.rows(
+            "SELECT position, event FROM inbox WHERE instance_id = ? ORDER BY position", instance_id
+        )
+        return [
+            inbox.WaitingEvent(row["position"], HistoryEvent.model_validate_json(row["event"]))
+            for row in rows
+        ]
+
+    def instances_with_news(self) -> list[str]:
+        return [row["instance_id"] for row in self.database.rows("SELECT DISTINCT instance_id FROM inbox")]
+
+    def open_activities(self) -> list[ActivityWork]:
+        rows = self.database.rows("SELECT * FROM activities ORDER BY instance_id, task_id")
+        return [ActivityWork(_key(row), row["name"], row["input"]) for row in rows]
+
+    def open_timers(self) -> list[TimerWork]:
+        rows = self.database.rows("SELECT * FROM timers")
+        return [TimerWork(_key(row), parse_utc(row["fire_at"])) for row in rows]
+
+    def is_open(self, key: TaskKey) -> bool:
+        """Whether an activity still has anybody to answer to."""
+        return bool(
+            self.database.rows(
+                "SELECT 1 FROM activities WHERE instance_id = ? AND task_id = ? AND execution_id = ?",
+                key.instance_id,
+                key.task_id,
+                key.execution_id,
+            )
+        )
+
+    def create(self, instance: Instance) -> None:
+        """Add an instance with its ExecutionStarted waiting.
+
+        Raises:
+            InstanceExists: an instance with this id has not ended.
+        """
+        with self.database.transaction() as connection:
+            inbox.create(connection, instance)
+
+    def post(self, instance_id: str, event: HistoryEvent) -> bool:
+        """Let an event wait for an instance; False when there is none, or it has ended."""
+        with self.database.transaction() as connection:
+            return inbox.post(connection, instance_id, event)
+
+    def purge(self, instance_id: str) -> bool:
+        with self.database.transaction() as connection:
+            found = instance_table.find(self.database, instance_id) is not None
+            instance_table.remove(connection, instance_id)
+            return found
+
+    def end_activity(self, key: TaskKey, event: HistoryEvent) -> bool:
+        """Record a result, once; False when nobody waits for it any more."""
+        return self._end(
+            "DELETE FROM activities WHERE instance_id = ? AND task_id = ? AND execution_id = ?", key, event
+        )
+
+    def end_timer(self, key: TaskKey, event: HistoryEvent) -> bool:
+        """Record that a timer fired, once; False when it was cancelled meanwhile."""
+        return self._end(
+            "DELETE FROM timers WHERE instance_id = ? AND task_id = ? AND execution_id = ?", key, event
+        )
+
+    def _end(self, removal: str, key: TaskKey, event: HistoryEvent) -> bool:
+        with self.database.transaction() as connection:
+            removed = connection.execute(removal, (key.instance_id, key.task_id, key.execution_id))
+            return removed.rowcount == 1 and inbox.post(connection, key.instance_id, event)
+
+    def commit(self, instance: Instance, taken: Sequence[int], episode: Episode) -> Committed:
+        """Write an episode. Nothing is written if the instance was purged or replaced while it ran."""
+        with self.database.transaction() as connection:
+            current = instance_table.find(self.database, instance.instance_id)
+            if current is None or current.execution_id != instance.execution_id:
+                return NOTHING
+            return EpisodeWriter(connection, instance, datetime.now(UTC)).write(taken, episode)
+
+
+def _key(row: sqlite3.Row) -> TaskKey:
+    return TaskKey(row["instance_id"], row["execution_id"], row["task_id"])

@@ -1,0 +1,126 @@
+"""What a client may do with instances: start, look, list, raise events, suspend, terminate, purge."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from local.durable import instance_table
+from local.durable.functions import AppFunctions
+from local.durable.history import EventType, HistoryEvent, utc_text
+from local.durable.instance_table import InstanceFilter, InstancePage
+from local.durable.instances import Instance, RuntimeStatus
+from local.durable.store import Store
+
+_MAX_INSTANCE_ID_LENGTH = 100  # DurableClient.cs
+_INVALID_IN_IDS = re.compile(r"[/\\#?\x00-\x1f\x7f]")
+
+
+class InvalidRequest(Exception):  # noqa: N818  # the caller's mistake, answered with 400
+    """An argument that the host refuses, in its words."""
+
+
+class TaskHub:
+    """The client's side of the store; everything it changes is seen by the next episode.
+
+    Args:
+        wake: tells the runner that an instance has news.
+    """
+
+    def __init__(self, store: Store, functions: AppFunctions, wake: Callable[[str], None]) -> None:
+        self._store = store
+        self._functions = functions
+        self._wake = wake
+
+    def start_new(self, name: str, instance_id: str | None, input_json: str | None, version: str) -> str:
+        """Start an instance; one with the same id that has ended is replaced. Returns the id.
+
+        Raises:
+            InvalidRequest: no such orchestrator, or an id that the host does not take.
+            InstanceExists: an instance with this id has not ended.
+        """
+        if name not in self._functions.orchestrators():
+            known = "', '".join(sorted(self._functions.orchestrators()))
+            raise InvalidRequest(
+                f"The function '{name}' doesn't exist, is disabled, or is not an orchestrator function. "
+                f"Additional info: The following are the known orchestrator functions: '{known}'."
+            )
+        now = utc_text(datetime.now(UTC))
+        instance = Instance(
+            instance_id=_valid_id(instance_id) if instance_id else uuid4().hex,
+            execution_id=uuid4().hex,
+            name=name,
+            version=version,
+            input=input_json,
+            runtime_status=RuntimeStatus.PENDING,
+            created_at=now,
+            updated_at=now,
+        )
+        self._store.create(instance)
+        self._wake(instance.instance_id)
+        return instance.instance_id
+
+    def find(self, instance_id: str) -> Instance | None:
+        return self._store.find(instance_id)
+
+    def history(self, instance_id: str) -> list[HistoryEvent]:
+        return self._store.history(instance_id)
+
+    def list_page(self, wanted: InstanceFilter, size: int, token: str | None) -> InstancePage:
+        """Raises: ValueError, the token is not one of ours."""
+        return instance_table.list_page(self._store.database, wanted, size, token)
+
+    def raise_event(self, instance_id: str, event_name: str, data_json: str) -> bool:
+        """Let an event wait for an instance; False when it has ended or does not exist."""
+        return self._post(instance_id, EventType.EVENT_RAISED, name=event_name, data=data_json)
+
+    def terminate(self, instance_id: str, reason: str) -> bool:
+        """End an instance. Its children go on, as with Azure Storage; whoever wants them ended ends them."""
+        return self._post(instance_id, EventType.EXECUTION_TERMINATED, data=reason)
+
+    def suspend(self, instance_id: str, reason: str) -> bool:
+        return self._post(instance_id, EventType.EXECUTION_SUSPENDED, reason=reason)
+
+    def resume(self, instance_id: str, reason: str) -> bool:
+        return self._post(instance_id, EventType.EXECUTION_RESUMED, reason=reason)
+
+    def purge(self, instance_id: str) -> bool:
+        """Remove an instance whatever its status; False when there is none."""
+        return self._store.purge(instance_id)
+
+    def purge_matching(self, wanted: InstanceFilter) -> int:
+        """Remove all that match and have ended; returns how many."""
+        return instance_table.purge(self._store.database, wanted)
+
+    def _post(
+        self,
+        instance_id: str,
+        event_type: EventType,
+        *,
+        name: str | None = None,
+        data: str | None = None,
+        reason: str | None = None,
+    ) -> bool:
+        event = HistoryEvent(
+            event_type=event_type,
+            timestamp=utc_text(datetime.now(UTC)),
+            name=name,
+            input=data,
+            reason=reason,
+        )
+        if not self._store.post(instance_id, event):
+            return False
+        self._wake(instance_id)
+        return True
+
+
+def _valid_id(instance_id: str) -> str:
+    if instance_id.startswith("@"):
+        raise InvalidRequest("Orchestration instance ids must not start with @.")
+    if _INVALID_IN_IDS.search(instance_id):
+        raise InvalidRequest(
+            "Orchestration instance ids must not contain /, \\, #, ?, or control characters."
+        )
+    if len(instance_id) > _MAX_INSTANCE_ID_LENGTH:
+        raise InvalidRequest(f"Instance ID lengths must not exceed {_MAX_INSTANCE_ID_LENGTH} characters.")
+    return instance_id

@@ -1,0 +1,103 @@
+"""One executor behind a real HTTP server on loopback, with the real client."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import azure.durable_functions as df
+import uvicorn
+from azure.durable_functions.models.utils import http_utils
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from local.durable.executor import DurableExecutor
+from local.durable.protocol import TimerLimits
+from tests.conftest import find_free_port
+from tests.contract.durable.sdk_functions import SdkFunctions
+
+HANG_GUARD_S = 20.0
+ENDED = ("Completed", "Failed", "Terminated")
+
+
+class DurableServer:
+    """Serve an app; `restart` ends the executor and begins another on the same store."""
+
+    def __init__(
+        self,
+        functions: SdkFunctions,
+        store_path: Path,
+        *,
+        max_parallel_activities: int = 16,
+        timer_limits: TimerLimits | None = None,
+    ) -> None:
+        self.base_url = f"http://127.0.0.1:{find_free_port()}"
+        self.executor = DurableExecutor(
+            store_path, functions, max_parallel_activities=max_parallel_activities, timer_limits=timer_limits
+        )
+        binding = self.executor.client_binding(self.base_url)
+        functions.client_binding = binding
+        self.client = df.DurableOrchestrationClient(binding)
+        routes = self.executor.routes()
+        app = Starlette(
+            routes=[Mount("/durabletask", routes=routes), Mount("/runtime/webhooks/durabletask", routes=routes)]
+        )
+        port = int(self.base_url.rpartition(":")[2])
+        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "DurableServer":
+        await self.executor.start()
+        self._serving = asyncio.create_task(self._server.serve())
+        while not self._server.started:
+            await asyncio.sleep(0.005)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # The SDK keeps one session per process; it must not outlive this event loop.
+        await http_utils._close_session()
+        self._server.should_exit = True
+        if self._serving is not None:
+            await self._serving
+        await self.executor.stop()
+
+    async def restart(self) -> None:
+        await self.executor.stop()
+        await self.executor.start()
+
+    async def start(self, name: str, value: object = None, instance_id: str | None = None) -> str:
+        started: str = await self.client.start_new(name, instance_id, value)
+        return started
+
+    async def status(self, instance_id: str, **show: bool) -> Any:
+        return await self.client.get_status(instance_id, **show)
+
+    async def until(self, instance_id: str, *wanted: str) -> Any:
+        """The status document once its runtime status is one of `wanted`."""
+        give_up_at = time.monotonic() + HANG_GUARD_S
+        while time.monotonic() < give_up_at:
+            status = await self.status(instance_id)
+            if status.runtime_status is not None and status.runtime_status.value in wanted:
+                return status
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"{instance_id} did not become {wanted}: {json.dumps(status.to_json())}")
+
+    async def run(self, name: str, value: object = None, instance_id: str | None = None) -> Any:
+        """Start, wait for the end, return the final status document."""
+        return await self.until(await self.start(name, value, instance_id), *ENDED)
+
+    async def until_custom_status(self, instance_id: str, wanted: object) -> None:
+        give_up_at = time.monotonic() + HANG_GUARD_S
+        while time.monotonic() < give_up_at:
+            if (await self.status(instance_id)).custom_status == wanted:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"{instance_id} never had the custom status {wanted!r}")
+
+    async def history(self, instance_id: str) -> list[dict[str, Any]]:
+        status = await self.status(instance_id, show_history=True, show_history_output=True)
+        # `status.history` of SDK 1.7.0 stays None.
+        events: list[dict[str, Any]] = status.historyEvents
+        return events
