@@ -1,4 +1,4 @@
-"""Makes .venv and installs what a verb of the Makefile needs, once: stamps hold the hash of what was installed.
+"""Makes .venv and installs what a verb of the Makefile needs, once: stamps hold the hash of what is in it.
 
 Standard library only, and readable by any Python 3: it runs before anything is installed, under whatever
 interpreter the machine calls python3, and has to be able to refuse one that is too old.
