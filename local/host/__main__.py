@@ -1,4 +1,4 @@
-"""Serves one function app on loopback: `python -m local.host --port 17071 --data FOLDER [--app function_app]`."""
+"""Serves one function app: `python -m local.host --port 17071 --data FOLDER [--app function_app]`."""
 
 import argparse
 import asyncio

@@ -26,7 +26,7 @@ LISTING_SHARE = (
     4  # pause at least four times as long as a listing takes: large containers must not eat a core
 )
 HANDLING_PAUSE_S = 0.05
-RETRY_DELAY_S = 1.0
+RETRY_DELAY_S = 0.25
 POISON_QUEUE = "webjobs-blobtrigger-poison"
 DELETION_QUEUE_SETTING = "LOCAL_BLOB_DELETED_QUEUE"
 DEFAULT_DELETION_QUEUE = "blob-deleted"

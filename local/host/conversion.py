@@ -43,7 +43,7 @@ class Parameter:
 class BlobModelBindingData:
     """What the real host sends for a blob bound to an SDK type: where the blob is, none of its content."""
 
-    content: str
+    content: bytes
     version: str = "1.0"
     source: str = DEFERRED_SOURCE
     content_type: str = "application/json"
@@ -51,7 +51,7 @@ class BlobModelBindingData:
     @classmethod
     def of(cls, connection: str, container: str, blob_name: str) -> "BlobModelBindingData":
         place = {"Connection": connection, "ContainerName": container, "BlobName": blob_name}
-        return cls(content=json.dumps(place))
+        return cls(content=json.dumps(place).encode())
 
 
 class GenericConverter:

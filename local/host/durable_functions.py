@@ -13,6 +13,7 @@ from local.host.conversion import decode, text_datum
 from local.host.errors import AppError
 from local.host.invocation import Invoker
 
+INNERMOST_FRAMES = 4  # the rest are this host's own; the text is kept in the history
 log = logging.getLogger(__name__)
 
 
@@ -53,7 +54,7 @@ class HostedDurableFunctions:
         """One activity.
 
         Raises:
-            ActivityFailed: the function or a converter raised; the reason reads as the real host writes it.
+            ActivityFailed: the function or a converter raised.
         """
         function = self._activities[name]
         try:
@@ -61,8 +62,8 @@ class HostedDurableFunctions:
             encoded: str = self._invoker.encode_result(function, result).value
         except Exception as error:  # foreign code: whatever it raises becomes a TaskFailed event
             log.warning("activity %s of %s failed", name, instance_id, exc_info=True)
-            reason = f"Activity function '{name}' failed: {type(error).__name__}: {error}"
-            raise ActivityFailed(reason, "".join(traceback.format_exception(error))) from error
+            details = "".join(traceback.format_exception(error, limit=-INNERMOST_FRAMES))
+            raise ActivityFailed(f"{type(error).__name__}: {error}", details) from error
         return encoded
 
     def close(self) -> None:

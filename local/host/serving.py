@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
+from local.durable.database import StoreInUse
 from local.host.draining import GRACE_S
-from local.host.errors import PortBusyError
+from local.host.errors import HostError, PortBusyError
 from local.host.functions_host import FunctionsHost
 
 ADDRESS = "127.0.0.1"  # never another: nothing here checks who calls
@@ -59,7 +60,10 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
         timeout_graceful_shutdown=round(GRACE_S) + 2,
     )
     server = _Server(config)
-    await host.start_durable()
+    try:
+        await host.start_durable()
+    except StoreInUse as error:
+        raise HostError(f"the data folder is in use by another host: {error}") from error
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not serving.done():  # noqa: ASYNC110 # uvicorn offers no event to wait for
         await asyncio.sleep(0.01)

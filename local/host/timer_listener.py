@@ -1,4 +1,4 @@
-"""Timer triggers: NCRONTAB schedules in UTC; the status is kept on disk, so that a missed run is made up for."""
+"""Timer triggers: NCRONTAB schedules in UTC; the status is kept on disk, and a missed run is made up for."""
 
 import asyncio
 import logging

@@ -1,0 +1,48 @@
+"""One running host with the sample app for all contract tests of this folder."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from tests.azurite_fixture import azurite, unique_name
+from tests.conftest import find_free_port
+from tests.contract.host.host_process import HostProcess
+
+__all__ = ["azurite"]
+
+
+def sample_settings(storage: str) -> dict[str, str]:
+    """Settings of the sample app, with containers and queues that no other host uses."""
+    stem = unique_name("host")
+    return {
+        "AzureWebJobsStorage": storage,
+        "DocumentsStorage": storage,
+        "DOCUMENTS": f"{stem}-documents",
+        "TEXTS": f"{stem}-texts",
+        "INBOX": f"{stem}-inbox",
+        "LOCAL_BLOB_DELETED_QUEUE": f"{stem}-deleted",
+    }
+
+
+@pytest.fixture(scope="session")
+def settings(azurite: AzuriteServer) -> dict[str, str]:
+    return sample_settings(azurite.connection_string)
+
+
+@pytest.fixture(scope="session")
+def host(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
+    with HostProcess(tmp_path_factory.mktemp("host"), find_free_port(), settings) as running:
+        yield running
+
+
+@pytest.fixture
+def new_host(azurite: AzuriteServer, tmp_path: Path) -> Callable[..., HostProcess]:
+    """Makes a host of the test's own, with settings of its own; the test starts and ends it."""
+
+    def make(**changes: str) -> HostProcess:
+        changed = {**sample_settings(azurite.connection_string), **changes}
+        return HostProcess(tmp_path / "host", find_free_port(), changed)
+
+    return make

@@ -1,0 +1,110 @@
+"""Runs `python -m local.host` as a child process and reads what the sample app noted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLE_APP = Path(__file__).parent / "sample_app"
+HANG_GUARD_S = 60.0
+
+
+class HostProcess:
+    """One host with the sample app. A context manager: leaving it stops the process."""
+
+    def __init__(
+        self, folder: Path, port: int, settings: Mapping[str, str], app_folder: Path = SAMPLE_APP
+    ) -> None:
+        self.folder = folder
+        self.base_url = f"http://127.0.0.1:{port}"
+        self._notes = folder / "notes.jsonl"
+        self._errors = folder / "stderr.txt"
+        self._port = port
+        self._app_folder = app_folder
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PYTHONWARNINGS": "default",
+            "SAMPLE_NOTES": str(self._notes),
+            **settings,
+        }
+        self._process: subprocess.Popen[str] | None = None
+        self.ready_line = ""
+
+    def start(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        data = self.folder / "data"
+        with self._errors.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "local.host", "--port", str(self._port), "--data", str(data)],
+                cwd=self._app_folder,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        assert self._process.stdout is not None
+        guard = threading.Timer(HANG_GUARD_S, self._process.kill)
+        guard.start()
+        self.ready_line = self._process.stdout.readline().strip()
+        guard.cancel()
+        if not self.ready_line:
+            raise AssertionError(f"the host did not start:\n{self.errors()}")
+        return self
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: int) -> int:
+        assert self._process is not None
+        self._process.send_signal(number)
+        code = self._process.wait(HANG_GUARD_S)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *unused: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.base_url, timeout=HANG_GUARD_S)
+
+    def errors(self) -> str:
+        return self._errors.read_text(encoding="utf-8", errors="replace")
+
+    def notes(self, kind: str, **facts: object) -> list[dict[str, Any]]:
+        """What functions noted of a kind, and with these facts."""
+        if not self._notes.exists():
+            return []
+        notes = [json.loads(line) for line in self._notes.read_text(encoding="utf-8").splitlines()]
+        return [note for note in notes if note["kind"] == kind and facts.items() <= note.items()]
+
+    def wait_for_notes(self, kind: str, count: int = 1, **facts: object) -> list[dict[str, Any]]:
+        """Wait until there are `count` such notes."""
+        wait_until(lambda: len(self.notes(kind, **facts)) >= count, f"{count} notes of {kind} {facts}")
+        return self.notes(kind, **facts)
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Poll; the guard only keeps a broken run from hanging."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.05)

@@ -1,0 +1,200 @@
+"""A small app with one function of every kind that the host serves; each notes what it saw."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
+from blob_reference import BlobReference  # type: ignore[import-not-found]  # beside this file, as in an app
+from starlette.exceptions import HTTPException
+
+app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+counters = {"flood_chunks": 0}
+
+
+def note(kind: str, **facts: object) -> None:
+    with Path(os.environ["SAMPLE_NOTES"]).open("a", encoding="utf-8") as notes:
+        notes.write(json.dumps({"kind": kind, **facts}) + "\n")
+
+
+# HTTP
+
+
+@app.route(route="echo/{name}", methods=["GET", "POST"])
+async def echo(req: Request) -> Response:
+    body = (await req.body()).decode()
+    return JSONResponse(
+        {
+            "name": req.path_params["name"],
+            "query": dict(req.query_params),
+            "body": body,
+            "method": req.method,
+        },
+        headers={"x-sample": "yes"},
+    )
+
+
+@app.route(route="echo/fixed", methods=["GET"])
+async def fixed(req: Request) -> dict[str, str]:
+    return {"route": "fixed"}
+
+
+@app.route(route="files/{*path}", methods=["GET"])
+def files(req: Request) -> str:
+    return str(req.path_params["path"])
+
+
+@app.route(route="boom", methods=["GET"])
+async def boom(req: Request) -> Response:
+    raise RuntimeError("the secret inside")
+
+
+@app.route(route="teapot", methods=["GET"])
+async def teapot(req: Request) -> Response:
+    raise HTTPException(status_code=418, detail="short and stout")
+
+
+@app.route(route="nothing", methods=["GET"])
+async def nothing(req: Request) -> Response:
+    return None
+
+
+@app.route(route="ticks", methods=["GET"])
+async def ticks(req: Request) -> StreamingResponse:
+    async def events() -> AsyncIterator[str]:
+        number = 0
+        try:
+            while True:
+                yield f"id: {number}\ndata: tick\n\n"
+                number += 1
+                await asyncio.sleep(0.02)
+        finally:
+            note("ticks.ended", sent=number)
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+@app.route(route="flood", methods=["GET"])
+async def flood(req: Request) -> StreamingResponse:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(2000):
+            counters["flood_chunks"] += 1
+            yield b"x" * 65536
+
+    return StreamingResponse(chunks(), media_type="application/octet-stream")
+
+
+@app.route(route="counters", methods=["GET"])
+async def show_counters(req: Request) -> dict[str, int]:
+    return counters
+
+
+@app.route(route="slow/{seconds:int}", methods=["GET"])
+def slow(req: Request) -> str:
+    counters["slow_began"] = 1
+    time.sleep(int(req.path_params["seconds"]))
+    return "done"
+
+
+# Storage
+
+
+@app.blob_trigger(
+    arg_name="document",
+    path="%DOCUMENTS%/{name}",
+    connection="DocumentsStorage",
+    source=func.BlobSource.EVENT_GRID,
+)
+async def on_document(document: BlobReference, context: func.Context) -> None:
+    note("document", name=document.name, container=document.container, connection=document.connection)
+    if document.name.startswith("bad"):
+        raise ValueError("cannot read this one")
+    if document.name.startswith("slow"):
+        await asyncio.sleep(3600)
+
+
+@app.blob_trigger(
+    arg_name="text",
+    path="%TEXTS%/{stem}.txt",
+    connection="DocumentsStorage",
+    source=func.BlobSource.EVENT_GRID,
+)
+@app.blob_output(arg_name="copy", path="%TEXTS%-copies/{stem}.copy", connection="DocumentsStorage")
+def on_text(text: func.InputStream, copy: func.Out[bytes]) -> None:
+    content = text.read()
+    note("text", name=text.name, length=text.length, uri=text.uri, content=content.decode())
+    copy.set(content.upper())
+
+
+@app.queue_trigger(arg_name="message", queue_name="%INBOX%", connection="AzureWebJobsStorage")
+@app.queue_output(arg_name="answer", queue_name="%INBOX%-answers", connection="AzureWebJobsStorage")
+def on_message(message: func.QueueMessage, answer: func.Out[str]) -> None:
+    text = message.get_body().decode()
+    note("message", text=text, tries=message.dequeue_count)
+    if text.startswith("bad"):
+        raise ValueError("cannot handle this one")
+    answer.set(f"seen {text}")
+
+
+@app.queue_trigger(
+    arg_name="message", queue_name="%LOCAL_BLOB_DELETED_QUEUE%", connection="AzureWebJobsStorage"
+)
+def on_deletion(message: str) -> None:
+    event = json.loads(message)
+    note("deletion", type=event["eventType"], subject=event["subject"])
+
+
+@app.timer_trigger(arg_name="timer", schedule="*/1 * * * * *", run_on_startup=True)
+async def every_second(timer: func.TimerRequest) -> None:
+    note("timer", past_due=timer.past_due, status=timer.schedule_status)  # type: ignore[attr-defined]
+
+
+# Durable
+
+
+@app.route(route="square-all", methods=["POST"])
+@app.durable_client_input(client_name="client")
+async def start_squares(req: Request, client: Any) -> dict[str, str]:
+    return {"id": await client.start_new("square_all", None, await req.json())}
+
+
+@app.route(route="instances/{instance_id}", methods=["GET"])
+@app.durable_client_input(client_name="client")
+async def instance(req: Request, client: Any) -> dict[str, Any]:
+    status = await client.get_status(req.path_params["instance_id"])
+    return {"status": status.runtime_status.name, "output": status.output}
+
+
+@app.orchestration_trigger(context_name="context")
+def square_all(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+    squares = yield context.task_all(
+        [context.call_activity("square", number) for number in context.get_input()]
+    )
+    try:
+        yield context.call_activity("fail", "x")
+    except Exception as error:  # noqa: BLE001 # the SDK raises nothing more precise
+        failure = str(error)
+    found = yield context.call_activity("own_status", context.instance_id)
+    return {"squares": squares, "failure": failure, "found": found}
+
+
+@app.activity_trigger(input_name="number")
+def square(number: int) -> int:
+    return number * number
+
+
+@app.activity_trigger(input_name="unused")
+def fail(unused: str) -> str:
+    raise KeyError("no such thing")
+
+
+@app.activity_trigger(input_name="instance")
+@app.durable_client_input(client_name="client")
+async def own_status(instance: str, client: Any) -> str:
+    return str((await client.get_status(instance)).name)

@@ -1,0 +1,91 @@
+"""HTTP functions through the host: what a client sees is what the streaming extension makes of it."""
+
+import socket
+from urllib.parse import urlparse
+
+import httpx
+import pytest
+
+from tests.contract.host.host_process import HostProcess, wait_until
+
+pytestmark = pytest.mark.contract
+
+
+def test_request_reaches_the_function_with_route_query_and_body(host: HostProcess) -> None:
+    with host.client() as client:
+        answer = client.post("/api/echo/bob", params={"page": "2"}, content="hello")
+    assert answer.json() == {"name": "bob", "query": {"page": "2"}, "body": "hello", "method": "POST"}
+    assert answer.headers["x-sample"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/api/echo/fixed", {"route": "fixed"}),  # a literal route wins over a parameter
+        ("/api/files/a/b%20c", "a/b c"),  # a returned str is JSON, as the extension makes it
+        ("/API/Files/x", "x"),  # letters of literals in either case
+    ],
+)
+def test_routes_are_chosen_as_the_real_host_chooses(host: HostProcess, path: str, expected: object) -> None:
+    with host.client() as client:
+        assert client.get(path).json() == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/api/unknown"), ("DELETE", "/api/echo/x"), ("GET", "/echo/x")]
+)
+def test_unknown_path_or_method_is_404(host: HostProcess, method: str, path: str) -> None:
+    with host.client() as client:
+        assert client.request(method, path).status_code == 404
+
+
+def test_exception_is_500_without_internals_and_its_stack_is_logged(host: HostProcess) -> None:
+    with host.client() as client:
+        answer = client.get("/api/boom")
+    assert (answer.status_code, answer.text) == (500, "")
+    assert "RuntimeError: the secret inside" in host.errors()
+
+
+def test_http_exception_keeps_its_status(host: HostProcess) -> None:
+    with host.client() as client:
+        answer = client.get("/api/teapot")
+    assert (answer.status_code, answer.json()) == (418, {"detail": "short and stout"})
+
+
+def test_function_that_returns_nothing_is_500(host: HostProcess) -> None:
+    with host.client() as client:
+        assert client.get("/api/nothing").status_code == 500
+
+
+def test_stream_arrives_piece_by_piece_and_ends_when_the_client_leaves(host: HostProcess) -> None:
+    before = len(host.notes("ticks.ended"))
+    with host.client() as client, client.stream("GET", "/api/ticks") as answer:
+        lines = answer.iter_lines()
+        received = [next(lines) for _ in range(7)]
+    assert received[:3] == ["id: 0", "data: tick", ""]
+    assert len(host.wait_for_notes("ticks.ended", before + 1)) == before + 1
+
+
+def test_slow_reader_holds_the_sender_back(host: HostProcess) -> None:
+    address = urlparse(host.base_url)
+    with socket.socket() as reader, host.client() as client:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        reader.connect((address.hostname, address.port))
+        reader.sendall(b"GET /api/flood HTTP/1.1\r\nhost: sample\r\n\r\n")
+        assert reader.recv(100).startswith(b"HTTP/1.1 200")
+        wait_until(lambda: _is_steady(client), "the sender to pause")
+        # 2,000 chunks of 64 KiB would be 131 MB; buffers of sockets and server hold a few.
+        assert 0 < client.get("/api/counters").json()["flood_chunks"] < 1000
+
+
+def _is_steady(client: httpx.Client) -> bool:
+    first, second = (client.get("/api/counters").json()["flood_chunks"] for _ in range(2))
+    return bool(first == second and first > 0)
+
+
+def test_slow_synchronous_function_does_not_hold_up_others(host: HostProcess) -> None:
+    with host.client() as client, httpx.stream("GET", f"{host.base_url}/api/ticks", timeout=60) as ticks:
+        lines = ticks.iter_lines()
+        next(lines)
+        assert client.get("/api/slow/1").json() == "done"
+        assert next(lines) == "data: tick"
