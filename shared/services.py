@@ -1,4 +1,4 @@
-"""What effects may use: the settings and one adapter per port. Made in `shared.wiring`; tests put fakes here."""
+"""What effects may use: the settings and one adapter per port. Made in `shared.wiring`; fakes in tests."""
 
 from dataclasses import dataclass
 

@@ -63,14 +63,17 @@ class AnswerWriter:
             proof = None if repaired is None else self.book.prove(tag.doc_id, repaired)
         if proof is None:
             self.unsupported_claims += 1
-            self._show(UNSUPPORTED)
+            self._show_note(UNSUPPORTED)
             return
         citation, is_new = proof
         if is_new:
             self._move_pending()
             self._waiting.append(("CITATION", citation.model_dump(mode="json")))
-        shown = marker(citation)
-        self._show(shown.lstrip() if self.text[-1:].isspace() or not self.text else shown)
+        self._show_note(marker(citation))
+
+    def _show_note(self, note: str) -> None:
+        """Show a note that begins with a blank, without doubling the blank."""
+        self._show(note.lstrip() if not self.text or self.text[-1].isspace() else note)
 
     def _show(self, text: str) -> None:
         self.text += text

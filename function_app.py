@@ -1,0 +1,21 @@
+"""The Functions app: registers the blueprints, nothing else."""
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions import chat, documents, health, ingest
+from orchestrations import agent_activities, answer_question, ingest_activities, ingest_document
+
+app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+for module in (
+    chat,
+    documents,
+    health,
+    ingest,
+    answer_question,
+    agent_activities,
+    ingest_document,
+    ingest_activities,
+):
+    app.register_functions(module.blueprint)

@@ -1,0 +1,93 @@
+"""POST /api/chat: a question in; a stream, one JSON answer, or 202 with where to look."""
+
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.event_stream import follow, last_event_id
+from functions.http_io import (
+    Request,
+    Response,
+    endpoint,
+    event_stream,
+    json_response,
+    read_model,
+    user_of,
+)
+from functions.orchestration_status import closer
+from shared.models.chat import ChatRequest, RunView
+from shared.services import Services
+from shared.wiring import get_services
+
+blueprint = df.Blueprint()
+
+
+@blueprint.route(route="chat", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
+    from shared.agents.runs import begin_run, owned_run, view_run
+
+    user = user_of(req)
+    body = await read_model(req, ChatRequest)
+    services = get_services()
+    request = await begin_run(body, user, services)
+    await client.start_new("answer_question", request.run_id, {"run_id": request.run_id})
+    headers = {"X-Run-Id": request.run_id, "Location": f"/api/runs/{request.run_id}"}
+    if "respond-async" in req.headers.get("prefer", ""):
+        return json_response(
+            await view_run(await owned_run(request.run_id, user, services), services), 202, headers
+        )
+    frames = follow(
+        services.run_log,
+        request.run_id,
+        0,
+        services.settings.stream_seconds,
+        closer(client, request.run_id, services),
+    )
+    if body.stream:
+        return event_stream(frames, request.run_id)
+    async for _ in frames:
+        pass  # the run's end is the end of its stream
+    view = await view_run(await owned_run(request.run_id, user, services), services)
+    return json_response(view, _status_of(view), headers)
+
+
+@blueprint.route(route="runs/{run_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_run(req: Request) -> Response:
+    """A run's status, todo list and, once committed, its answer."""
+    from shared.agents.runs import owned_run, view_run
+
+    services = get_services()
+    record = await owned_run(req.path_params["run_id"], user_of(req), services)
+    return json_response(await view_run(record, services))
+
+
+@blueprint.route(route="runs/{run_id}/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """A run's events from the first, or after `Last-Event-ID`."""
+    from shared.agents.runs import owned_run
+
+    services: Services = get_services()
+    user = user_of(req)
+    after = last_event_id(req.headers.get("last-event-id"))
+    record = await owned_run(req.path_params["run_id"], user, services)
+    frames: Any = follow(
+        services.run_log,
+        record.run_id,
+        after,
+        services.settings.stream_seconds,
+        closer(client, record.run_id, services),
+    )
+    return event_stream(frames, record.run_id)
+
+
+def _status_of(view: RunView) -> int:
+    if view.status == "running":
+        return 202
+    return 200 if view.status == "completed" else 502

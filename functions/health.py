@@ -1,0 +1,44 @@
+"""Health: alive without touching anything, ready when every service that answers need is in reach."""
+
+import asyncio
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response
+from shared.errors import GroundworkError
+
+blueprint = func.Blueprint()
+
+_READY_TIMEOUT_S = 5.0
+
+
+@blueprint.route(route="health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_health(req: Request) -> Response:
+    """200 as long as the process answers."""
+    return json_response({"status": "ok"})
+
+
+@blueprint.route(route="health/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_readiness(req: Request) -> Response:
+    """200 when search and storage answer, else 503 naming which does not."""
+    from shared.models.names import DOCUMENTS
+    from shared.models.search import SearchRequest
+    from shared.wiring import get_services
+
+    services = get_services()
+    checks = {
+        "search": services.documents_index.search(SearchRequest(top=1, select=("doc_id",))),
+        "storage": services.blobs.properties(DOCUMENTS, "readiness-probe"),
+    }
+    results = await asyncio.gather(
+        *(asyncio.wait_for(check, _READY_TIMEOUT_S) for check in checks.values()), return_exceptions=True
+    )
+    failed = {
+        name: result.code if isinstance(result, GroundworkError) else "TimeoutError"
+        for name, result in zip(checks, results, strict=True)
+        if isinstance(result, BaseException)
+    }
+    status = 503 if failed else 200
+    return json_response({"status": "unavailable" if failed else "ok", "failed": failed}, status)

@@ -1,0 +1,112 @@
+"""The HTTP dialect: the only module that knows the streaming extension's types.
+
+Importing that extension switches every HTTP function of the app to its request and response types, so all
+of them come from here. Bodies become models, errors become RFC 9457 problem details with `hints`.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
+from pydantic import BaseModel, ValidationError
+from shared.telemetry import get_logger
+
+from shared.errors import (
+    CallerError,
+    DefectError,
+    GroundworkError,
+    NotAuthenticatedError,
+    PayloadTooLargeError,
+    RateLimitError,
+)
+from shared.identity import authenticate
+from shared.models.identity import UserContext
+from shared.settings import get_settings
+
+__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model", "user_of"]
+
+MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
+
+Body = TypeVar("Body", bound=BaseModel)
+Handler = Callable[..., Awaitable[Response]]
+
+
+def endpoint(handler: Handler) -> Handler:
+    """Turn what a handler raises into problem details; what nobody expected becomes a bare 500."""
+
+    @wraps(handler)
+    async def guarded(*args: Any, **kwargs: Any) -> Response:
+        try:
+            return await handler(*args, **kwargs)
+        except GroundworkError as error:
+            return problem(error)
+        except Exception:  # noqa: BLE001  # the trigger is where defects end: logged, without internals
+            get_logger().exception("http.defect", function=handler.__name__)
+            return problem(DefectError("Something went wrong on our side.", "Try again later."))
+
+    return guarded
+
+
+def user_of(request: Request) -> UserContext:
+    """Who is asking. NotAuthenticatedError (401) when nothing believable says so."""
+    return authenticate({name.lower(): value for name, value in request.headers.items()}, get_settings())
+
+
+async def read_model(request: Request, model: type[Body]) -> Body:
+    """The JSON body, validated.
+
+    Raises:
+        PayloadTooLargeError: over MAX_BODY_BYTES; reading stops there.
+        CallerError: no JSON, or not of the model's shape; names the first field at fault.
+    """
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            raise PayloadTooLargeError(
+                f"The body is larger than {MAX_BODY_BYTES} bytes.", "Upload large material as a document."
+            )
+    try:
+        return model.model_validate_json(bytes(body))
+    except ValidationError as invalid:
+        raise CallerError(*_explain(invalid, model)) from None
+
+
+def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer; models are dumped."""
+    dumped = content.model_dump(mode="json") if isinstance(content, BaseModel) else content
+    return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
+
+
+def event_stream(frames: AsyncIterator[bytes], run_id: str) -> Response:
+    """Server-sent events. No proxy may hold them back."""
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", "X-Run-Id": run_id}
+    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+
+
+def problem(error: GroundworkError) -> Response:
+    """Problem details (RFC 9457): type, title, status, detail, hints."""
+    content = {
+        "type": f"urn:groundwork:error:{error.code}",
+        "title": error.code,
+        "status": error.status,
+        "detail": error.detail,
+        "hints": list(error.hints),
+    }
+    headers = {}
+    if isinstance(error, NotAuthenticatedError):
+        headers["WWW-Authenticate"] = 'Bearer realm="groundwork"'
+    if isinstance(error, RateLimitError) and error.retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+    return JSONResponse(
+        content, status_code=error.status, headers=headers, media_type="application/problem+json"
+    )
+
+
+def _explain(invalid: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    first = invalid.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
+    place = ".".join(str(part) for part in first["loc"]) or "body"
+    return f"{place}: {first['msg']}.", f"Fields: {', '.join(model.model_fields)}."

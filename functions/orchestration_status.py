@@ -1,0 +1,22 @@
+"""Noticing that an orchestration ended without saying so, and saying it in its place."""
+
+import azure.durable_functions as df
+
+from functions.event_stream import CloseIfDead
+from shared.services import Services
+
+_GONE = frozenset({"Failed", "Terminated", "Canceled"})
+
+
+def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:
+    """A check for one run: ends its log when its orchestration has failed or was terminated."""
+
+    async def close_if_dead() -> None:
+        from shared.agents.runs import close_dead_run
+
+        status = await client.get_status(run_id)
+        state = status.runtime_status.value if status and status.runtime_status else None
+        if state in _GONE:
+            await close_dead_run(run_id, "The run was stopped before it had an answer.", services)
+
+    return close_if_dead

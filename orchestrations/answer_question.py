@@ -1,0 +1,49 @@
+"""Question -> streamed, cited answer: the durable driver of the loop in `shared.core.loop`.
+
+Only sequences: every effect is the activity `perform_step`. The state is rebuilt on each replay from the
+observations in the history, so neither it nor any content is stored twice.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import as_object
+from shared.core.loop import LoopState, next_action, observe, start
+from shared.models.steps import EndRun, Observation, StepFailed, StepInput, StepResult
+
+blueprint = df.Blueprint()
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def answer_question(
+    context: df.DurableOrchestrationContext,
+) -> Generator[Any, Any, dict[str, Any]]:
+    """Run the loop to its end. Input: {"run_id"}. Output: {"outcome", "abstained"}."""
+    run_id = str(as_object(context.get_input())["run_id"])
+    state = start()
+    while not isinstance(action := next_action(state), EndRun):
+        payload = StepInput(run_id=run_id, action=action).model_dump(mode="json")
+        try:
+            outcome = yield context.call_activity("perform_step", payload)
+            observation: Observation = StepResult.model_validate(as_object(outcome)).observation
+        except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
+            observation = StepFailed(
+                error_type="InternalError",
+                message="The answer could not be completed because of an internal error.",
+                hints=("Ask again; if it happens again, tell the operator the run id.",),
+                retryable=False,
+            )
+        state = observe(state, observation)
+        context.set_custom_status(_status(state))
+    return {"outcome": action.outcome, "abstained": state.abstained}
+
+
+def _status(state: LoopState) -> dict[str, Any]:
+    return {
+        "phase": state.phase,
+        "step": state.step,
+        "query_type": state.query_type,
+        "todo": [{"position": item.position, "status": item.status} for item in state.todo],
+    }

@@ -1,0 +1,122 @@
+"""Runs from the outside: begin one, look at one, close one whose orchestration died."""
+
+import asyncio
+import json
+import uuid
+from datetime import UTC, datetime
+
+from shared.agents.closing import answer_path, report_failure
+from shared.agents.journal import open_journal
+from shared.agents.working_memory import WorkingMemory
+from shared.errors import NotFoundError, PayloadTooLargeError
+from shared.models.chat import ChatRequest, RunView
+from shared.models.events import RunEvent
+from shared.models.identity import UserContext
+from shared.models.names import RUN_LOG
+from shared.models.runs import RunAnswer, RunRecord, RunRequest
+from shared.models.steps import ReportFailure
+from shared.services import Services
+
+_CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
+
+
+async def begin_run(chat: ChatRequest, user: UserContext, services: Services) -> RunRequest:
+    """Store a question and its first event; the caller then starts the orchestration.
+
+    Raises:
+        PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
+    """
+    limit = services.settings.max_question_chars
+    if len(chat.question) > limit:
+        raise PayloadTooLargeError(
+            f"The question has {len(chat.question)} characters; at most {limit} are taken.",
+            "Shorten it, or upload the material as a document and ask about that.",
+        )
+    request = RunRequest(
+        run_id=uuid.uuid4().hex,
+        thread_id=chat.thread_id or uuid.uuid4().hex,
+        user=user,
+        question=chat.question,
+        project_id=chat.project_id,
+        doc_ids=chat.doc_ids,
+        created_at=datetime.now(UTC),
+    )
+    await asyncio.gather(
+        services.runs.create(_record(request)),
+        WorkingMemory(services.blobs, request.run_id).put_request(request),
+        _first_event(request, services),
+    )
+    return request
+
+
+async def owned_run(run_id: str, user: UserContext, services: Services) -> RunRecord:
+    """The run's record.
+
+    Raises:
+        NotFoundError: there is no such run, or it belongs to somebody else; the two cannot be told apart.
+    """
+    record = await services.runs.get(run_id)
+    if record is None or record.owner_id != user.user_id:
+        raise NotFoundError(
+            f"There is no run {run_id[:64]!r}.", "Check the id; runs are seen by their owner."
+        )
+    return record
+
+
+async def view_run(record: RunRecord, services: Services) -> RunView:
+    """The run with its todo list, and its answer once that is committed."""
+    answer = None
+    if record.status == "completed":
+        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        answer = RunAnswer.model_validate_json(content)
+    return RunView(
+        run_id=record.run_id,
+        thread_id=record.thread_id,
+        question=record.question,
+        status=record.status,
+        created_at=record.created_at,
+        finished_at=record.finished_at,
+        error=record.error,
+        todo=record.todo or await _latest_todo(record.run_id, services),
+        answer=answer,
+        events_url=f"/api/runs/{record.run_id}/events",
+    )
+
+
+async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
+    """End a run whose orchestration ended without a word: its readers must not wait for ever."""
+    action = ReportFailure(
+        step=_CLOSING_STEP,
+        error_type="InternalError",
+        message=reason,
+        hints=("Ask again; if it happens again, tell the operator the run id.",),
+    )
+    journal = await open_journal(services.run_log, run_id, _CLOSING_STEP)
+    await report_failure(run_id, action, services, journal)
+
+
+def _record(request: RunRequest) -> RunRecord:
+    return RunRecord(
+        run_id=request.run_id,
+        thread_id=request.thread_id,
+        owner_id=request.user.user_id,
+        question=request.question,
+        created_at=request.created_at,
+    )
+
+
+async def _first_event(request: RunRequest, services: Services) -> None:
+    await services.run_log.create(request.run_id)
+    accepted = {
+        "step": 0,
+        "state": "accepted",
+        "run_id": request.run_id,
+        "thread_id": request.thread_id,
+    }
+    await services.run_log.append(request.run_id, [RunEvent(name="STATUS", data=accepted)], at_offset=0)
+
+
+async def _latest_todo(run_id: str, services: Services) -> tuple[dict[str, object], ...]:
+    written = await services.run_log.read(run_id)
+    lists = [event["data"]["todo"] for event in map(json.loads, written.lines) if event["data"].get("todo")]
+    return tuple(lists[-1]) if lists else ()

@@ -1,0 +1,36 @@
+"""Bodies of the chat and run endpoints."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from shared.models.base import Model
+from shared.models.plan import TodoItem
+from shared.models.runs import RunAnswer, RunStatus
+
+ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
+
+
+class ChatRequest(Model):
+    """A question. Its length limit is the setting MAX_QUESTION_CHARS."""
+
+    question: str = Field(min_length=1, description="The question, in any language.")
+    thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to go on with.")
+    project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
+    doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
+    stream: bool = Field(default=True, description="Server-sent events (default), or one JSON answer.")
+
+
+class RunView(Model):
+    """A run as its owner sees it. `answer` is there once the run is completed."""
+
+    run_id: str
+    thread_id: str
+    question: str
+    status: RunStatus
+    created_at: datetime
+    finished_at: datetime | None = None
+    error: str | None = None
+    todo: tuple[TodoItem, ...] = ()
+    answer: RunAnswer | None = None
+    events_url: str

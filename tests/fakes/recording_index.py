@@ -1,0 +1,27 @@
+"""A search index that remembers what it was asked and answers with pages given beforehand."""
+
+from collections.abc import Sequence
+
+from shared.models.search import IndexRow, SearchPage, SearchRequest
+from shared.ports import SearchIndex
+
+
+class RecordingIndex(SearchIndex):
+    """Answers each search with the next page; the last one is repeated."""
+
+    def __init__(self, *pages: SearchPage) -> None:
+        self.requests: list[SearchRequest] = []
+        self._pages = list(pages)
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        self.requests.append(request)
+        return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        raise AssertionError("a reader must not write")
+
+    async def merge(self, rows: Sequence[IndexRow]) -> None:
+        raise AssertionError("a reader must not write")
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        raise AssertionError("a reader must not write")

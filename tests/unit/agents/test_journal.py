@@ -1,0 +1,55 @@
+"""Two attempts at one step never mix in the log."""
+
+import json
+
+import pytest
+
+from shared.agents.journal import StaleAttemptError, open_journal
+from shared.agents.memory_log import MemoryRunLog
+
+
+async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
+    events = [json.loads(line) for line in (await log.read("r")).lines]
+    return [(event["name"], event["data"]["step"], event["data"].get("state")) for event in events]
+
+
+async def test_a_first_attempt_is_started_and_a_second_restarted() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    await (await open_journal(log, "r", 3)).write("TOKEN", text="half")
+    await (await open_journal(log, "r", 3)).write("TOKEN", text="whole")
+    assert await written(log) == [
+        ("STATUS", 3, "started"),
+        ("TOKEN", 3, None),
+        ("STATUS", 3, "restarted"),
+        ("TOKEN", 3, None),
+    ]
+
+
+async def test_an_attempt_that_was_overtaken_writes_nothing_more() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    slow = await open_journal(log, "r", 3)
+    await open_journal(log, "r", 3)
+    before = await written(log)
+    with pytest.raises(StaleAttemptError):
+        await slow.write("TOKEN", text="late")
+    assert await written(log) == before
+
+
+async def test_another_step_may_write_in_between() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    first, second = await open_journal(log, "r", 1), await open_journal(log, "r", 2)
+    await second.write("TOKEN", text="b")
+    await first.write("TOKEN", text="a")
+    assert [(name, step) for name, step, _ in await written(log)][-2:] == [("TOKEN", 2), ("TOKEN", 1)]
+
+
+async def test_a_closed_run_is_recognised_and_left_alone() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    await (await open_journal(log, "r", 1)).write("COMPLETE", run_id="r")
+    before = await written(log)
+    assert (await open_journal(log, "r", 2)).run_is_closed
+    assert await written(log) == before

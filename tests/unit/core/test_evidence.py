@@ -1,0 +1,66 @@
+"""Numbering and proving citations."""
+
+from shared.core.evidence import CitationBook, marker
+from shared.models.search import Hit
+
+
+def hit(block_id: str, doc_id: str, content: str, **more: object) -> Hit:
+    return Hit.model_validate(
+        {"block_id": block_id, "doc_id": doc_id, "filename": f"{doc_id}.pdf", "content": content, **more}
+    )
+
+
+HITS = (
+    hit("b1", "manual", "The pump runs at 15 bar.", page_number=3),
+    hit("b2", "manual", "It weighs 40 kg.", page_number=4),
+    hit("b3", "report", "Sales rose by 7 percent.", page_number=1),
+)
+
+
+def test_a_citation_names_the_block_where_the_quotation_stands() -> None:
+    proof = CitationBook(HITS).prove("manual", "It weighs 40 kg")
+    assert proof is not None
+    citation, is_new = proof
+    assert is_new
+    assert (citation.n, citation.block_id, citation.page_number) == (1, "b2", 4)
+    assert citation.verified
+    assert citation.url == "/api/documents/manual/content#page=4"
+
+
+def test_the_same_quotation_keeps_its_number() -> None:
+    book = CitationBook(HITS)
+    book.prove("manual", "It weighs 40 kg")
+    book.prove("report", "rose by 7 percent")
+    again = book.prove("manual", "It  weighs 40 kg")
+    assert again is not None
+    assert (again[0].n, again[1], len(book.citations)) == (1, False, 2)
+
+
+def test_a_quotation_from_another_document_is_cited_from_where_it_stands() -> None:
+    proof = CitationBook(HITS).prove("manual", "Sales rose by 7 percent")
+    assert proof is not None
+    assert proof[0].doc_id == "report"
+
+
+def test_what_stands_nowhere_is_not_cited() -> None:
+    book = CitationBook(HITS)
+    assert book.prove("manual", "The pump runs at 5 bar.") is None
+    assert book.citations == []
+
+
+def test_captions_prove_statements_about_pictures() -> None:
+    image = hit("i1", "manual", "", block_type="image", image_caption="Cross-section of valve V2")
+    assert CitationBook((image,)).prove("manual", "section of valve V2") is not None
+
+
+def test_the_marker_names_file_and_page_and_breaks_no_table() -> None:
+    book = CitationBook((hit("b", "a|b[1]", "It weighs 40 kg.", page_number=2),))
+    proof = book.prove("a|b[1]", "It weighs 40 kg")
+    assert proof is not None
+    assert marker(proof[0]) == " (Source: a\\|b\\[1\\].pdf, S. 2)[1]"
+
+
+def test_without_pages_the_marker_names_the_file() -> None:
+    proof = CitationBook((hit("b", "notes", "It weighs 40 kg."),)).prove("notes", "It weighs 40 kg")
+    assert proof is not None
+    assert marker(proof[0]) == " (Source: notes.pdf)[1]"

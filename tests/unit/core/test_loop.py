@@ -1,0 +1,132 @@
+"""The loop decides the same for equal states, and always ends."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.core.loop import LoopState, next_action, observe, start
+from shared.models.plan import QueryType, TodoItem
+from shared.models.steps import (
+    AnswerWritten,
+    CommitAnswer,
+    EndRun,
+    EvidenceFound,
+    Observation,
+    PlanMade,
+    ReportFailure,
+    RunClosed,
+    StepFailed,
+    WriteAnswer,
+)
+
+TODO = (
+    TodoItem(position=1, description="The limit is known", acceptance_criteria="cited"),
+    TodoItem(position=2, description="It is explained", acceptance_criteria="cited", dependencies=(1,)),
+)
+NOTHING = EvidenceFound(hit_count=0, document_count=0, narrowed=True)
+FOUND = EvidenceFound(hit_count=4, document_count=2, top_score=0.8, score_spread=0.2)
+WRITTEN = AnswerWritten(abstained=False, citation_count=2, unsupported_claims=0)
+DOWN = StepFailed(error_type="NetworkError", message="The model is out of reach.", retryable=True)
+REFUSED = StepFailed(error_type="AuthenticationError", message="Refused.", retryable=False)
+
+
+def planned(query_type: QueryType = "CONTENT_SEARCH") -> PlanMade:
+    return PlanMade(query_type=query_type, intent="fact_lookup", todo=TODO)
+
+
+def run(*observations: Observation) -> tuple[list[str], LoopState]:
+    """Kinds of the actions decided before and after each observation, and the last state."""
+    state = start()
+    kinds: list[str] = [next_action(state).kind]
+    for observation in observations:
+        state = observe(state, observation)
+        kinds.append(next_action(state).kind)
+    return kinds, state
+
+
+def test_a_question_goes_from_plan_to_committed_answer() -> None:
+    kinds, _ = run(planned(), FOUND, WRITTEN, RunClosed())
+    assert kinds == ["make_plan", "retrieve_blocks", "write_answer", "commit_answer", "end_run"]
+
+
+@pytest.mark.parametrize("query_type", ["LISTING", "METADATA_SEARCH"])
+def test_questions_about_documents_look_for_documents(query_type: QueryType) -> None:
+    assert run(planned(query_type))[0][-1] == "find_documents"
+
+
+def test_steps_are_numbered_and_name_the_results_they_build_on() -> None:
+    _, state = run(planned(), FOUND)
+    action = next_action(state)
+    assert isinstance(action, WriteAnswer)
+    assert (action.step, action.plan_step, action.evidence_step) == (3, 1, 2)
+
+
+def test_a_narrow_search_without_result_is_widened_once() -> None:
+    kinds, state = run(planned(), NOTHING)
+    assert kinds[-1] == "retrieve_blocks"
+    assert state.widened
+    assert run(planned(), NOTHING, NOTHING)[0][-1] == "write_answer"
+
+
+def test_a_step_that_may_succeed_later_is_tried_twice() -> None:
+    kinds, state = run(planned(), DOWN)
+    assert kinds[-1] == "retrieve_blocks"
+    assert [item.attempts for item in state.todo] == [2, 0]
+    assert run(planned(), DOWN, DOWN)[0][-1] == "report_failure"
+
+
+def test_a_step_that_cannot_succeed_is_not_tried_again() -> None:
+    kinds, state = run(planned(), REFUSED)
+    action = next_action(state)
+    assert kinds[-1] == "report_failure"
+    assert isinstance(action, ReportFailure)
+    assert action.error_type == "AuthenticationError"
+
+
+def test_attempts_are_counted_for_each_phase_anew() -> None:
+    assert run(DOWN, planned(), DOWN)[0][-1] == "retrieve_blocks"
+
+
+def test_a_failure_ends_as_failed() -> None:
+    _, state = run(REFUSED, RunClosed())
+    assert next_action(state) == EndRun(outcome="failed")
+
+
+def test_an_end_that_cannot_be_stored_does_not_loop() -> None:
+    assert run(planned(), FOUND, WRITTEN, DOWN)[0][-1] == "end_run"
+
+
+def test_todo_items_are_closed_with_the_answer() -> None:
+    for abstained, status in ((False, "done"), (True, "failed")):
+        written = AnswerWritten(abstained=abstained, citation_count=0, unsupported_claims=0)
+        action = next_action(run(planned(), FOUND, written)[1])
+        assert isinstance(action, CommitAnswer)
+        assert {item.status for item in action.todo} == {status}
+
+
+OBSERVATIONS = st.sampled_from([planned(), planned("LISTING"), FOUND, NOTHING, WRITTEN, DOWN, REFUSED])
+
+
+@given(st.lists(OBSERVATIONS, min_size=30, max_size=30))
+def test_whatever_is_observed_every_phase_is_left_in_the_end(observations: list[Observation]) -> None:
+    state = start()
+    for observation in observations:
+        action = next_action(state)
+        assert next_action(LoopState.model_validate_json(state.model_dump_json())) == action
+        if isinstance(action, EndRun):
+            return
+        fitting: Observation = observation if isinstance(observation, StepFailed) else answering(action.kind)
+        state = observe(state, fitting)
+    pytest.fail("the loop did not end")
+
+
+def answering(kind: str) -> Observation:
+    answers: dict[str, Observation] = {
+        "make_plan": planned(),
+        "retrieve_blocks": NOTHING,
+        "find_documents": FOUND,
+        "write_answer": WRITTEN,
+        "commit_answer": RunClosed(),
+        "report_failure": RunClosed(),
+    }
+    return answers[kind]
