@@ -1,0 +1,80 @@
+"""Event and trigger shapes of the durable out-of-process protocol, as azure-functions-durable 1.7 reads them."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+JsonObject: TypeAlias = dict[str, Any]
+START = datetime(2025, 1, 15, 9, 0, tzinfo=UTC)  # the virtual clock's zero: the same in every run
+
+
+class EventType(IntEnum):
+    """HistoryEventType of the Durable Task Framework; only those that the harness writes."""
+
+    EXECUTION_STARTED = 0
+    TASK_SCHEDULED = 4
+    TASK_COMPLETED = 5
+    TASK_FAILED = 6
+    CHILD_CREATED = 7
+    CHILD_COMPLETED = 8
+    CHILD_FAILED = 9
+    TIMER_CREATED = 10
+    TIMER_FIRED = 11
+    ORCHESTRATOR_STARTED = 12
+    ORCHESTRATOR_COMPLETED = 13
+    EVENT_RAISED = 15
+
+
+class ActionType(IntEnum):
+    """Actions that an orchestrator returns."""
+
+    ACTIVITY = 0
+    ACTIVITY_WITH_RETRY = 1
+    CHILD = 2
+    CHILD_WITH_RETRY = 3
+    CONTINUE_AS_NEW = 4
+    TIMER = 5
+    EXTERNAL_EVENT = 6
+    WHEN_ANY = 11
+    WHEN_ALL = 12
+
+
+def moment(seconds: float) -> datetime:
+    """A point of the virtual clock."""
+    return START + timedelta(seconds=seconds)
+
+
+def event(kind: EventType, at_s: float, **fields: object) -> JsonObject:
+    """A history event at a point of the virtual clock."""
+    stamp = moment(at_s).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return {"EventType": int(kind), "EventId": -1, "IsPlayed": False, "Timestamp": stamp, **fields}
+
+
+def trigger(history: Sequence[JsonObject], instance_id: str, input_json: str) -> str:
+    """What the host sends to an orchestrator for one episode."""
+    fields: JsonObject = {
+        "history": list(history),
+        "input": input_json,
+        "instanceId": instance_id,
+        "isReplaying": False,
+        "parentInstanceId": None,
+        "upperSchemaVersion": 1,
+        "upperSchemaVersionNew": 2,
+        "longRunningTimerIntervalDuration": "3.00:00:00",
+        "maximumShortTimerDuration": "6.00:00:00",
+        "defaultHttpAsyncRequestSleepTimeMillseconds": 30000,
+    }
+    return json.dumps(fields)
+
+
+def leaf_actions(state: JsonObject) -> list[JsonObject]:
+    """All actions of a state in the order of their numbers: compound ones give way to their parts."""
+
+    def leaves(action: JsonObject) -> list[JsonObject]:
+        if action["actionType"] in {ActionType.WHEN_ALL, ActionType.WHEN_ANY}:
+            return [leaf for part in action["compoundActions"] for leaf in leaves(part)]
+        return [action]
+
+    return [leaf for episode in state["actions"] for action in episode for leaf in leaves(action)]

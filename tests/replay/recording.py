@@ -1,0 +1,64 @@
+"""Recorded histories: written by a run, replayed against the current code, so that running instances survive.
+
+A recording is JSON: the history, and after which events which state came back. It holds no code and no class
+names.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.replay.history import JsonObject
+from tests.replay.sdk import Handler, NonDeterminismError, first_difference
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The state that came back after the first `event_count` events."""
+
+    event_count: int
+    state: JsonObject
+
+
+@dataclass
+class Recording:
+    """One run of one orchestrator."""
+
+    instance_id: str
+    given: str
+    history: list[JsonObject] = field(default_factory=list)
+    episodes: list[Episode] = field(default_factory=list)
+
+    def write(self, orchestrator: str, path: Path) -> None:
+        """Write the file; `orchestrator` is the name under which the app registers it."""
+        document = {
+            "orchestrator": orchestrator,
+            "instance_id": self.instance_id,
+            "input": self.given,
+            "history": self.history,
+            "episodes": [vars(episode) for episode in self.episodes],
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def recorded_orchestrator(path: Path) -> str:
+    """The name of the orchestrator that a recording belongs to."""
+    return str(json.loads(path.read_text(encoding="utf-8"))["orchestrator"])
+
+
+def replay_recording(path: Path, orchestrator: Any) -> None:
+    """Replay every episode of a recording with the current code.
+
+    Raises:
+        NonDeterminismError: the code now answers otherwise: an instance begun before would break.
+    """
+    document = json.loads(path.read_text(encoding="utf-8"))
+    handler = Handler(orchestrator)
+    for episode in document["episodes"]:
+        history = document["history"][: episode["event_count"]]
+        state = handler.replay(history, document["instance_id"], document["input"])
+        if state != episode["state"]:
+            difference = first_difference(episode["state"], state)
+            raise NonDeterminismError(f"{path.name}, after {episode['event_count']} events: {difference}")
