@@ -41,7 +41,10 @@ class DurableServer:
         self.client = df.DurableOrchestrationClient(binding)
         routes = self.executor.routes()
         app = Starlette(
-            routes=[Mount("/durabletask", routes=routes), Mount("/runtime/webhooks/durabletask", routes=routes)]
+            routes=[
+                Mount("/durabletask", routes=routes),
+                Mount("/runtime/webhooks/durabletask", routes=routes),
+            ]
         )
         port = int(self.base_url.rpartition(":")[2])
         config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")

@@ -1,0 +1,28 @@
+"""One app per process (get_functions may be called once), one server and one store per test."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.contract.durable.app import make_functions, stage
+from tests.contract.durable.sdk_functions import SdkFunctions
+from tests.contract.durable.server import DurableServer
+
+
+@pytest.fixture(autouse=True)
+def _strict_typing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the product sets it: without it the SDK warns, and warnings are errors here."""
+    monkeypatch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
+
+
+@pytest.fixture(scope="session")
+def functions() -> SdkFunctions:
+    return make_functions()
+
+
+@pytest.fixture
+async def server(functions: SdkFunctions, tmp_path: Path) -> AsyncIterator[DurableServer]:
+    stage.reset()
+    async with DurableServer(functions, tmp_path / "durable.sqlite") as running:
+        yield running
