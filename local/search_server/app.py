@@ -1,0 +1,50 @@
+"""The application: routes, the key, and what lives as long as the process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from local.search_server.catalog import Catalog
+from local.search_server.document_routes import document_routes
+from local.search_server.errors import RequestError
+from local.search_server.http_io import OPEN_PATH, KeyCheck, on_defect, on_request_error
+from local.search_server.index_routes import index_routes, resource_routes
+from local.search_server.resources import Resources
+
+
+def create_app(data_folder: Path, key: str) -> Starlette:
+    """The server over a folder, with all its indexes loaded.
+
+    Args:
+        data_folder: holds one SQLite file per index; made if missing. Only one server may use it at a time.
+        key: what clients must send as `api-key`.
+    """
+    catalog = Catalog(data_folder)
+    resources = Resources(data_folder / "resources.db")
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        catalog.close()
+        resources.close()
+
+    app = Starlette(
+        routes=[*document_routes(), *index_routes(), *resource_routes(), Route(OPEN_PATH, health)],
+        middleware=[Middleware(KeyCheck, key=key)],
+        exception_handlers={RequestError: on_request_error, Exception: on_defect},
+        lifespan=lifespan,
+    )
+    app.state.catalog = catalog
+    app.state.resources = resources
+    return app
+
+
+async def health(request: Request) -> JSONResponse:
+    """Only reachable once the indexes are loaded: the server listens after that."""
+    return JSONResponse({"status": "ok"})

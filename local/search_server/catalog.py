@@ -1,0 +1,133 @@
+"""The indexes of one data folder by name: created, changed under etags, deleted, and found again at start."""
+
+import secrets
+import threading
+import urllib.parse
+from pathlib import Path
+from typing import Final
+
+from local.search_server.definition import FieldDefinition, IndexDefinition
+from local.search_server.errors import RequestError, conflict, not_found, precondition_failed
+from local.search_server.index import Index, define
+from local.search_server.schema import Schema
+from local.search_server.store import IndexStore, open_store
+
+_SUFFIX: Final = ".sqlite"
+# What may change in an existing field without building the index anew.
+_CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps", "fields"}
+
+
+class Catalog:
+    """Every method may be called from any thread.
+
+    Raises:
+        RequestError: 404 unknown, 409 exists, 412 another etag, 400 a definition that cannot be taken.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._indexes: dict[str, Index] = {}
+        for path in sorted(folder.glob("*" + _SUFFIX)):
+            index = _load(path)
+            if index is not None:
+                self._indexes[index.schema.definition.name] = index
+
+    def close(self) -> None:
+        with self._lock:
+            for index in self._indexes.values():
+                index.close()
+            self._indexes.clear()
+
+    def get(self, name: str) -> Index:
+        try:
+            return self._indexes[name]
+        except KeyError:
+            raise not_found(f"No index with the name '{name}' was found in the service.") from None
+
+    def all(self) -> list[Index]:
+        return [self._indexes[name] for name in sorted(self._indexes)]
+
+    def create(self, definition: IndexDefinition) -> Index:
+        with self._lock:
+            if definition.name in self._indexes:
+                raise conflict(f"Cannot create index '{definition.name}' because it already exists.")
+            return self._create(definition)
+
+    def create_or_update(
+        self, definition: IndexDefinition, if_match: str | None, if_none_match: str | None
+    ) -> tuple[Index, bool]:
+        """The index, and whether it is new."""
+        with self._lock:
+            index = self._indexes.get(definition.name)
+            check_precondition(index.etag if index else None, if_match, if_none_match)
+            if index is None:
+                return self._create(definition), True
+            schema = Schema(definition.with_defaults())
+            _check_change(index.schema.definition.fields, schema.definition.fields)
+            index.redefine(schema, new_etag())
+            return index, False
+
+    def delete(self, name: str, if_match: str | None, if_none_match: str | None) -> None:
+        with self._lock:
+            index = self.get(name)
+            check_precondition(index.etag, if_match, if_none_match)
+            del self._indexes[name]
+            index.close()
+            for part in self._folder.glob(_path(self._folder, name).name + "*"):
+                part.unlink(missing_ok=True)
+
+    def _create(self, definition: IndexDefinition) -> Index:
+        schema = Schema(definition.with_defaults())
+        store = IndexStore(_path(self._folder, definition.name))
+        etag = new_etag()
+        with store.writing() as connection:
+            define(connection, schema, etag)
+        index = Index(schema, store, etag)
+        self._indexes[definition.name] = index
+        return index
+
+
+def new_etag() -> str:
+    return f'"0x{secrets.token_hex(8).upper()}"'
+
+
+def check_precondition(etag: str | None, if_match: str | None, if_none_match: str | None) -> None:
+    """Compare the etag of a resource (None: there is none) with the headers of a request."""
+    if if_match is not None and not _matches(etag, if_match):
+        raise precondition_failed()
+    if if_none_match is not None and _matches(etag, if_none_match):
+        raise precondition_failed()
+
+
+def _matches(etag: str | None, header: str) -> bool:
+    if etag is None:
+        return False
+    return header.strip() == "*" or header.strip().strip('"') == etag.strip('"')
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / (urllib.parse.quote(name, safe="") + _SUFFIX)
+
+
+def _load(path: Path) -> Index | None:
+    store, definition, etag = open_store(path)
+    if definition is None or etag is None:
+        # Killed while the index was being created: nothing was acknowledged.
+        store.close()
+        return None
+    return Index(Schema(IndexDefinition.model_validate_json(definition)), store, etag)
+
+
+def _check_change(before: list[FieldDefinition], after: list[FieldDefinition]) -> None:
+    """Fields may be added; what exists may hardly change."""
+    by_name = {field.name: field for field in after}
+    for old in before:
+        new = by_name.get(old.name)
+        if new is None or old.model_dump(exclude=_CHANGEABLE) != new.model_dump(exclude=_CHANGEABLE):
+            raise RequestError(
+                f"Existing field '{old.name}' cannot be changed or deleted. Build a new index instead.",
+                code="OperationNotAllowed",
+            )
+        _check_change(old.fields or [], new.fields or [])

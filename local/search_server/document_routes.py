@@ -1,0 +1,102 @@
+"""Routes over documents: indexing, lookup, count, search, suggest, autocomplete."""
+
+from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from local.search_server import store
+from local.search_server.batch_plan import Outcome
+from local.search_server.documents import parse_batch
+from local.search_server.errors import not_found
+from local.search_server.http_io import in_worker, json_response, parse, read_json, read_object
+from local.search_server.index import Index
+from local.search_server.index_routes import index_of
+from local.search_server.projection import Projection
+from local.search_server.requests import AutocompleteRequest, SearchRequest, SuggestRequest
+from local.search_server.schema import JsonObject
+from local.search_server.search import run_search
+from local.search_server.suggestions import autocomplete, suggest
+
+
+def document_routes() -> list[Route]:
+    documents = "/indexes('{name}')/docs"
+    return [
+        Route(documents + "/search.post.search", search_documents, methods=["POST"]),
+        Route(documents + "/search.index", index_documents, methods=["POST"]),
+        Route(documents + "('{key}')", get_document, methods=["GET"]),
+        Route(documents + "/$count", count_documents, methods=["GET"]),
+        Route(documents + "/search.post.suggest", suggest_documents, methods=["POST"]),
+        Route(documents + "/search.post.autocomplete", autocomplete_text, methods=["POST"]),
+    ]
+
+
+async def index_documents(request: Request) -> Response:
+    index = index_of(request)
+    outcomes = await in_worker(_apply, index, await read_json(request))
+    rows: list[JsonValue] = [
+        {
+            "key": outcome.key,
+            "status": outcome.error is None,
+            "errorMessage": outcome.error,
+            "statusCode": outcome.status,
+        }
+        for outcome in outcomes
+    ]
+    return json_response({"value": rows}, 207 if any(outcome.error for outcome in outcomes) else 200)
+
+
+async def get_document(request: Request) -> Response:
+    selected = request.query_params.get("$select", "")
+    paths = [path.strip() for path in selected.split(",") if path.strip()]
+    return json_response(await in_worker(_look_up, index_of(request), request.path_params["key"], paths))
+
+
+async def count_documents(request: Request) -> Response:
+    return PlainTextResponse(str(index_of(request).count()))
+
+
+async def search_documents(request: Request) -> Response:
+    index = index_of(request)
+    body = await read_object(request)
+    return await in_worker(_search, index, parse(SearchRequest, body), body)
+
+
+async def suggest_documents(request: Request) -> Response:
+    index, asked = index_of(request), parse(SuggestRequest, await read_object(request))
+    return json_response(await in_worker(_suggest, index, asked))
+
+
+async def autocomplete_text(request: Request) -> Response:
+    index, asked = index_of(request), parse(AutocompleteRequest, await read_object(request))
+    return json_response(await in_worker(_autocomplete, index, asked))
+
+
+def _apply(index: Index, batch: JsonValue) -> list[Outcome]:
+    return index.apply(parse_batch(index.schema, batch))
+
+
+def _look_up(index: Index, key: str, paths: list[str]) -> JsonObject:
+    with index.view() as view:
+        projection = Projection(view.schema, paths)
+        slot = store.find_slot(view.connection, key)
+        if slot is None:
+            raise not_found(f"No document with the key '{key}' was found in the index.")
+        document = store.read_document(view.connection, slot)
+        return projection.apply(document.body, document.vectors)
+
+
+def _search(index: Index, asked: SearchRequest, body: JsonObject) -> Response:
+    with index.view() as view:
+        answer = run_search(view, asked, body)
+    return json_response(answer)
+
+
+def _suggest(index: Index, asked: SuggestRequest) -> JsonObject:
+    with index.view() as view:
+        return suggest(view, asked)
+
+
+def _autocomplete(index: Index, asked: AutocompleteRequest) -> JsonObject:
+    with index.view() as view:
+        return autocomplete(view, asked)

@@ -1,0 +1,198 @@
+"""A batch of document actions, validated before anything is written. Pure: JSON in, frozen actions out.
+
+One bad property refuses the whole batch, as the service does; only what depends on stored documents
+(a merge into a missing key) is answered per document.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from pydantic import JsonValue
+
+from local.search_server import edm
+from local.search_server.definition import FieldDefinition
+from local.search_server.edm import Vector
+from local.search_server.errors import RequestError, too_large
+from local.search_server.schema import JsonObject, Schema
+
+MAX_ACTIONS: Final = 1000
+MAX_BATCH_BYTES: Final = 16 * 1024 * 1024
+_KEY: Final = re.compile(r"[A-Za-z0-9_\-=]{1,1024}")
+
+
+class ActionKind(StrEnum):
+    UPLOAD = "upload"
+    MERGE = "merge"
+    MERGE_OR_UPLOAD = "mergeOrUpload"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True)
+class Document:
+    """Canonical values: `body` without vectors, and each vector by field path."""
+
+    body: JsonObject
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One validated action. `given` and `vectors` hold only the properties that the caller sent."""
+
+    kind: ActionKind
+    key: str
+    given: JsonObject
+    vectors: Mapping[str, Vector | None]
+
+
+def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
+    """The actions of a request body.
+
+    Raises:
+        RequestError: 400 for anything malformed, 413 for too many actions.
+    """
+    rows = batch.get("value") if isinstance(batch, dict) else None
+    if not isinstance(rows, list) or not rows:
+        raise RequestError(
+            "The request is invalid. Details: actions : No indexing actions found in the request."
+        )
+    if len(rows) > MAX_ACTIONS:
+        raise too_large(f"Only {MAX_ACTIONS} actions may be sent in one batch; got {len(rows)}.")
+    return [_parse_action(schema, row, position) for position, row in enumerate(rows)]
+
+
+def uploaded(schema: Schema, action: Action) -> Document:
+    """The document that an upload makes: what is not given is null."""
+    body = _complete(schema.definition.fields, action.given)
+    return Document(body, {path: vector for path, vector in action.vectors.items() if vector is not None})
+
+
+def merged(schema: Schema, stored: Document, action: Action) -> Document:
+    """The stored document with the given properties replaced; complex objects are merged, collections replaced."""
+    body = _merge(stored.body, action.given, schema.definition.fields)
+    vectors = {**stored.vectors, **action.vectors}
+    return Document(body, {path: vector for path, vector in vectors.items() if vector is not None})
+
+
+def check_key(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise RequestError(
+            f"Invalid document key: '{key[:100]}'. Keys can only contain letters, digits, underscore (_),"
+            " dash (-), or equal sign (=), and at most 1024 of them.",
+            code="InvalidDocumentKey",
+        )
+    return key
+
+
+def _parse_action(schema: Schema, row: JsonValue, position: int) -> Action:
+    if not isinstance(row, dict):
+        raise RequestError(f"The request is invalid. Details: actions : {position}: not an object.")
+    properties = dict(row)
+    name = properties.pop("@search.action", ActionKind.UPLOAD.value)
+    try:
+        kind = ActionKind(str(name))
+    except ValueError:
+        raise RequestError(
+            f"The request is invalid. Details: actions : {position}: unknown action '{name}'."
+        ) from None
+    key_name = schema.key.path
+    key = properties.get(key_name)
+    if not isinstance(key, str):
+        raise RequestError(
+            f"The request is invalid. Details: actions : {position}: Document key cannot be missing."
+        )
+    check_key(key)
+    if kind is ActionKind.DELETE:
+        properties = {key_name: key}
+    vectors = _take_vectors(schema, properties)
+    given = _canonical_object(schema.definition.fields, properties, "")
+    return Action(kind, key, given, vectors)
+
+
+def _take_vectors(schema: Schema, properties: JsonObject) -> dict[str, Vector | None]:
+    vectors: dict[str, Vector | None] = {}
+    for vector_field in schema.vector_fields:
+        if vector_field.path in properties:
+            value = properties.pop(vector_field.path)
+            # An empty list clears the field, like null.
+            dimensions = vector_field.definition.dimensions or 0
+            vectors[vector_field.path] = (
+                edm.vector_of(value, dimensions, vector_field.path) if value else None
+            )
+    return vectors
+
+
+def _canonical_object(fields: list[FieldDefinition], values: JsonObject, prefix: str) -> JsonObject:
+    by_name = {definition.name: definition for definition in fields}
+    canonical: JsonObject = {}
+    for name, value in values.items():
+        if name not in by_name:
+            raise RequestError(
+                f"The request is invalid. Details: parameters : The property '{prefix}{name}' does not exist on type"
+                " 'search.documentFields'. Make sure to only use property names that are defined by the type."
+            )
+        canonical[name] = _canonical(by_name[name], value, prefix + name)
+    return canonical
+
+
+def _canonical(definition: FieldDefinition, value: JsonValue, path: str) -> JsonValue:
+    element = edm.element_type(definition.type)
+    if element is None:
+        return _canonical_one(definition, definition.type, value, path)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise RequestError(
+            f"The request is invalid. Details: '{path}' of type '{definition.type}' needs an array."
+        )
+    if any(item is None for item in value):
+        raise RequestError(f"The request is invalid. Details: the collection '{path}' cannot hold null.")
+    return [_canonical_one(definition, element, item, path) for item in value]
+
+
+def _canonical_one(definition: FieldDefinition, edm_type: str, value: JsonValue, path: str) -> JsonValue:
+    if value is None:
+        return None
+    if edm_type != edm.COMPLEX:
+        return edm.canonical_scalar(edm_type, value, path)
+    if not isinstance(value, dict):
+        raise RequestError(f"The request is invalid. Details: '{path}' needs an object.")
+    return _canonical_object(definition.fields or [], value, path + "/")
+
+
+def _complete(fields: list[FieldDefinition], given: JsonObject) -> JsonObject:
+    """Every declared property in declared order; vectors are kept elsewhere."""
+    body: JsonObject = {}
+    for definition in fields:
+        if definition.type == edm.VECTOR:
+            continue
+        value = given.get(definition.name)
+        body[definition.name] = _complete_value(definition, value)
+    return body
+
+
+def _complete_value(definition: FieldDefinition, value: JsonValue) -> JsonValue:
+    if value is None:
+        return [] if edm.element_type(definition.type) else None
+    inner = definition.fields
+    if inner is None:
+        return value
+    if isinstance(value, list):
+        return [_complete(inner, item) for item in value if isinstance(item, dict)]
+    return _complete(inner, value) if isinstance(value, dict) else value
+
+
+def _merge(stored: JsonObject, given: JsonObject, fields: list[FieldDefinition]) -> JsonObject:
+    body = _complete(fields, stored)
+    for definition in fields:
+        if definition.name not in given or definition.type == edm.VECTOR:
+            continue
+        new, old = given[definition.name], body[definition.name]
+        if definition.type == edm.COMPLEX and isinstance(new, dict) and isinstance(old, dict):
+            body[definition.name] = _merge(old, new, definition.fields or [])
+        else:
+            body[definition.name] = _complete_value(definition, new)
+    return body

@@ -1,0 +1,31 @@
+"""What a caller did wrong, as one exception with the status and code of the protocol. Never raised for our own faults."""
+
+
+class RequestError(Exception):
+    """A request that cannot be answered; becomes `{"error": {"code", "message"}}` with `status`."""
+
+    def __init__(self, message: str, *, status: int = 400, code: str = "InvalidRequestParameter") -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.code = code
+
+
+def not_found(message: str) -> RequestError:
+    return RequestError(message, status=404, code="ResourceNotFound")
+
+
+def conflict(message: str) -> RequestError:
+    return RequestError(message, status=409, code="ResourceNameAlreadyInUse")
+
+
+def precondition_failed() -> RequestError:
+    return RequestError(
+        "The precondition given in the request headers was not met: the resource has another etag.",
+        status=412,
+        code="PreconditionFailed",
+    )
+
+
+def too_large(message: str) -> RequestError:
+    return RequestError(message, status=413, code="RequestEntityTooLarge")

@@ -1,0 +1,140 @@
+"""The HTTP dialect: bodies in and out as JSON, errors in the protocol's shape, the key check. No search in here."""
+
+import json
+import logging
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Final, ParamSpec, TypeVar
+
+import anyio
+from pydantic import BaseModel, JsonValue, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from local.search_server.documents import MAX_BATCH_BYTES
+from local.search_server.errors import RequestError, too_large
+from local.search_server.schema import JsonObject
+
+OPEN_PATH: Final = "/health"
+# numpy, tantivy and SQLite let go of the interpreter lock, so a few threads keep both cores busy.
+WORKER_THREADS: Final = 4
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+
+Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+
+_log = logging.getLogger(__name__)
+_workers = anyio.CapacityLimiter(WORKER_THREADS)
+
+
+class KeyCheck:
+    """Refuses every request without the right `api-key`, except the health check."""
+
+    def __init__(self, app: ASGIApp, key: str) -> None:
+        self._app = app
+        self._key = key.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == OPEN_PATH or self._is_right(scope):
+            await self._app(scope, receive, send)
+            return
+        message = "The api-key of the request is missing or wrong."
+        await error_response(RequestError(message, status=403, code="Forbidden"))(scope, receive, send)
+
+    def _is_right(self, scope: Scope) -> bool:
+        given = dict(scope["headers"]).get(b"api-key", b"")
+        return secrets.compare_digest(given, self._key)
+
+
+async def in_worker(
+    work: Callable[Parameters, Result], *arguments: Parameters.args, **options: Parameters.kwargs
+) -> Result:
+    """Run blocking work on one of the worker threads."""
+    return await anyio.to_thread.run_sync(lambda: work(*arguments, **options), limiter=_workers)
+
+
+async def read_json(request: Request) -> JsonValue:
+    """The body of a request.
+
+    Raises:
+        RequestError: 413 over 16 MB, 400 no JSON.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    # A refused body is still read to its end: a client that is cut off while sending never sees the answer.
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size <= MAX_BATCH_BYTES:
+            chunks.append(chunk)
+    if size > MAX_BATCH_BYTES:
+        raise too_large(f"The request has {size} bytes; {MAX_BATCH_BYTES} are allowed.")
+    return parse_json(b"".join(chunks))
+
+
+def parse_json(body: bytes) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(body or b"{}", parse_constant=_refuse_constant)
+        if _SURROGATE.search(body):
+            # Half a surrogate pair passes as JSON, and nothing after this point could encode it.
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise RequestError(
+            f"The request is invalid. Details: the body is no valid JSON ({error})."
+        ) from error
+    return value
+
+
+async def read_object(request: Request) -> JsonObject:
+    value = await read_json(request)
+    if not isinstance(value, dict):
+        raise RequestError("The request is invalid. Details: the body must be a JSON object.")
+    return value
+
+
+def parse(model: type[Model], body: JsonObject) -> Model:
+    """The body as a wire model.
+
+    Raises:
+        RequestError: 400, naming the first property that is wrong.
+    """
+    try:
+        # The SDK leaves out what is None, other callers send null for it.
+        return model.model_validate({name: value for name, value in body.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise RequestError(
+            f"The request is invalid. Details: parameters : '{where}': {first['msg']}"
+        ) from error
+
+
+def json_response(body: Mapping[str, JsonValue], status: int = 200) -> Response:
+    # ASCII with escapes: quick to write, and safe for whatever a request had in it.
+    content = json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+    return Response(content, status_code=status, media_type="application/json; odata.metadata=none")
+
+
+def error_response(error: RequestError) -> JSONResponse:
+    content = {"error": {"code": error.code, "message": error.message.encode("utf-8", "replace").decode()}}
+    return JSONResponse(content, status_code=error.status)
+
+
+async def on_request_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestError):
+        raise error
+    return error_response(error)
+
+
+async def on_defect(request: Request, error: Exception) -> Response:
+    """Our own fault: the log says what, the caller only that."""
+    _log.error("request.failed %s %s", request.method, request.url.path, exc_info=error)
+    return error_response(
+        RequestError("The local search server failed.", status=500, code="InternalServerError")
+    )
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

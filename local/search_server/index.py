@@ -1,0 +1,246 @@
+"""One index: the store, what is derived from it, and consistent views for readers while a writer goes on.
+
+A write is one transaction. Its effect on store, text index and vectors becomes visible at one instant, so a reader's
+store transaction and its in-memory snapshot always show the same documents.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from tantivy import Query, Searcher
+
+from local.search_server import store as rows
+from local.search_server.batch_plan import BatchPlan, Outcome
+from local.search_server.definition import IndexDefinition
+from local.search_server.documents import Action, Document
+from local.search_server.errors import RequestError, not_found
+from local.search_server.filter_sql import compile_filter
+from local.search_server.schema import Field, Schema
+from local.search_server.store import IndexStore
+from local.search_server.text_index import Mask, Slots, TextIndex, matching_slots
+from local.search_server.text_query import QueryCompiler, TextQuestion, parse_question
+from local.search_server.vectors import VectorColumn, VectorRows
+
+MAX_CACHED_FILTERS: Final = 128  # one byte per slot each: 13 MB for 100,000 documents
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Documents twice: as a mask over all slots, and as ascending slots."""
+
+    mask: Mask
+    slots: Slots
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything in memory at one generation. `selections` caches filters by their text, and ends with it."""
+
+    layout: object
+    searcher: Searcher
+    vectors: dict[str, VectorRows]
+    alive: Selection
+    selections: dict[str, Selection] = field(default_factory=dict)
+
+
+class View:
+    """What one request reads: a snapshot and a store transaction that show the same documents."""
+
+    def __init__(self, schema: Schema, snapshot: Snapshot, connection: sqlite3.Connection) -> None:
+        self.schema = schema
+        self.snapshot = snapshot
+        self.connection = connection
+
+    @property
+    def searcher(self) -> Searcher:
+        return self.snapshot.searcher
+
+    def select(self, filter_text: str | None) -> Selection:
+        """The documents that pass a filter; all of them without one.
+
+        Raises:
+            RequestError: 400, see `compile_filter`.
+        """
+        if filter_text is None or not filter_text.strip():
+            return self.snapshot.alive
+        cached = self.snapshot.selections.get(filter_text)
+        if cached is not None:
+            return cached
+        condition = compile_filter(self.schema, filter_text, self._text_match)
+        try:
+            slots = rows.slots_of(self.connection.execute(condition.text, condition.values))
+        except sqlite3.OperationalError as error:
+            raise RequestError(f"Invalid expression: the filter is too complex ({error}).") from error
+        selection = selection_of(slots, len(self.snapshot.alive.mask))
+        if len(self.snapshot.selections) >= MAX_CACHED_FILTERS:
+            self.snapshot.selections.clear()
+        self.snapshot.selections[filter_text] = selection
+        return selection
+
+    def compile(self, question: TextQuestion) -> Query:
+        return QueryCompiler(self.schema, self.snapshot.layout, question).compile()
+
+    def _text_match(self, arguments: list[str]) -> Sequence[int]:
+        """search.ismatch(text, fields?, query type?, search mode?)."""
+        if not 1 <= len(arguments) <= 4:
+            raise RequestError("Invalid expression: search.ismatch takes one to four strings.")
+        defaults = ["", "", "simple", "any"]
+        text, fields, query_type, mode = arguments + defaults[len(arguments) :]
+        if query_type not in ("simple", "full") or mode not in ("any", "all"):
+            raise RequestError(
+                "Invalid expression: search.ismatch takes 'simple' or 'full', and 'any' or 'all'."
+            )
+        paths = [path.strip() for path in fields.split(",") if path.strip()]
+        question = parse_question(
+            self.schema, text, full=query_type == "full", match_all_words=mode == "all", search_fields=paths
+        )
+        return [int(slot) for slot in matching_slots(self.searcher, self.compile(question))]
+
+
+class Index:
+    """Reads go through `view`, writes through `apply`; both from any thread."""
+
+    def __init__(self, schema: Schema, store: IndexStore, etag: str) -> None:
+        self.schema = schema
+        self.etag = etag
+        self._store = store
+        self._write_lock = threading.Lock()
+        self._publish_lock = threading.RLock()
+        self._closed = False
+        self._derive_everything()
+
+    def close(self) -> None:
+        with self._write_lock, self._publish_lock:
+            self._closed = True
+            self._store.close()
+
+    @contextmanager
+    def view(self) -> Iterator[View]:
+        """
+        Raises:
+            RequestError: 404, the index was deleted meanwhile.
+        """
+        with self._publish_lock:
+            if self._closed:
+                raise not_found("The index was deleted.")
+            view = View(self.schema, self._snapshot, self._store.borrow_reader())
+        try:
+            yield view
+        finally:
+            self._store.return_reader(view.connection)
+
+    def apply(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Carry out a batch in order, in one transaction. Returns once it is durable and searchable."""
+        with self._write_lock:
+            with self.view() as view:
+                plan = BatchPlan(self.schema, view.connection)
+                outcomes = [plan.carry_out(action) for action in actions]
+            added = [(self._next_slot + at, document) for at, document in enumerate(plan.documents())]
+            removed = plan.replaced_slots()
+            if added or removed:
+                self._write(added, removed)
+            return outcomes
+
+    def redefine(self, schema: Schema, etag: str) -> None:
+        """Take a changed definition; documents stay, and what is derived is made anew where it must be."""
+        # Readers wait: a view must never join the old schema's column numbers with the new tables.
+        with self._write_lock, self._publish_lock:
+            derives = _derives_alike(self.schema.definition, schema.definition)
+            with self._store.writing() as connection:
+                define(connection, schema, etag, rebuild=not derives)
+            self.schema, self.etag = schema, etag
+            if not derives:
+                self._derive_everything()
+
+    def count(self) -> int:
+        return len(self._snapshot.alive.slots)
+
+    def size_bytes(self) -> tuple[int, int]:
+        """Bytes on disk, and bytes of vectors in memory."""
+        return self._store.size_bytes(), sum(column.size_bytes() for column in self._columns.values())
+
+    def _write(self, added: Sequence[tuple[int, Document]], removed: Sequence[int]) -> None:
+        try:
+            with self._store.writing() as connection:
+                rows.delete_slots(connection, removed)
+                rows.insert_documents(connection, self.schema, added)
+                snapshot = self._derive(added, removed)
+                # Readers take their transaction and snapshot under this lock: both before this write, or both after.
+                with self._publish_lock:
+                    connection.execute("COMMIT")
+                    self._snapshot = snapshot
+        except BaseException:
+            # What is derived may be ahead of the store now.
+            self._derive_everything()
+            raise
+
+    def _derive(self, added: Sequence[tuple[int, Document]], removed: Sequence[int]) -> Snapshot:
+        self._text.delete(removed)
+        self._text.add((slot, document.body) for slot, document in added)
+        self._next_slot += len(added)
+        mask = np.zeros(self._next_slot, dtype=np.bool_)
+        before = self._snapshot.alive.mask
+        mask[: len(before)] = before
+        mask[list(removed)] = False
+        mask[[slot for slot, _ in added]] = True
+        for path, column in self._columns.items():
+            for slot, document in added:
+                if path in document.vectors:
+                    column.append(slot, document.vectors[path])
+            column.drop_dead(mask)
+        return self._snapshot_of(mask)
+
+    def _derive_everything(self) -> None:
+        """Build text index and vectors from the store, as at start."""
+        connection = self._store.borrow_reader()
+        try:
+            slots = rows.live_slots(connection)
+            self._next_slot = int(slots.max()) + 1 if len(slots) else 0
+            self._text = TextIndex(self.schema)
+            self._text.add(rows.iterate_bodies(connection))
+            self._columns = {one.path: _column(connection, one) for one in self.schema.vector_fields}
+        finally:
+            self._store.return_reader(connection)
+        snapshot = self._snapshot_of(selection_of(slots, self._next_slot).mask)
+        with self._publish_lock:
+            self._snapshot = snapshot
+
+    def _snapshot_of(self, mask: Mask) -> Snapshot:
+        vectors = {path: column.rows() for path, column in self._columns.items()}
+        alive = Selection(mask, np.flatnonzero(mask))
+        return Snapshot(self._text.layout, self._text.commit(), vectors, alive)
+
+
+def selection_of(slots: Slots, slot_count: int) -> Selection:
+    mask = np.zeros(slot_count, dtype=np.bool_)
+    mask[slots] = True
+    return Selection(mask, np.flatnonzero(mask))
+
+
+def define(connection: sqlite3.Connection, schema: Schema, etag: str, *, rebuild: bool = True) -> None:
+    """Write the definition and, with `rebuild`, make the derived tables fit it."""
+    rows.write_meta(connection, "definition", schema.definition.model_dump_json(by_alias=True))
+    rows.write_meta(connection, "etag", etag)
+    if rebuild:
+        rows.rebuild_derived_tables(connection, schema)
+
+
+def _derives_alike(one: IndexDefinition, other: IndexDefinition) -> bool:
+    """Whether two definitions derive the same tables, text index and vectors from the same documents."""
+    return (one.fields, one.suggesters, one.vector_search) == (
+        other.fields,
+        other.suggesters,
+        other.vector_search,
+    )
+
+
+def _column(connection: sqlite3.Connection, one: Field) -> VectorColumn:
+    column = VectorColumn(one.definition.dimensions or 0, one.metric)
+    for slot, vector in rows.iterate_vectors(connection, one.path):
+        column.append(slot, vector)
+    return column

@@ -1,0 +1,172 @@
+"""The full Lucene query syntax: fields, boolean words, phrases with slop, fuzzy, wildcards, regexes, boosts.
+
+Boolean words follow Lucene's classic parser: AND makes both neighbours required, NOT and `-` exclude, and what has
+no operator is joined by the search mode. Ranges belong in `$filter` and are refused, as in the service.
+"""
+
+import re
+from typing import Final
+
+from local.search_server.errors import RequestError
+from local.search_server.query_nodes import (
+    Boost,
+    Clause,
+    Fuzzy,
+    Group,
+    InField,
+    MatchAll,
+    Occur,
+    Pattern,
+    Phrase,
+    QueryNode,
+    Word,
+    wildcard_regex,
+)
+
+MAX_DEPTH: Final = 50
+_TOKEN: Final = re.compile(
+    r"""
+    \s*(?:
+      (?P<and>AND(?=[\s(])|&&) | (?P<or>OR(?=[\s(])|\|\|) | (?P<not>NOT(?=[\s(])|!|-) | (?P<plus>\+)
+    | (?P<open>\() | (?P<close>\))
+    | "(?P<phrase>(?:[^"\\]|\\.)*)"(?:~(?P<slop>\d+))?
+    | /(?P<regex>(?:[^/\\]|\\.)+)/
+    | (?P<field>[A-Za-z][\w/]*):
+    | (?P<term>(?:[^\s!():^\[\]"{}~\\/]|\\.)(?:[^\s!():^\[\]"{}~\\]|\\.)*)(?P<fuzzy>~(?:\d+(?:\.\d+)?)?)?
+    )(?P<boost>\^\d+(?:\.\d+)?)?
+    """,
+    re.VERBOSE,
+)
+
+
+def parse_lucene(text: str, default: Occur) -> QueryNode:
+    """The meaning of `text`.
+
+    Raises:
+        RequestError: 400, with the column where reading failed.
+    """
+    if text.strip() in ("", "*", "*:*"):
+        return MatchAll()
+    parser = _LuceneParser(text, default)
+    node = parser.group(depth=0)
+    return node
+
+
+class _LuceneParser:
+    def __init__(self, text: str, default: Occur) -> None:
+        self._text = text.rstrip()
+        self._at = 0
+        self._default = default
+
+    def group(self, depth: int) -> Group:
+        """Clauses up to the end or, inside parentheses, up to the closing one (which is consumed by the caller)."""
+        clauses: list[Clause] = []
+        joined_by: str | None = None
+        occur: Occur | None = None
+        while (token := self._next()) is not None:
+            kind = token.lastgroup if token.lastgroup != "boost" else _kind(token)
+            if kind == "close":
+                if depth == 0:
+                    raise self._error()
+                break
+            self._at = token.end()
+            if kind in ("and", "or"):
+                joined_by = kind
+            elif kind in ("not", "plus"):
+                occur = Occur.MUST_NOT if kind == "not" else Occur.MUST
+            else:
+                node = self._operand(token, depth)
+                _add(clauses, Clause(occur or self._default, node), joined_by, fixed=occur is not None)
+                joined_by, occur = None, None
+        if joined_by or occur:
+            raise self._error()
+        return Group(tuple(clauses))
+
+    def _operand(self, token: re.Match[str], depth: int) -> QueryNode:
+        if depth > MAX_DEPTH:
+            raise RequestError("Failed to parse query string: nested too deeply.")
+        if token["field"]:
+            return self._in_field(token["field"], depth)
+        if token["open"]:
+            node: QueryNode = self.group(depth + 1)
+            token = self._close()
+        else:
+            node = _leaf(token)
+        return Boost(node, float(token["boost"][1:])) if token["boost"] else node
+
+    def _in_field(self, path: str, depth: int) -> QueryNode:
+        token = self._next()
+        if token is None or _kind(token) not in ("term", "phrase", "regex", "open"):
+            raise self._error()
+        self._at = token.end()
+        return InField(path, self._operand(token, depth + 1))
+
+    def _close(self) -> re.Match[str]:
+        token = self._next()
+        if token is None or not token["close"]:
+            raise self._error()
+        self._at = token.end()
+        return token
+
+    def _next(self) -> re.Match[str] | None:
+        if self._at >= len(self._text):
+            return None
+        token = _TOKEN.match(self._text, self._at)
+        if token is None:
+            raise self._error()
+        return token
+
+    def _error(self) -> RequestError:
+        return RequestError(
+            f"Failed to parse query string at line 1, column {self._at + 1}. See https://aka.ms/azure-search-full-query"
+            " for supported syntax."
+        )
+
+
+def _kind(token: re.Match[str]) -> str:
+    names = ("and", "or", "not", "plus", "open", "close", "phrase", "regex", "field", "term")
+    return next(name for name in names if token[name] is not None)
+
+
+def _leaf(token: re.Match[str]) -> QueryNode:
+    if token["phrase"] is not None:
+        return Phrase(_unescape(token["phrase"]), int(token["slop"] or 0))
+    if token["regex"] is not None:
+        return Pattern(token["regex"].replace("\\/", "/"))
+    raw = token["term"]
+    if token["fuzzy"]:
+        return Fuzzy(_unescape(raw), _distance(token["fuzzy"][1:], len(raw)))
+    plain = re.sub(r"\\.", "", raw)
+    if raw == "*":
+        return MatchAll()
+    if "*" in plain or "?" in plain:
+        return Pattern(wildcard_regex(raw.replace("\\", "")))
+    return Word(_unescape(raw))
+
+
+def _distance(text: str, length: int) -> int:
+    """Edits allowed. A fraction is Lucene's old similarity: the share of letters that must stay."""
+    if not text:
+        return 2
+    number = float(text)
+    if number < 1:
+        return min(2, int((1 - number) * length))
+    if number not in (1, 2):
+        raise RequestError("Failed to parse query string: the fuzzy distance must be 0, 1 or 2.")
+    return int(number)
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _add(clauses: list[Clause], clause: Clause, joined_by: str | None, *, fixed: bool) -> None:
+    """Append as the classic parser does: a word between two clauses changes the one before it, too."""
+    if clauses and joined_by:
+        wanted = Occur.MUST if joined_by == "and" else Occur.SHOULD
+        previous = clauses[-1]
+        if previous.occur is not Occur.MUST_NOT:
+            clauses[-1] = Clause(wanted, previous.node)
+        if not fixed:
+            clause = Clause(wanted, clause.node)
+    clauses.append(clause)

@@ -1,0 +1,208 @@
+"""Which documents answer a search, in which order, with which score. Decides pages of slots; builds no rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from tantivy import Query
+
+from local.search_server import edm
+from local.search_server.edm import SqlValue, Vector
+from local.search_server.errors import RequestError
+from local.search_server.index import Selection, View
+from local.search_server.requests import SearchRequest, VectorQuery
+from local.search_server.schema import Field, Schema
+from local.search_server.text_index import SMALL_SELECTION, Slots, best_slots, matching_slots, selected_only
+from local.search_server.text_query import TextQuestion
+
+RRF_CONSTANT: Final = 60
+# Depth of the text list in a hybrid search, at least. The service takes 1000; deeper ranks add under 1/110.
+MIN_TEXT_RECALL: Final = 50
+
+Scored = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """`hits` best first and at least as deep as asked; `matching` every match, where it was needed."""
+
+    hits: Scored
+    matching: Slots | None
+
+
+@dataclass(frozen=True)
+class OrderClause:
+    """`field` None orders by score."""
+
+    field: Field | None
+    descending: bool
+
+
+def rank(view: View, request: SearchRequest, question: TextQuestion, depth: int) -> Ranking:
+    """The best `depth` hits of a request.
+
+    Raises:
+        RequestError: 400, whatever the request names that the index does not have.
+    """
+    order = parse_order(view.schema, request.orderby)
+    selection = view.select(request.filter)
+    query = None if question.matches_all else view.compile(question)
+    needs_all = bool(order or request.count or request.facets)
+    if not request.vector_queries:
+        matching = _text_matches(view, query, selection) if needs_all or query is None else None
+        if order and matching is not None:
+            return Ranking(_ordered(view, order, query, matching, depth), matching)
+        if query is None:
+            return Ranking([(int(slot), 1.0) for slot in selection.slots[:depth]], selection.slots)
+        return Ranking(best_texts(view, query, selection, depth), matching)
+    return _rank_vectors(view, request, query, selection, order, depth)  # noqa: PLR0917 - one value each
+
+
+def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Scored:
+    """The best text hits inside a selection; exact, whatever share of the documents is selected."""
+    count = len(selection.slots)
+    if count == 0:
+        return []
+    if count == len(view.snapshot.alive.slots):
+        return best_slots(view.searcher, query, None, limit)
+    if count <= SMALL_SELECTION:
+        return best_slots(
+            view.searcher, selected_only(view.snapshot.layout, query, selection.slots.tolist()), None, limit
+        )
+    return best_slots(view.searcher, query, selection.mask, limit)
+
+
+def fuse(rankings: Sequence[tuple[float, Scored]]) -> Scored:
+    """Reciprocal rank fusion of (weight, ranking), best first: sum of weight / (60 + rank), rank counted from 0.
+
+    Ties keep slot order, so equal input gives equal output.
+    """
+    scores: dict[int, float] = {}
+    for weight, ranking in rankings:
+        for position, (slot, _) in enumerate(ranking):
+            scores[slot] = scores.get(slot, 0.0) + weight / (RRF_CONSTANT + position)
+    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+
+
+def parse_order(schema: Schema, clauses: Sequence[str]) -> list[OrderClause]:
+    return [_order_clause(schema, clause) for clause in clauses]
+
+
+def sort_slots(view: View, order: Sequence[OrderClause], scored: Scored) -> Scored:
+    """Hits by their columns; absent values first when ascending, last when descending, as in the service."""
+    columns = _column_values(
+        view, [one.field for one in order if one.field], np.array([slot for slot, _ in scored])
+    )
+    ordered = sorted(scored)
+    position = len([one for one in order if one.field])
+    for clause in reversed(order):
+        if clause.field is None:
+            ordered.sort(key=lambda one: one[1], reverse=clause.descending)
+            continue
+        position -= 1
+        at = position
+        # One type per column, so the second half of the key is never compared across types.
+        ordered.sort(
+            key=lambda one: ((value := columns[one[0]][at]) is not None, value if value is not None else 0),
+            reverse=clause.descending,
+        )
+    return ordered
+
+
+def _rank_vectors(
+    view: View,
+    request: SearchRequest,
+    query: Query | None,
+    selection: Selection,
+    order: Sequence[OrderClause],
+    depth: int,
+) -> Ranking:
+    rankings = [
+        ranking for one in request.vector_queries for ranking in _nearest(view, one, request, selection)
+    ]
+    if query is not None:
+        recall = max(depth, MIN_TEXT_RECALL, *(one.k for one in request.vector_queries))
+        rankings.insert(0, (1.0, best_texts(view, query, selection, recall)))
+    hits = fuse(rankings) if len(rankings) > 1 else rankings[0][1]
+    matching = np.array(sorted(slot for slot, _ in hits), dtype=np.int64)
+    if query is not None and (request.count or request.facets):
+        matching = np.union1d(matching, _text_matches(view, query, selection))
+    return Ranking(sort_slots(view, order, hits) if order else hits, matching)
+
+
+def _nearest(
+    view: View, one: VectorQuery, request: SearchRequest, selection: Selection
+) -> list[tuple[float, Scored]]:
+    """One weighted ranking per field of a vector query."""
+    rankings = []
+    for path in one.fields:
+        field = view.schema.field(path, "vectorQueries")
+        if not field.is_vector:
+            raise RequestError(f"The field '{path}' in the vector query is not a vector field.")
+        vector = _query_vector(one, field)
+        if request.vector_filter_mode == "postFilter":
+            found = view.snapshot.vectors[path].nearest(vector, view.snapshot.alive.mask, one.k)
+            found = [(slot, score) for slot, score in found if selection.mask[slot]]
+        else:
+            found = view.snapshot.vectors[path].nearest(vector, selection.mask, one.k)
+        rankings.append((one.weight, found))
+    return rankings
+
+
+def _query_vector(one: VectorQuery, field: Field) -> Vector:
+    if one.kind == "text" or one.vector is None:
+        raise RequestError(
+            f"Field '{field.path}' does not have a vectorizer defined in its vector profile: the local search server"
+            " takes vectors only (kind 'vector' with 'vector')."
+        )
+    return edm.vector_of(list(one.vector), field.definition.dimensions or 0, field.path)
+
+
+def _text_matches(view: View, query: Query | None, selection: Selection) -> Slots:
+    if query is None:
+        return selection.slots
+    slots = matching_slots(view.searcher, query)
+    return slots[selection.mask[slots]]
+
+
+def _ordered(
+    view: View, order: Sequence[OrderClause], query: Query | None, matching: Slots, depth: int
+) -> Scored:
+    scores: dict[int, float] = {}
+    if query is not None and any(clause.field is None for clause in order):
+        scores = dict(best_slots(view.searcher, query, None, max(1, view.searcher.num_docs)))
+    hits = sort_slots(view, order, [(int(slot), scores.get(int(slot), 1.0)) for slot in matching])[:depth]
+    if query is None or scores:
+        return hits
+    chosen = selected_only(view.snapshot.layout, query, [slot for slot, _ in hits])
+    scores = dict(best_slots(view.searcher, chosen, None, max(1, len(hits))))
+    return [(slot, scores.get(slot, 1.0)) for slot, _ in hits]
+
+
+def _column_values(view: View, fields: Sequence[Field], slots: Slots) -> dict[int, tuple[SqlValue, ...]]:
+    if not fields or not len(slots):
+        return {}
+    names = ", ".join(field.column for field in fields)
+    wanted = set(slots.tolist())
+    query = f"SELECT slot, {names} FROM columns"  # noqa: S608 - our own column names
+    if len(wanted) <= SMALL_SELECTION:
+        query += f" WHERE slot IN ({','.join(str(int(slot)) for slot in slots)})"
+    return {row[0]: row[1:] for row in view.connection.execute(query) if row[0] in wanted}
+
+
+def _order_clause(schema: Schema, clause: str) -> OrderClause:
+    path, _, direction = clause.strip().partition(" ")
+    word: Literal["asc", "desc"] | str = direction.strip() or "asc"
+    if word not in ("asc", "desc"):
+        raise RequestError(f"Invalid expression in $orderby: '{clause}'.")
+    if path == "search.score()":
+        return OrderClause(None, word == "desc")
+    if "(" in path:
+        raise RequestError(
+            f"Invalid expression in $orderby: '{path}' is not supported by the local search server."
+        )
+    field = schema.field(path, "$orderby")
+    if not field.definition.sortable or not field.has_column:
+        raise RequestError(f"Invalid expression in $orderby: '{path}' is not a sortable field.")
+    return OrderClause(field, word == "desc")

@@ -1,0 +1,97 @@
+"""Request bodies of the query operations, parsed strictly: a parameter that this server does not know is a 400."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue
+
+from local.search_server.definition import WireModel
+
+
+def _comma_list(value: object) -> object:
+    """List parameters come as an array or as one comma-separated string."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+CommaList = Annotated[list[str], BeforeValidator(_comma_list)]
+
+
+class VectorQuery(WireModel):
+    """`fields` is a comma-separated list; each field is ranked on its own. `k` is the number of neighbours of each."""
+
+    kind: Literal["vector", "text"]
+    fields: CommaList = Field(min_length=1)
+    vector: list[float] | None = None
+    text: str | None = None
+    k: int = Field(default=50, ge=1, le=10_000)
+    weight: float = Field(default=1.0, gt=0)
+    exhaustive: bool | None = None
+    oversampling: float | None = None
+
+
+class SearchRequest(WireModel):
+    search: str | None = None
+    count: bool = False
+    facets: list[str] = []
+    filter: str | None = None
+    highlight: CommaList = []
+    highlight_pre_tag: str = "<em>"
+    highlight_post_tag: str = "</em>"
+    minimum_coverage: float | None = Field(default=None, ge=0, le=100)
+    orderby: CommaList = []
+    query_type: Literal["simple", "full", "semantic"] = "simple"
+    scoring_profile: str | None = None
+    scoring_parameters: list[str] = []
+    scoring_statistics: Literal["local", "global"] | None = None
+    session_id: str | None = None
+    debug: str | None = None
+    semantic_query: str | None = None
+    semantic_configuration: str | None = None
+    semantic_error_handling: Literal["partial", "fail"] | None = None
+    semantic_max_wait_in_milliseconds: int | None = None
+    search_fields: CommaList = []
+    search_mode: Literal["any", "all"] = "any"
+    answers: str | None = None
+    captions: str | None = None
+    select: CommaList = []
+    skip: int = Field(default=0, ge=0, le=100_000)
+    top: int | None = Field(default=None, ge=0)
+    vector_queries: list[VectorQuery] = []
+    vector_filter_mode: Literal["preFilter", "postFilter"] = "preFilter"
+
+
+class SuggestRequest(WireModel):
+    search: str = Field(min_length=1, max_length=100)
+    suggester_name: str
+    filter: str | None = None
+    fuzzy: bool = False
+    highlight_pre_tag: str = ""
+    highlight_post_tag: str = ""
+    minimum_coverage: float | None = Field(default=None, ge=0, le=100)
+    orderby: CommaList = []
+    search_fields: CommaList = []
+    select: CommaList = []
+    top: int = Field(default=5, ge=1, le=100)
+
+
+class AutocompleteRequest(WireModel):
+    search: str = Field(min_length=1, max_length=100)
+    suggester_name: str
+    autocomplete_mode: Literal["oneTerm", "twoTerms", "oneTermWithContext"] = "oneTerm"
+    filter: str | None = None
+    fuzzy: bool = False
+    highlight_pre_tag: str = ""
+    highlight_post_tag: str = ""
+    minimum_coverage: float | None = Field(default=None, ge=0, le=100)
+    search_fields: CommaList = []
+    top: int = Field(default=5, ge=1, le=100)
+
+
+class AnalyzeRequest(WireModel):
+    text: str
+    analyzer: str | None = None
+    tokenizer: str | None = None
+    normalizer: str | None = None
+    token_filters: list[JsonValue] | None = None
+    char_filters: list[JsonValue] | None = None

@@ -1,0 +1,233 @@
+"""An index definition resolved for use: every leaf field by its path, with a number that names its column."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pydantic import JsonValue
+
+from local.search_server import analyzers, edm
+from local.search_server.definition import (
+    FieldDefinition,
+    IndexDefinition,
+    SemanticConfiguration,
+    Suggester,
+    check_definition,
+)
+from local.search_server.errors import RequestError
+
+JsonObject = dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A leaf field. `number` counts leaves in declared order and is stable while fields are only appended."""
+
+    number: int
+    path: str
+    definition: FieldDefinition
+    in_complex_collection: bool
+    metric: str = "cosine"
+
+    @property
+    def type(self) -> str:
+        return self.definition.type
+
+    @property
+    def element_type(self) -> str | None:
+        return edm.element_type(self.type)
+
+    @property
+    def is_vector(self) -> bool:
+        return self.type == edm.VECTOR
+
+    @property
+    def is_text(self) -> bool:
+        return bool(self.definition.searchable) and not self.is_vector
+
+    @property
+    def has_column(self) -> bool:
+        """Whether filters, sorting or facets can ask for the value."""
+        attributes = self.definition
+        wanted = attributes.filterable or attributes.sortable or attributes.facetable or attributes.key
+        return bool(wanted) and self.type in edm.SCALAR_TYPES and not self.in_complex_collection
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether it is a collection whose elements filters or facets can ask for."""
+        wanted = self.definition.filterable or self.definition.facetable
+        return bool(wanted) and self.element_type in edm.SCALAR_TYPES and not self.in_complex_collection
+
+    @property
+    def column(self) -> str:
+        return f"c{self.number}"
+
+    @property
+    def index_analyzer(self) -> str:
+        return self.definition.analyzer or self.definition.index_analyzer or analyzers.STANDARD
+
+    @property
+    def search_analyzer(self) -> str:
+        return self.definition.analyzer or self.definition.search_analyzer or self.index_analyzer
+
+
+class Schema:
+    """The fields of one index by path.
+
+    Raises:
+        RequestError: 400, the definition contradicts itself or asks for what this server does not do.
+    """
+
+    def __init__(self, definition: IndexDefinition) -> None:
+        check_definition(definition)
+        self.definition = definition
+        metrics = _metrics(definition)
+        self.fields: dict[str, Field] = {}
+        for path, leaf, repeated in _leaves(definition.fields):
+            metric = "cosine"
+            if leaf.type == edm.VECTOR:
+                metric = _metric_of(leaf, metrics)
+            self.fields[path] = Field(len(self.fields), path, leaf, repeated, metric)
+        self.key = next(field for field in self.fields.values() if field.definition.key)
+        self._check_references()
+
+    @cached_property
+    def text_fields(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields.values() if field.is_text)
+
+    @cached_property
+    def vector_fields(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields.values() if field.is_vector)
+
+    @cached_property
+    def column_fields(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields.values() if field.has_column)
+
+    @cached_property
+    def element_fields(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields.values() if field.has_elements)
+
+    @cached_property
+    def suggester_fields(self) -> tuple[Field, ...]:
+        paths = dict.fromkeys(path for one in self.definition.suggesters for path in one.source_fields)
+        return tuple(self.fields[path] for path in paths)
+
+    def field(self, path: str, purpose: str) -> Field:
+        """The leaf field at a path.
+
+        Raises:
+            RequestError: 400, unknown; `purpose` says in which parameter.
+        """
+        try:
+            return self.fields[path]
+        except KeyError:
+            raise RequestError(
+                f"Invalid expression in {purpose}: Could not find a property named '{path}' on type 'search.document'."
+            ) from None
+
+    def suggester(self, name: str) -> Suggester:
+        for suggester in self.definition.suggesters:
+            if suggester.name == name:
+                return suggester
+        raise RequestError(f"The specified suggester name '{name}' does not exist in this index definition.")
+
+    def semantic_configuration(self, name: str | None) -> SemanticConfiguration:
+        semantic = self.definition.semantic
+        wanted = name or (semantic.default_configuration if semantic else None)
+        if semantic is None or wanted is None:
+            raise RequestError(
+                "A semantic query needs a 'semanticConfiguration', or a default one in the index."
+            )
+        for configuration in semantic.configurations:
+            if configuration.name == wanted:
+                return configuration
+        raise RequestError(f"Unknown semantic configuration '{wanted}'.")
+
+    def weights(self, profile_name: str | None) -> dict[str, float]:
+        """Text weights by field path of a scoring profile, or of the default one."""
+        wanted = profile_name or self.definition.default_scoring_profile
+        if wanted is None:
+            return {}
+        for profile in self.definition.scoring_profiles:
+            if profile.name != wanted:
+                continue
+            if profile.functions:
+                raise RequestError("Scoring functions are not supported by the local search server.")
+            return dict(profile.text.weights) if profile.text else {}
+        raise RequestError(f"Unknown scoring profile '{wanted}'.")
+
+    def _check_references(self) -> None:
+        for suggester in self.definition.suggesters:
+            for path in suggester.source_fields:
+                if not self.field(path, "suggesters").is_text:
+                    raise RequestError(f"The suggester field '{path}' must be searchable text.")
+        for profile in self.definition.scoring_profiles:
+            for path in profile.text.weights if profile.text else {}:
+                if not self.field(path, "scoringProfiles").is_text:
+                    raise RequestError(f"The weighted field '{path}' must be searchable text.")
+        semantic = self.definition.semantic
+        for configuration in semantic.configurations if semantic else []:
+            for path in semantic_paths(configuration):
+                if edm.STRING not in self.field(path, "semantic").type:
+                    raise RequestError(f"The semantic field '{path}' must be text.")
+
+
+def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
+    """Title, content and keyword paths of a semantic configuration, in that order."""
+    fields = configuration.prioritized_fields
+    title = [fields.title_field] if fields.title_field else []
+    ordered = [*title, *fields.prioritized_content_fields, *fields.prioritized_keywords_fields]
+    return [field.field_name for field in ordered]
+
+
+def values_at(body: JsonObject, path: str) -> list[JsonValue]:
+    """Every value that is not null at a path, through complex fields and collections, in document order."""
+    values: list[JsonValue] = [body]
+    for name in path.split("/"):
+        objects = (value for value in _spread(values) if isinstance(value, dict))
+        values = [inner for value in objects if (inner := value.get(name)) is not None]
+    return list(_spread(values))
+
+
+def _spread(values: Iterable[JsonValue]) -> Iterator[JsonValue]:
+    for value in values:
+        if isinstance(value, list):
+            yield from value
+        else:
+            yield value
+
+
+def _leaves(
+    fields: list[FieldDefinition], prefix: str = "", repeated: bool = False
+) -> Iterator[tuple[str, FieldDefinition, bool]]:
+    for field in fields:
+        path = prefix + field.name
+        if field.fields is None:
+            yield path, field, repeated
+        else:
+            yield from _leaves(field.fields, path + "/", repeated or edm.element_type(field.type) is not None)
+
+
+def _metrics(definition: IndexDefinition) -> dict[str, str]:
+    """Metric by the name of the vector profile."""
+    vector_search = definition.vector_search
+    if vector_search is None:
+        return {}
+    algorithms = {algorithm.name: algorithm.metric for algorithm in vector_search.algorithms or []}
+    metrics = {}
+    for profile in vector_search.profiles or []:
+        if profile.algorithm not in algorithms:
+            raise RequestError(
+                f"The vector profile '{profile.name}' names the unknown algorithm '{profile.algorithm}'."
+            )
+        metrics[profile.name] = algorithms[profile.algorithm]
+    return metrics
+
+
+def _metric_of(leaf: FieldDefinition, metrics: dict[str, str]) -> str:
+    profile = leaf.vector_search_profile
+    if profile not in metrics:
+        raise RequestError(
+            f"The vector field '{leaf.name}' names the unknown vector search profile '{profile}'."
+        )
+    return metrics[profile]

@@ -1,0 +1,163 @@
+"""The stand-in for the semantic ranker: a documented heuristic, not a model. Pure over texts.
+
+rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1:
+passage, document and title are the share of the query's term weight that the best passage, the whole text and the
+title hold; retrieval is the hit's score divided by the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) over the
+n reranked documents. Terms are English stems without stop words.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from local.search_server.definition import SemanticConfiguration
+from local.search_server.errors import RequestError
+from local.search_server.passages import mark, passages, terms_of
+from local.search_server.schema import JsonObject, values_at
+
+MAX_RERANKED: Final = 50  # the service reranks the first 50
+MAX_SCORE: Final = 4.0
+_ANALYZER: Final = "en.lucene"
+_PASSAGE, _DOCUMENT, _TITLE, _RETRIEVAL = 0.55, 0.20, 0.10, 0.15
+_DEFAULT_THRESHOLD: Final = 0.7
+_OPTION: Final = re.compile(r"(none|extractive)(?:\|(.*))?")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    slot: int
+    score: float
+    body: JsonObject
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """`coverage` is the best passage's share of the query's term weight, 0 to 1."""
+
+    candidate: Candidate
+    score: float
+    passage: str
+    coverage: float
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What `answers` or `captions` ask for."""
+
+    count: int = 1
+    threshold: float = _DEFAULT_THRESHOLD
+    highlight: bool = True
+
+
+class Reranker:
+    def __init__(self, configuration: SemanticConfiguration, query: str) -> None:
+        fields = configuration.prioritized_fields
+        self._title = [fields.title_field.field_name] if fields.title_field else []
+        self._content = [field.field_name for field in fields.prioritized_content_fields]
+        self._keywords = [field.field_name for field in fields.prioritized_keywords_fields]
+        self._terms = frozenset(terms_of(query, _ANALYZER))
+
+    def rerank(self, candidates: Sequence[Candidate]) -> list[Reranked]:
+        """Best first; equal scores keep the order of retrieval."""
+        texts = [self._texts(candidate.body) for candidate in candidates]
+        whole = [self._found(text) for text in texts]
+        weights = {term: _weight(term, whole) for term in self._terms}
+        best = max((candidate.score for candidate in candidates), default=0.0)
+        reranked = []
+        for candidate, text, found in zip(candidates, texts, whole, strict=True):
+            coverage, passage = self._best_passage(candidate.body, weights)
+            title = self._found(_strings(candidate.body, self._title))
+            retrieval = candidate.score / best if best > 0 else 0.0
+            share = (
+                _PASSAGE * coverage
+                + _DOCUMENT * _share(found, weights)
+                + _TITLE * _share(title, weights)
+                + _RETRIEVAL * retrieval
+            )
+            reranked.append(
+                Reranked(candidate, MAX_SCORE * share, passage or (text[0] if text else ""), coverage)
+            )
+        return sorted(reranked, key=lambda one: -one.score)
+
+    def highlighted(self, passage: str) -> str:
+        return mark(passage, _ANALYZER, self._terms.__contains__, ("<em>", "</em>"))[0]
+
+    def _texts(self, body: JsonObject) -> list[str]:
+        return _strings(body, [*self._title, *self._content, *self._keywords])
+
+    def _found(self, texts: Iterable[str]) -> frozenset[str]:
+        return frozenset(term for text in texts for term in terms_of(text, _ANALYZER) if term in self._terms)
+
+    def _best_passage(self, body: JsonObject, weights: Mapping[str, float]) -> tuple[float, str]:
+        best, chosen = -1.0, ""
+        for text in _strings(body, self._content or self._title):
+            for passage in passages(text):
+                share = _share(self._found([passage]), weights)
+                if share > best:
+                    best, chosen = share, passage
+        return max(best, 0.0), chosen
+
+
+def parse_extraction(text: str | None, name: str) -> Extraction | None:
+    """`extractive|count-3,threshold-0.7` or `extractive|highlight-false`; None for none.
+
+    Raises:
+        RequestError: 400, anything else.
+    """
+    if text is None:
+        return None
+    found = _OPTION.fullmatch(text)
+    if found is None:
+        raise RequestError(f"Invalid value '{text}' for '{name}'.")
+    if found[1] == "none":
+        return None
+    options = dict(option.split("-", 1) for option in (found[2] or "").split(",") if "-" in option)
+    try:
+        return Extraction(
+            count=int(options.get("count", 1)),
+            threshold=float(options.get("threshold", _DEFAULT_THRESHOLD)),
+            highlight=options.get("highlight", "true").lower() == "true",
+        )
+    except ValueError as error:
+        raise RequestError(f"Invalid value '{text}' for '{name}'.") from error
+
+
+def caption(reranker: Reranker, one: Reranked, extraction: Extraction) -> JsonObject:
+    return {
+        "text": one.passage,
+        "highlights": reranker.highlighted(one.passage) if extraction.highlight else "",
+    }
+
+
+def answers(
+    reranker: Reranker, reranked: Sequence[Reranked], extraction: Extraction, key: str
+) -> list[JsonObject]:
+    """Best passages that hold at least the threshold's share of the query, best first; the score is that share."""
+    found = sorted(
+        (one for one in reranked if one.coverage >= extraction.threshold), key=lambda one: -one.coverage
+    )
+    return [
+        {
+            "key": one.candidate.body[key],
+            "text": one.passage,
+            "highlights": reranker.highlighted(one.passage),
+            "score": round(one.coverage, 6),
+        }
+        for one in found[: extraction.count]
+    ]
+
+
+def _weight(term: str, documents: Sequence[frozenset[str]]) -> float:
+    frequency = sum(term in found for found in documents)
+    return 1 + math.log((len(documents) + 1) / (frequency + 1))
+
+
+def _share(found: frozenset[str], weights: Mapping[str, float]) -> float:
+    total = sum(weights.values())
+    return sum(weights[term] for term in found) / total if total else 0.0
+
+
+def _strings(body: JsonObject, paths: Iterable[str]) -> list[str]:
+    return [value for path in paths for value in values_at(body, path) if isinstance(value, str)]

@@ -1,0 +1,226 @@
+"""One SQLite file per index: the system of record. Knows documents and rows, nothing of queries or of HTTP.
+
+A slot numbers one version of one document and is never reused while the process lives: a changed document gets
+a new slot. So whatever a reader remembers of a slot can never turn into another document's content.
+"""
+
+import json
+import queue
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from local.search_server import edm
+from local.search_server.documents import Document
+from local.search_server.edm import SqlValue, Vector
+from local.search_server.schema import JsonObject, Schema, values_at
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS documents (slot INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS vectors (slot INTEGER, field TEXT, vector BLOB NOT NULL, PRIMARY KEY (slot, field));
+"""
+_BATCH_OF_SLOTS = 500  # bound variables per statement; SQLite allows 32,766
+_CACHE_KIB = 65_536  # the columns of 100,000 blocks and the pages of recent bodies
+
+
+class IndexStore:
+    """Reads and writes one index file. One writer at a time (the caller sees to it), any number of readers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writer = self._connect()
+        self._writer.executescript(_TABLES)
+        self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+
+    def close(self) -> None:
+        self._writer.close()
+        while not self._readers.empty():
+            self._readers.get_nowait().close()
+
+    def size_bytes(self) -> int:
+        return sum(part.stat().st_size for part in self.path.parent.glob(self.path.name + "*"))
+
+    def borrow_reader(self) -> sqlite3.Connection:
+        """A connection inside a read transaction that sees the last commit, and nothing later."""
+        connection = self._connect() if self._readers.empty() else self._take_reader()
+        connection.execute("BEGIN")
+        # SQLite takes its snapshot at the first read, not at BEGIN.
+        connection.execute("SELECT 1 FROM meta LIMIT 1").fetchone()
+        return connection
+
+    def return_reader(self, connection: sqlite3.Connection) -> None:
+        connection.rollback()
+        self._readers.put(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: committed in the block or at its end, or never happened."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._writer
+            if self._writer.in_transaction:
+                self._writer.execute("COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+
+    def _take_reader(self) -> sqlite3.Connection:
+        try:
+            return self._readers.get_nowait()
+        except queue.Empty:
+            return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        # NORMAL survives the death of the process; only a power cut may lose the last transactions.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA busy_timeout = 10000")
+        return connection
+
+
+def read_meta(connection: sqlite3.Connection, name: str) -> str | None:
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def write_meta(connection: sqlite3.Connection, name: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def open_store(path: Path) -> tuple[IndexStore, str | None, str | None]:
+    """The store with its definition (JSON) and etag; both None in a file that was never finished."""
+    store = IndexStore(path)
+    reader = store.borrow_reader()
+    try:
+        return store, read_meta(reader, "definition"), read_meta(reader, "etag")
+    finally:
+        store.return_reader(reader)
+
+
+def rebuild_derived_tables(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Make the tables of columns and elements anew from the bodies, for this schema."""
+    names = "".join(f", {field.column}" for field in schema.column_fields)
+    connection.execute("DROP TABLE IF EXISTS columns")
+    connection.execute("DROP TABLE IF EXISTS elements")
+    # Columns without a declared type keep each value as it was bound; nothing is converted when compared.
+    connection.execute(f"CREATE TABLE columns (slot INTEGER PRIMARY KEY{names})")
+    connection.execute(
+        "CREATE TABLE elements (field INTEGER, value, slot INTEGER, PRIMARY KEY (field, value, slot)) WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX elements_by_slot ON elements (slot)")
+    bodies = connection.execute("SELECT slot, body FROM documents")
+    for rows in iter(lambda: bodies.fetchmany(1000), []):
+        _insert_derived(connection, schema, [(int(slot), json.loads(body)) for slot, body in rows])
+
+
+def insert_documents(
+    connection: sqlite3.Connection, schema: Schema, rows: Sequence[tuple[int, Document]]
+) -> None:
+    key = schema.key.path
+    connection.executemany(
+        "INSERT INTO documents VALUES (?, ?, ?)",
+        [(slot, row.body[key], json.dumps(row.body, ensure_ascii=False)) for slot, row in rows],
+    )
+    connection.executemany(
+        "INSERT INTO vectors VALUES (?, ?, ?)",
+        [(slot, path, vector.tobytes()) for slot, row in rows for path, vector in row.vectors.items()],
+    )
+    _insert_derived(connection, schema, [(slot, row.body) for slot, row in rows])
+
+
+def delete_slots(connection: sqlite3.Connection, slots: Iterable[int]) -> None:
+    doomed = [(slot,) for slot in slots]
+    for table in ("documents", "columns", "elements", "vectors"):
+        connection.executemany(f"DELETE FROM {table} WHERE slot = ?", doomed)  # noqa: S608 - four literal names
+
+
+def find_slot(connection: sqlite3.Connection, key: str) -> int | None:
+    row = connection.execute("SELECT slot FROM documents WHERE key = ?", (key,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def read_document(connection: sqlite3.Connection, slot: int) -> Document:
+    (body,) = connection.execute("SELECT body FROM documents WHERE slot = ?", (slot,)).fetchone()
+    return Document(json.loads(body), read_vectors(connection, [slot]).get(slot, {}))
+
+
+def read_bodies(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[int, JsonObject]:
+    bodies: dict[int, JsonObject] = {}
+    for part in _parts(slots):
+        query = f"SELECT slot, body FROM documents WHERE slot IN ({_marks(part)})"  # noqa: S608 - question marks only
+        bodies.update((int(slot), json.loads(body)) for slot, body in connection.execute(query, part))
+    return bodies
+
+
+def read_vectors(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[int, dict[str, Vector]]:
+    """Vectors by slot and field path."""
+    vectors: dict[int, dict[str, Vector]] = {}
+    for part in _parts(slots):
+        query = f"SELECT slot, field, vector FROM vectors WHERE slot IN ({_marks(part)})"  # noqa: S608 - question marks only
+        for slot, path, blob in connection.execute(query, part):
+            vectors.setdefault(int(slot), {})[path] = np.frombuffer(blob, dtype=np.float32)
+    return vectors
+
+
+def iterate_bodies(connection: sqlite3.Connection) -> Iterator[tuple[int, JsonObject]]:
+    for slot, body in connection.execute("SELECT slot, body FROM documents ORDER BY slot"):
+        yield int(slot), json.loads(body)
+
+
+def iterate_vectors(connection: sqlite3.Connection, path: str) -> Iterator[tuple[int, Vector]]:
+    query = "SELECT slot, vector FROM vectors WHERE field = ? ORDER BY slot"
+    for slot, blob in connection.execute(query, (path,)):
+        yield int(slot), np.frombuffer(blob, dtype=np.float32)
+
+
+def live_slots(connection: sqlite3.Connection) -> npt.NDArray[np.int64]:
+    return slots_of(connection.execute("SELECT slot FROM documents"))
+
+
+def slots_of(cursor: sqlite3.Cursor) -> npt.NDArray[np.int64]:
+    """The first column of every row, as slots."""
+    return np.fromiter((row[0] for row in cursor), dtype=np.int64)
+
+
+def _insert_derived(
+    connection: sqlite3.Connection, schema: Schema, rows: Sequence[tuple[int, JsonObject]]
+) -> None:
+    marks = ", ".join("?" * (1 + len(schema.column_fields)))
+    connection.executemany(
+        f"INSERT INTO columns VALUES ({marks})",  # noqa: S608 - question marks only
+        [(slot, *_columns_of(schema, body)) for slot, body in rows],
+    )
+    connection.executemany(
+        # A collection may repeat a value; filters and facets count it once per document.
+        "INSERT OR IGNORE INTO elements VALUES (?, ?, ?)",
+        [(field, value, slot) for slot, body in rows for field, value in _elements_of(schema, body)],
+    )
+
+
+def _columns_of(schema: Schema, body: JsonObject) -> Iterator[SqlValue]:
+    for field in schema.column_fields:
+        found = values_at(body, field.path)
+        yield edm.sql_value(field.type, found[0]) if found else None
+
+
+def _elements_of(schema: Schema, body: JsonObject) -> Iterator[tuple[int, SqlValue]]:
+    for field in schema.element_fields:
+        for value in values_at(body, field.path):
+            yield field.number, edm.sql_value(field.element_type or "", value)
+
+
+def _parts(slots: Sequence[int]) -> Iterator[list[int]]:
+    for start in range(0, len(slots), _BATCH_OF_SLOTS):
+        yield [int(slot) for slot in slots[start : start + _BATCH_OF_SLOTS]]
+
+
+def _marks(part: Sequence[int]) -> str:
+    return ", ".join("?" * len(part))

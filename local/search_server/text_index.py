@@ -1,0 +1,123 @@
+"""The full-text index, derived from the store and kept in memory: slots and analyzed text, nothing else.
+
+Searches are exact under any selection of slots: either the selection becomes part of the query, or hits are read in
+score order until enough of them are selected.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from tantivy import Document, Index, IndexWriter, Occur, Query, SchemaBuilder, Searcher
+
+from local.search_server import analyzers
+from local.search_server.schema import Field, JsonObject, Schema, values_at
+
+SLOT: Final = "slot"
+SMALL_SELECTION: Final = 1000  # up to here the selected slots are cheaper inside the query than outside
+_WRITER_BYTES: Final = 50_000_000
+_GROWTH: Final = 4
+
+Slots = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def text_name(field: Field) -> str:
+    return f"t{field.number}"
+
+
+def suggestion_name(field: Field) -> str:
+    """Suggester fields are indexed a second time without stemming, so that half a word finds its word."""
+    return f"s{field.number}"
+
+
+class TextIndex:
+    """One writer at a time (the caller sees to it); searchers are snapshots and safe to share."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        builder = SchemaBuilder()
+        builder.add_unsigned_field(SLOT, fast=True, indexed=True)
+        names = {analyzers.STANDARD}
+        for field in schema.text_fields:
+            names.add(field.index_analyzer)
+            builder.add_text_field(text_name(field), tokenizer_name=field.index_analyzer)
+        for field in schema.suggester_fields:
+            builder.add_text_field(suggestion_name(field), tokenizer_name=analyzers.STANDARD)
+        self.layout = builder.build()
+        self._index = Index(self.layout)
+        for name in names:
+            self._index.register_tokenizer(name, analyzers.analyzer(name))
+        self._index.config_reader("manual")
+        self._writer: IndexWriter | None = None
+
+    def add(self, documents: Iterable[tuple[int, JsonObject]]) -> None:
+        writer = self._open_writer()
+        for slot, body in documents:
+            document = Document()
+            document.add_unsigned(SLOT, slot)
+            for field in self._schema.text_fields:
+                for text in values_at(body, field.path):
+                    document.add_text(text_name(field), str(text))
+            for field in self._schema.suggester_fields:
+                for text in values_at(body, field.path):
+                    document.add_text(suggestion_name(field), str(text))
+            writer.add_document(document)
+
+    def delete(self, slots: Iterable[int]) -> None:
+        writer = self._open_writer()
+        for slot in slots:
+            writer.delete_documents_by_term(SLOT, slot)
+
+    def commit(self) -> Searcher:
+        """A searcher that sees everything added and deleted so far."""
+        if self._writer is not None:
+            self._writer.commit()
+        self._index.reload()
+        return self._index.searcher()
+
+    def close(self) -> None:
+        self._writer = None
+
+    def _open_writer(self) -> IndexWriter:
+        if self._writer is None:
+            self._writer = self._index.writer(_WRITER_BYTES, 1)
+        return self._writer
+
+
+def selected_only(layout: object, query: Query, slots: Sequence[int]) -> Query:
+    """The query narrowed to some slots, scores unchanged."""
+    chosen = Query.const_score_query(Query.term_set_query(layout, SLOT, list(slots)), 0.0)
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
+
+
+def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) -> list[tuple[int, float]]:
+    """The `limit` best (slot, score) inside the mask, best first; equal scores in slot order. None selects all."""
+    total = searcher.num_docs
+    wanted = limit
+    while True:
+        hits = searcher.search(query, max(1, min(wanted, total)), count=False).hits
+        slots = _slots_of_hits(searcher, hits)
+        keep = np.arange(len(slots)) if mask is None else np.flatnonzero(mask[slots])
+        if len(keep) >= limit or len(hits) < wanted:
+            break
+        wanted *= _GROWTH
+    scored = [(int(slots[at]), float(hits[at][0])) for at in keep[:limit]]
+    return sorted(scored, key=lambda one: (-one[1], one[0]))
+
+
+def matching_slots(searcher: Searcher, query: Query) -> Slots:
+    """Every matching slot, ascending."""
+    if searcher.num_docs == 0:
+        return np.empty(0, dtype=np.int64)
+    # Ordering by the slot column makes tantivy return the slots themselves, without scoring.
+    hits = searcher.search(query, searcher.num_docs, count=False, order_by_field=SLOT).hits
+    slots = np.fromiter((hit[0] for hit in hits), dtype=np.int64, count=len(hits))
+    return slots[::-1]
+
+
+def _slots_of_hits(searcher: Searcher, hits: Sequence[tuple[float, object]]) -> Slots:
+    if not hits:
+        return np.empty(0, dtype=np.int64)
+    return np.array(searcher.fast_field_values(SLOT, [address for _, address in hits]), dtype=np.int64)

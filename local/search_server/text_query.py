@@ -1,0 +1,229 @@
+"""A query's meaning to a tantivy query over chosen fields, and to matchers that find the same words in a text."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+import tantivy
+from tantivy import Query
+
+from local.search_server import analyzers
+from local.search_server.errors import RequestError
+from local.search_server.lucene_syntax import parse_lucene
+from local.search_server.query_nodes import (
+    Boost,
+    Clause,
+    Fuzzy,
+    Group,
+    InField,
+    MatchAll,
+    Occur,
+    Pattern,
+    Phrase,
+    QueryNode,
+    Word,
+)
+from local.search_server.schema import Field, Schema
+from local.search_server.simple_syntax import parse_simple
+from local.search_server.text_index import text_name
+
+_OCCUR: Final = {
+    Occur.SHOULD: tantivy.Occur.Should,
+    Occur.MUST: tantivy.Occur.Must,
+    Occur.MUST_NOT: tantivy.Occur.MustNot,
+}
+_NOT_LOWERED: Final = frozenset({"keyword", "whitespace"})
+
+
+@dataclass(frozen=True)
+class TextQuestion:
+    """A parsed search text with everything that decides how it is matched."""
+
+    node: QueryNode
+    fields: tuple[Field, ...]
+    default: Occur
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def matches_all(self) -> bool:
+        return isinstance(self.node, MatchAll)
+
+
+def parse_question(
+    schema: Schema, text: str, *, full: bool, match_all_words: bool, search_fields: Sequence[str]
+) -> TextQuestion:
+    """Read a search text.
+
+    Raises:
+        RequestError: 400, a syntax error, or a field that is not searchable text.
+    """
+    default = Occur.MUST if match_all_words else Occur.SHOULD
+    node = parse_lucene(text, default) if full else parse_simple(text, default)
+    fields = tuple(searchable(schema, path) for path in search_fields) or schema.text_fields
+    return TextQuestion(node, fields, default)
+
+
+def searchable(schema: Schema, path: str) -> Field:
+    found = schema.field(path, "searchFields")
+    if not found.is_text:
+        raise RequestError(f"The field '{path}' in the search field list is not searchable.")
+    return found
+
+
+class QueryCompiler:
+    """Compiles one question; `layout` is the text index's schema."""
+
+    def __init__(self, schema: Schema, layout: object, question: TextQuestion) -> None:
+        self._schema = schema
+        self._layout = layout
+        self._question = question
+
+    def compile(self) -> Query:
+        """The tantivy query. A question of stop words alone matches nothing.
+
+        Raises:
+            RequestError: 400, a regular expression that the index cannot run, or an unknown field.
+        """
+        try:
+            return self._node(self._question.node, self._question.fields) or Query.empty_query()
+        except ValueError as error:
+            raise RequestError(f"Failed to parse query string: {error}") from error
+
+    def _node(self, node: QueryNode, fields: Sequence[Field]) -> Query | None:
+        match node:
+            case MatchAll():
+                return Query.all_query()
+            case InField(path=path, node=inner):
+                return self._node(inner, [searchable(self._schema, path)])
+            case Boost(node=inner, factor=factor):
+                query = self._node(inner, fields)
+                return None if query is None else Query.boost_query(query, factor)
+            case Group(clauses=clauses):
+                return self._group(clauses, fields)
+            case Word() | Phrase() | Pattern() | Fuzzy():
+                return self._across(node, fields)
+            case _:
+                assert_never(node)
+
+    def _group(self, clauses: Sequence[Clause], fields: Sequence[Field]) -> Query | None:
+        compiled = [(clause.occur, self._node(clause.node, fields)) for clause in clauses]
+        parts = [(occur, query) for occur, query in compiled if query is not None]
+        if not parts:
+            return None
+        if all(occur is Occur.MUST_NOT for occur, _ in parts):
+            parts.append((Occur.MUST, Query.all_query()))
+        return Query.boolean_query([(_OCCUR[occur], query) for occur, query in parts])
+
+    def _across(self, node: Word | Phrase | Pattern | Fuzzy, fields: Sequence[Field]) -> Query | None:
+        """The node may match in any of the fields; scores of the fields add up."""
+        found = []
+        for one in fields:
+            query = self._leaf(node, one)
+            if query is not None:
+                weight = self._question.weights.get(one.path, 1.0)
+                found.append(query if weight == 1.0 else Query.boost_query(query, weight))
+        if len(found) <= 1:
+            return found[0] if found else None
+        return Query.boolean_query([(tantivy.Occur.Should, query) for query in found])
+
+    def _leaf(self, node: Word | Phrase | Pattern | Fuzzy, one: Field) -> Query | None:
+        name = text_name(one)
+        match node:
+            case Pattern(regex=regex):
+                return Query.const_score_query(
+                    Query.regex_query(self._layout, name, _lowered(one, regex)), 1.0
+                )
+            case Fuzzy(text=text, distance=distance):
+                return Query.fuzzy_term_query(self._layout, name, _lowered(one, text), distance)
+            case Phrase(text=text, slop=slop):
+                return self._phrase(
+                    name, analyzers.analyzer(one.search_analyzer).pre_tokenize(text).tokens, slop
+                )
+            case Word(text=text):
+                return self._terms(name, analyzers.analyzer(one.search_analyzer).analyze(text))
+
+    def _phrase(self, name: str, tokens: Sequence[tantivy.Token], slop: int) -> Query | None:
+        if len(tokens) <= 1:
+            return self._terms(name, [token.text for token in tokens])
+        # Positions, not order: a stop word that was left out keeps its place between the others.
+        words = [(token.position, token.text) for token in tokens]
+        return Query.phrase_query(self._layout, name, words, slop)
+
+    def _terms(self, name: str, terms: Sequence[str]) -> Query | None:
+        queries = [Query.term_query(self._layout, name, term) for term in terms]
+        if len(queries) <= 1:
+            return queries[0] if queries else None
+        occur = _OCCUR[self._question.default]
+        return Query.boolean_query([(occur, query) for query in queries])
+
+
+@dataclass
+class Matcher:
+    """Recognises the terms of a question among the analyzed terms of a text."""
+
+    terms: set[str] = field(default_factory=set)
+    patterns: list[re.Pattern[str]] = field(default_factory=list)
+    fuzzy: list[tuple[str, int]] = field(default_factory=list)
+
+    def matches(self, term: str) -> bool:
+        if term in self.terms or any(pattern.fullmatch(term) for pattern in self.patterns):
+            return True
+        return any(within_distance(term, text, limit) for text, limit in self.fuzzy)
+
+
+def matcher_for(question: TextQuestion, one: Field) -> Matcher:
+    """What to look for in the text of one field; excluded words are not looked for."""
+    matcher = Matcher()
+    _collect(question.node, one, one in question.fields, matcher)
+    return matcher
+
+
+def _collect(node: QueryNode, one: Field, included: bool, matcher: Matcher) -> None:
+    match node:
+        case InField(path=path, node=inner):
+            _collect(inner, one, path == one.path, matcher)
+        case Boost(node=inner):
+            _collect(inner, one, included, matcher)
+        case Group(clauses=clauses):
+            for clause in clauses:
+                if clause.occur is not Occur.MUST_NOT:
+                    _collect(clause.node, one, included, matcher)
+        case Word(text=text) | Phrase(text=text) if included:
+            matcher.terms.update(analyzers.analyzer(one.search_analyzer).analyze(text))
+        case Pattern(regex=regex) if included:
+            matcher.patterns += _python_pattern(_lowered(one, regex))
+        case Fuzzy(text=text, distance=distance) if included:
+            matcher.fuzzy.append((_lowered(one, text), distance))
+        case _:
+            pass
+
+
+def _python_pattern(regex: str) -> list[re.Pattern[str]]:
+    """The pattern for Python; the dialects differ in corners, and there nothing is highlighted."""
+    try:
+        return [re.compile(regex)]
+    except re.error:
+        return []
+
+
+def _lowered(one: Field, text: str) -> str:
+    return text if one.search_analyzer in _NOT_LOWERED else text.lower()
+
+
+def within_distance(first: str, second: str, limit: int) -> bool:
+    """Whether at most `limit` insertions, deletions, replacements or swaps of neighbours lead from one to the other."""
+    if abs(len(first) - len(second)) > limit:
+        return False
+    before: list[int] = []
+    previous = list(range(len(second) + 1))
+    for row, letter in enumerate(first, start=1):
+        current = [row]
+        for column, other in enumerate(second, start=1):
+            cost = min(
+                previous[column] + 1, current[column - 1] + 1, previous[column - 1] + (letter != other)
+            )
+            swapped = row > 1 and column > 1 and letter == second[column - 2] and other == first[row - 2]
+            current.append(min(cost, before[column - 2] + 1) if swapped else cost)
+        before, previous = previous, current
+    return previous[-1] <= limit

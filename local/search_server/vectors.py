@@ -1,0 +1,105 @@
+"""Exact nearest neighbours over one vector field, in memory. Rows are only appended; a snapshot is a view of them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from local.search_server.edm import Vector
+from local.search_server.text_index import Mask, Slots
+
+_FIRST_CAPACITY: Final = 1024
+# Below this share copying the selected rows is cheaper than multiplying all of them (100,000 rows, 384 numbers).
+GATHER_BELOW: Final = 0.3
+
+Matrix = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class VectorRows:
+    """`matrix[i]` belongs to `slots[i]`; slots ascend. For cosine the rows have length 1."""
+
+    matrix: Matrix
+    slots: Slots
+    metric: str
+
+    def nearest(self, query: Vector, mask: Mask, k: int) -> list[tuple[int, float]]:
+        """The k best (slot, score) among the rows whose slot is in the mask, best first.
+
+        Scores: cosine 1 / (1 + (1 - cos)), euclidean 1 / (1 + distance), dotProduct the product itself.
+        """
+        chosen = np.flatnonzero(mask[self.slots])
+        if not len(chosen) or k <= 0:
+            return []
+        if len(chosen) < GATHER_BELOW * len(self.slots):
+            similarity = self._similarity(np.take(self.matrix, chosen, axis=0), query)
+        else:
+            similarity = self._similarity(self.matrix, query)[chosen]
+        if k < len(chosen):
+            top = np.argpartition(-similarity, k - 1)[:k]
+        else:
+            top = np.arange(len(chosen))
+        slots = self.slots[chosen[top]]
+        order = np.lexsort((slots, -similarity[top]))
+        scores = self._scores(similarity[top][order])
+        return [(int(slot), float(score)) for slot, score in zip(slots[order], scores, strict=True)]
+
+    def _similarity(self, rows: Matrix, query: Vector) -> npt.NDArray[np.float32]:
+        """Larger is nearer."""
+        if self.metric == "cosine":
+            return np.asarray(rows @ unit(query), dtype=np.float32)
+        if self.metric == "dotProduct":
+            return np.asarray(rows @ query, dtype=np.float32)
+        return np.asarray(-np.linalg.norm(rows - query, axis=1), dtype=np.float32)
+
+    def _scores(self, similarity: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        if self.metric == "cosine":
+            return np.asarray(1 / (2 - similarity), dtype=np.float32)
+        return (
+            similarity if self.metric == "dotProduct" else np.asarray(1 / (1 - similarity), dtype=np.float32)
+        )
+
+
+class VectorColumn:
+    """The growing rows of one field. One writer at a time; `rows()` is safe to share."""
+
+    def __init__(self, dimensions: int, metric: str) -> None:
+        self._metric = metric
+        self._matrix = np.empty((_FIRST_CAPACITY, dimensions), dtype=np.float32)
+        self._slots = np.empty(_FIRST_CAPACITY, dtype=np.int64)
+        self._count = 0
+
+    def append(self, slot: int, vector: Vector) -> None:
+        """Slots must ascend. Rows already handed out are never touched."""
+        if self._count == len(self._slots):
+            self._move_to(2 * self._count, np.arange(self._count))
+        self._matrix[self._count] = unit(vector) if self._metric == "cosine" else vector
+        self._slots[self._count] = slot
+        self._count += 1
+
+    def rows(self) -> VectorRows:
+        return VectorRows(self._matrix[: self._count], self._slots[: self._count], self._metric)
+
+    def drop_dead(self, alive: Mask) -> None:
+        """Forget rows of deleted documents once they are the majority."""
+        living = np.flatnonzero(alive[self._slots[: self._count]])
+        if self._count > _FIRST_CAPACITY and 2 * len(living) < self._count:
+            self._move_to(max(_FIRST_CAPACITY, 2 * len(living)), living)
+
+    def size_bytes(self) -> int:
+        return self._count * self._matrix.shape[1] * self._matrix.itemsize
+
+    def _move_to(self, capacity: int, kept: npt.NDArray[np.int64]) -> None:
+        # New arrays, because searches that run now still read the old ones.
+        matrix = np.empty((capacity, self._matrix.shape[1]), dtype=np.float32)
+        slots = np.empty(capacity, dtype=np.int64)
+        matrix[: len(kept)] = self._matrix[kept]
+        slots[: len(kept)] = self._slots[kept]
+        self._matrix, self._slots, self._count = matrix, slots, len(kept)
+
+
+def unit(vector: Vector) -> Vector:
+    """The vector with length 1; a zero vector stays zero."""
+    length = float(np.linalg.norm(vector))
+    return vector if length == 0 else np.asarray(vector / np.float32(length), dtype=np.float32)
