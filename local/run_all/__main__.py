@@ -1,0 +1,86 @@
+"""`python -m local.run_all`: the whole stack on this machine. `make run` and `make demo` call it."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+from local.run_all.api_client import ApiClient
+from local.run_all.conversation import StreamPrinter, print_citations
+from local.run_all.demo import bring_samples, run_demo
+from local.run_all.errors import StackError
+from local.run_all.sample_documents import show_bar
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import read_stack_settings
+from samples.acl import ANNA, SAMPLE_USERS
+from samples.questions import FIRST_QUESTION
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    arguments = _arguments()
+    # SIGTERM ends the stack as Ctrl-C does: by way of the same `finally` blocks.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return run_demo() if arguments.demo else run(once=arguments.once)
+    except StackError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped.")
+        return 0
+
+
+def run(*, once: bool) -> int:
+    """Start, bring the samples, ask one question, and serve until interrupted (or stop, with `once`)."""
+    started = time.monotonic()
+    settings = read_stack_settings(os.environ)
+    print(f"Starting the local stack; its data and logs are in {settings.data}")
+    with LocalStack(settings) as stack:
+        print(f"Servers up after {time.monotonic() - started:.1f} s. Ingesting the samples:")
+        bring_samples(stack, show_bar)
+        print(f"Ready after {time.monotonic() - started:.1f} s. Model: {stack.model.description}\n")
+        _ask_first_question(stack)
+        _print_addresses(stack)
+        if not once:
+            print("\nServing until Ctrl-C.", flush=True)
+            stack.watch()
+    return 0
+
+
+def _ask_first_question(stack: LocalStack) -> None:
+    print(f"{ANNA.name} asks: {FIRST_QUESTION.text}\n")
+    printer = StreamPrinter()
+    reply = ApiClient(stack.base_url, stack.token(ANNA)).ask(FIRST_QUESTION.text, printer)
+    printer.finish()
+    if reply.error is not None:
+        raise StackError(f"The sample question failed: {reply.error.get('message')}")
+    print_citations(reply)
+
+
+def _print_addresses(stack: LocalStack) -> None:
+    print(f"\nAPI      {stack.base_url}/api   (POST /chat, GET /documents, GET /health)")
+    print(f"Search   {stack.search_url}   (key in {stack.data / 'secrets.json'})")
+    print(f"Storage  {stack.storage_connection_string}")
+    print("         Drop a PDF, .md or .txt into the container `documents` to ask about it; its metadata")
+    print("         `acl` (user ids, groups, departments, org:fernhill or *) says who may read it.")
+    for user in SAMPLE_USERS:
+        print(f"Token    {user.name} ({', '.join((user.department, *user.groups))}):")
+        print(f"         {stack.token(user)}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m local.run_all", description=__doc__)
+    parser.add_argument("--demo", action="store_true", help="ask, prove, report and stop")
+    parser.add_argument("--once", action="store_true", help="stop after the sample question")
+    return parser.parse_args()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

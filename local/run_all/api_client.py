@@ -1,0 +1,133 @@
+"""The app's HTTP API as a caller sees it: JSON calls, and a question whose answer streams in."""
+
+import contextlib
+import http.client
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from local.run_all.errors import StackError
+
+CALL_TIMEOUT_S = 60.0
+STREAM_TIMEOUT_S = 60.0  # of silence; the app sends a comment every 15 s
+LAST_EVENTS = ("complete", "error")
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    """One server-sent event. `frame` is its text as received."""
+
+    number: int
+    name: str
+    data: dict[str, Any]
+    frame: str
+
+
+@dataclass
+class Reply:
+    """An answer as it was streamed.
+
+    Attributes:
+        answer: of the event `complete`: text, citations, abstained.
+        error: of the event `error`, else None.
+    """
+
+    events: list[StreamEvent] = field(default_factory=list)
+    answer: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        return str(self.answer.get("text", ""))
+
+    @property
+    def citations(self) -> list[dict[str, Any]]:
+        return list(self.answer.get("citations", []))
+
+    @property
+    def abstained(self) -> bool:
+        return bool(self.answer.get("abstained"))
+
+    @property
+    def everything_seen(self) -> str:
+        """All that reached the client, for a search after what should not have."""
+        return "\n".join(event.frame for event in self.events)
+
+
+class ApiClient:
+    """Calls the app as one user."""
+
+    def __init__(self, base_url: str, token: str) -> None:
+        self._address = urlsplit(base_url).netloc
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def get(self, path: str) -> Any:
+        """The JSON of a GET.
+
+        Raises:
+            StackError: another status than 200.
+        """
+        connection = http.client.HTTPConnection(self._address, timeout=CALL_TIMEOUT_S)
+        with contextlib.closing(connection):
+            connection.request("GET", path, headers=self._headers)
+            response = connection.getresponse()
+            body = response.read()
+        if response.status != 200:
+            raise StackError(f"GET {path} answered {response.status}: {body[:500].decode(errors='replace')}")
+        return json.loads(body)
+
+    def ask(self, question: str, on_event: Callable[[StreamEvent], None] = lambda _: None) -> Reply:
+        """Ask, and take every event to the end; `on_event` sees each as it comes.
+
+        Raises:
+            StackError: the question was refused.
+        """
+        body = json.dumps({"question": question})
+        events = self._stream("POST", "/api/chat", body, {})
+        return collect(events, on_event)
+
+    def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
+        """The events of a run after a number."""
+        return self._stream("GET", f"/api/runs/{run_id}/events", None, {"Last-Event-ID": str(after)})
+
+    def _stream(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> Iterator[StreamEvent]:
+        connection = http.client.HTTPConnection(self._address, timeout=STREAM_TIMEOUT_S)
+        with contextlib.closing(connection):
+            connection.request(method, path, body=body, headers={**self._headers, **headers})
+            response = connection.getresponse()
+            if response.status != 200:
+                detail = response.read()[:500].decode(errors="replace")
+                raise StackError(f"{method} {path} answered {response.status}: {detail}")
+            yield from read_events(response)
+
+
+def read_events(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
+    """Parse a stream of server-sent events; comments are dropped."""
+    frame: list[str] = []
+    for line in lines:
+        text = line.decode("utf-8").rstrip("\r\n")
+        if text:
+            frame.append(text)
+            continue
+        fields = dict(part.split(": ", 1) for part in frame if not part.startswith(":"))
+        if "data" in fields:
+            data = json.loads(fields["data"])
+            yield StreamEvent(int(fields["id"]), fields["event"], data, "\n".join(frame))
+        frame = []
+
+
+def collect(events: Iterable[StreamEvent], on_event: Callable[[StreamEvent], None]) -> Reply:
+    """Take events until the last one of the run."""
+    reply = Reply()
+    for event in events:
+        reply.events.append(event)
+        on_event(event)
+        if event.name == "complete":
+            reply.answer = event.data["answer"]
+        elif event.name == "error":
+            reply.error = event.data
+    return reply

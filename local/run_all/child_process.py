@@ -1,0 +1,113 @@
+"""One server of the stack as a child process: its log, its health, its end. Always by its own process id."""
+
+import contextlib
+import http.client
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from local.run_all.errors import StackError
+
+POLL_S = 0.05
+PROBE_TIMEOUT_S = 2.0
+START_TIMEOUT_S = 90.0  # 1-4 s measured; a loaded machine with cold files takes far longer
+STOP_TIMEOUT_S = 20.0  # the host lets running functions finish
+TAIL_LINES = 25
+
+
+class ChildProcess:
+    """A started server. `name` is what people are told when it dies."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[bytes]", log_path: Path) -> None:
+        self.name = name
+        self.log_path = log_path
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """Ask it to end, and insist when it does not."""
+        if self.is_running():
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self.is_running():
+            self._process.kill()
+        self._process.wait()
+
+    def describe_end(self) -> str:
+        """Which server ended, how, and the end of its log."""
+        code = self._process.poll()
+        return (
+            f"The {self.name} ended with exit code {code}. The end of {self.log_path}:\n{tail(self.log_path)}"
+        )
+
+
+def start_child(
+    name: str, command: Sequence[str], log_path: Path, environment: Mapping[str, str], *, folder: Path
+) -> ChildProcess:
+    """Start a server in `folder`, with both its streams appended to a log."""
+    with log_path.open("ab") as log:
+        # A session of its own: Ctrl-C in the terminal must reach the launcher alone, which stops in order.
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=dict(environment),
+            cwd=folder,
+            start_new_session=True,
+        )
+    return ChildProcess(name, process, log_path)
+
+
+def wait_until_healthy(child: ChildProcess, port: int, path: str) -> None:
+    """Return once the server answers 200.
+
+    Raises:
+        StackError: it ended, or did not answer in time; with the end of its log.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not answers(port, path):
+        if not child.is_running():
+            raise StackError(child.describe_end())
+        if time.monotonic() > deadline:
+            raise StackError(
+                f"The {child.name} did not answer on port {port} within {START_TIMEOUT_S:.0f} s. The end of "
+                f"{child.log_path}:\n{tail(child.log_path)}"
+            )
+        time.sleep(POLL_S)
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether a GET of a loopback path is answered with 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_TIMEOUT_S)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+def tail(log_path: Path) -> str:
+    """The last lines of a log."""
+    if not log_path.exists():
+        return "(no log)"
+    with log_path.open("rb") as log:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - 16_384))
+        lines = log.read().decode("utf-8", errors="replace").splitlines()
+    return "\n".join(lines[-TAIL_LINES:])

@@ -1,0 +1,91 @@
+"""Which processes belong to a data folder: written down, so that what a killed launcher left can be ended.
+
+A process id alone proves nothing, because ids are used again: it counts only with the same start time.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from local.run_all.errors import StackError
+
+FILE_NAME = "processes.json"
+LAUNCHER = "launcher"
+END_TIMEOUT_S = 20.0
+
+
+def birth(pid: int) -> str | None:
+    """When a process started, in the system's own words; None when there is no such process."""
+    stat = Path(f"/proc/{pid}/stat")
+    if Path("/proc/self/stat").exists():
+        try:
+            # The name in parentheses may hold spaces; the state and the start time come after it.
+            after_name = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if after_name[0] == "Z" else after_name[19]
+    listed = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return listed.stdout.strip() or None
+
+
+def claim(data: Path) -> None:
+    """Take the data folder for this process, and end what an earlier launcher left behind.
+
+    Raises:
+        StackError: a launcher that is still alive has it.
+    """
+    recorded = _read(data)
+    alive = {name: pid for name, (pid, born) in recorded.items() if birth(pid) == born}
+    if alive.get(LAUNCHER, os.getpid()) != os.getpid():
+        raise StackError(
+            f"A stack with the data folder {data} is running (process {alive[LAUNCHER]}): stop it, or set "
+            "GROUNDWORK_DATA to another folder."
+        )
+    for name, pid in alive.items():
+        if name != LAUNCHER:
+            _end(pid)
+    write(data, {})
+
+
+def write(data: Path, children: Mapping[str, int]) -> None:
+    """Record this launcher and its children."""
+    pids = {LAUNCHER: os.getpid(), **children}
+    recorded = {name: [pid, birth(pid)] for name, pid in pids.items()}
+    draft = data / f"{FILE_NAME}.new"
+    draft.write_text(json.dumps(recorded), encoding="utf-8")
+    draft.replace(data / FILE_NAME)
+
+
+def release(data: Path) -> None:
+    """Nothing of this folder runs any more."""
+    (data / FILE_NAME).unlink(missing_ok=True)
+
+
+def _read(data: Path) -> dict[str, tuple[int, str | None]]:
+    path = data / FILE_NAME
+    if not path.exists():
+        return {}
+    return {
+        name: (pid, born)
+        for name, (pid, born) in json.loads(path.read_text(encoding="utf-8")).items()
+        if born
+    }
+
+
+def _end(pid: int) -> None:
+    born = birth(pid)
+    deadline = time.monotonic() + END_TIMEOUT_S
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        while birth(pid) == born:
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGKILL)
+                return
+            time.sleep(0.05)

@@ -1,0 +1,105 @@
+"""Checks an answer against the samples themselves: quotations, expectations, and what nobody else may see."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+
+from local.run_all.api_client import Reply
+from samples.acl import ACCESS, SampleUser, readable_by
+from samples.questions import GIVEAWAYS, Expected
+
+_NOT_A_LETTER = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with an answer."""
+
+    text: str
+
+
+class SampleTexts:
+    """What the samples really say, read with no part of the app."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pages: dict[str, list[str]] = {}
+
+    def says(self, filename: str, page_number: int | None, quote: str) -> bool:
+        """Whether the page holds the quotation; spaces, hyphens and markup do not count."""
+        pages = self._texts(filename)
+        if page_number is not None and filename.endswith(".pdf"):
+            pages = pages[page_number - 1 : page_number]
+        wanted = letters(quote)
+        return bool(wanted) and any(wanted in page for page in pages)
+
+    def _texts(self, filename: str) -> list[str]:
+        if filename not in self._pages:
+            path = self._folder / filename
+            texts = _pdf_pages(path) if path.suffix == ".pdf" else [path.read_text(encoding="utf-8")]
+            self._pages[filename] = [letters(text) for text in texts]
+        return self._pages[filename]
+
+
+def letters(text: str) -> str:
+    """Letters and digits alone, in lower case."""
+    return _NOT_A_LETTER.sub("", text).casefold()
+
+
+def check_reply(reply: Reply, user: SampleUser, expected: Expected, texts: SampleTexts) -> list[Finding]:
+    """Everything that is wrong with a reply; nothing = proved."""
+    if reply.error is not None:
+        return [Finding(f"ended in an error: {reply.error.get('message')}")]
+    if not reply.answer:
+        return [Finding("never completed")]
+    return [
+        *_unproved(reply.citations, texts),
+        *_leaks(reply, user),
+        *_misses(reply, expected),
+    ]
+
+
+def _unproved(citations: list[dict[str, Any]], texts: SampleTexts) -> list[Finding]:
+    found = []
+    for citation in citations:
+        place = f"{citation['filename']}, page {citation.get('page_number')}"
+        if not citation["verified"]:
+            found.append(Finding(f"citation {citation['n']} of {place} is not verified"))
+        elif not texts.says(citation["filename"], citation.get("page_number"), citation["quote"]):
+            found.append(Finding(f"citation {citation['n']} does not stand in {place}"))
+    return found
+
+
+def _leaks(reply: Reply, user: SampleUser) -> list[Finding]:
+    seen = reply.everything_seen
+    found = []
+    for filename in sorted(set(ACCESS) - readable_by(user)):
+        words = (filename, *GIVEAWAYS.get(filename, ()))
+        found += [Finding(f"{user.user_id} saw {word!r} of {filename}") for word in words if word in seen]
+    return found
+
+
+def _misses(reply: Reply, expected: Expected) -> list[Finding]:
+    if expected.abstains != reply.abstained:
+        wanted = "should have abstained" if expected.abstains else "abstained, but the documents answer this"
+        return [Finding(wanted)]
+    if expected.abstains and reply.citations:
+        return [Finding("abstained and cited at once")]
+    cited = {(citation["filename"], citation.get("page_number")) for citation in reply.citations}
+    missing = [Finding(f"does not say {words!r}") for words in expected.says if words not in reply.text]
+    return missing + [
+        Finding(f"does not cite {name}, page {page}")
+        for name, page in expected.cites.items()
+        if (name, page) not in cited
+    ]
+
+
+def _pdf_pages(path: Path) -> list[str]:
+    document = pypdfium2.PdfDocument(path)
+    try:
+        return [page.get_textpage().get_text_bounded() for page in document]
+    finally:
+        document.close()

@@ -1,0 +1,177 @@
+"""The local stack as one object: Azurite, search server, model server and Functions host, each a process.
+
+It starts them in order, knows their addresses, and ends them by their own process ids.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from local.azurite.installation import AzuriteInstallError
+from local.azurite.node import NodeMissingError
+from local.azurite.server import AzuriteError, AzuriteServer, start_azurite
+from local.run_all import process_record
+from local.run_all.app_settings import ModelChoice, app_settings, choose_model, write_settings_file
+from local.run_all.child_process import ChildProcess, start_child, tail, wait_until_healthy
+from local.run_all.errors import StackError
+from local.run_all.secret_store import StackSecrets, load_or_make_secrets
+from local.run_all.stack_settings import HOST, Ports, StackSettings, settle_ports
+from local.run_all.storage import ensure_container
+from local.run_all.tokens import mint_token
+from samples.acl import SampleUser
+
+ROOT = Path(__file__).resolve().parents[2]
+SEARCH, MODEL, FUNCTIONS_HOST, AZURITE = "search server", "model server", "Functions host", "storage emulator"
+DOCUMENTS_CONTAINER = "documents"
+
+
+class LocalStack:
+    """A stack on loopback. A context manager: entering starts it, leaving stops it.
+
+    Args:
+        settings: where it listens and keeps its data.
+        overrides: app settings that replace those made here, such as CHAT_MODEL with a speed knob.
+    """
+
+    def __init__(self, settings: StackSettings, overrides: Mapping[str, str] | None = None) -> None:
+        self.data = settings.data
+        self.data.mkdir(parents=True, exist_ok=True)
+        self._wanted_ports = settings.ports
+        self._overrides = dict(overrides or {})
+        self._children: dict[str, ChildProcess] = {}
+        self._azurite: AzuriteServer | None = None
+        self.ports: Ports = settings.ports
+        self.secrets: StackSecrets
+        self.model: ModelChoice
+        self.app_settings: dict[str, str] = {}
+
+    @property
+    def base_url(self) -> str:
+        """The app's address; its API is below /api."""
+        return f"http://{HOST}:{self.ports.http}"
+
+    @property
+    def search_url(self) -> str:
+        return f"http://{HOST}:{self.ports.search}"
+
+    @property
+    def storage_connection_string(self) -> str:
+        """What any Azure Storage client takes."""
+        if self._azurite is None:
+            raise StackError("The stack is not running.")
+        return self._azurite.connection_string
+
+    @property
+    def host_pid(self) -> int:
+        return self._children[FUNCTIONS_HOST].pid
+
+    def token(self, user: SampleUser) -> str:
+        """A development token for a user of this stack."""
+        return mint_token(user, self.secrets.token_secret)
+
+    def start(self) -> None:
+        """Start every server and wait until the host serves.
+
+        Raises:
+            StackError: a port is taken, a server did not come up, or the folder is in use.
+        """
+        process_record.claim(self.data)
+        try:
+            self.secrets = load_or_make_secrets(self.data)
+            self.ports = settle_ports(self._wanted_ports)
+            self.model = choose_model(os.environ, self.ports.model, self.secrets.model_key)
+            self._start_servers()
+            self.start_host()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start_servers(self) -> None:
+        self._spawn(SEARCH, "local.search_server", self.ports.search, "--key", self.secrets.search_key)
+        if self.model.is_local:
+            self._spawn(MODEL, "local.model_server", self.ports.model, "--key", self.secrets.model_key)
+        self._start_azurite()
+        for name, port in ((SEARCH, self.ports.search), (MODEL, self.ports.model)):
+            if name in self._children:
+                wait_until_healthy(self._children[name], port, "/health")
+        connection_string = self.storage_connection_string
+        # The blob trigger lists this container from the first moment on.
+        ensure_container(connection_string, DOCUMENTS_CONTAINER)
+        made = app_settings(self.ports, self.secrets, connection_string, self.model)
+        self.app_settings = {**made, **self._overrides}
+        write_settings_file(self.data, self.app_settings)
+
+    def _start_azurite(self) -> None:
+        folder = self.data / "azurite"
+        try:
+            self._azurite = start_azurite(folder, self.ports.blob, self.ports.queue, self.ports.table)
+        except (AzuriteError, AzuriteInstallError, NodeMissingError) as failed:
+            raise StackError(f"The {AZURITE} did not start: {failed}") from failed
+        self._record()
+
+    def start_host(self) -> None:
+        """Start the host and wait until it serves; also after `kill_host`."""
+        data = ("--data", str(self.data / "host"))
+        command = [sys.executable, "-m", "local.host", "--port", str(self.ports.http), *data]
+        self._start(FUNCTIONS_HOST, command, self.app_settings)
+        wait_until_healthy(self._children[FUNCTIONS_HOST], self.ports.http, "/admin/host/status")
+
+    def kill_host(self) -> None:
+        """kill -9 for the host, as a crash would end it; the other servers go on."""
+        self._children.pop(FUNCTIONS_HOST).kill()
+
+    def _spawn(self, name: str, module: str, port: int, *arguments: str) -> None:
+        data = ("--data", str(self.data / module.rpartition(".")[2])) if name == SEARCH else ()
+        command = [sys.executable, "-m", module, "--port", str(port), *data, *arguments]
+        self._start(name, command, {})
+
+    def _start(self, name: str, command: list[str], settings: Mapping[str, str]) -> None:
+        log_path = self.data / f"{name.lower().replace(' ', '-')}.log"
+        environment = {**os.environ, **settings}
+        self._children[name] = start_child(name, command, log_path, environment, folder=ROOT)
+        self._record()
+
+    def _record(self) -> None:
+        pids = {name: child.pid for name, child in self._children.items()}
+        if self._azurite is not None:
+            pids[AZURITE] = self._azurite.pid
+        process_record.write(self.data, pids)
+
+    def check(self) -> None:
+        """Raises StackError when a server has ended: which one, and the end of its log."""
+        for child in self._children.values():
+            if not child.is_running():
+                raise StackError(child.describe_end())
+        if self._azurite is not None and not self._azurite.is_running():
+            log_path = self.data / "azurite" / "azurite.log"
+            raise StackError(f"The {AZURITE} ended. The end of {log_path}:\n{tail(log_path)}")
+
+    def watch(self, interval_s: float = 0.5) -> None:
+        """Return never; raise when a server ends."""
+        while True:
+            self.check()
+            time.sleep(interval_s)
+
+    def stop(self) -> None:
+        """End every process: the host first, because it uses the others."""
+        for name in (FUNCTIONS_HOST, MODEL, SEARCH):
+            child = self._children.pop(name, None)
+            if child is not None:
+                child.stop()
+        if self._azurite is not None:
+            self._azurite.stop()
+            self._azurite = None
+        process_record.release(self.data)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -1,0 +1,106 @@
+"""The launcher's own few settings: ports and the data folder. Everything else belongs to the app."""
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from local.run_all.errors import StackError
+
+HOST = "127.0.0.1"  # never another: nothing in the local stack is meant to be reached from outside
+DATA_SETTING = "GROUNDWORK_DATA"
+DEFAULT_DATA = Path(".local/data")
+PORT_SETTINGS = {
+    "http": "GROUNDWORK_HTTP_PORT",
+    "search": "GROUNDWORK_SEARCH_PORT",
+    "model": "GROUNDWORK_MODEL_PORT",
+    "blob": "GROUNDWORK_BLOB_PORT",
+    "queue": "GROUNDWORK_QUEUE_PORT",
+    "table": "GROUNDWORK_TABLE_PORT",
+}
+
+
+@dataclass(frozen=True)
+class Ports:
+    """One loopback port per server; 0 = choose a free one at start."""
+
+    http: int = 7071
+    search: int = 7072
+    model: int = 7073
+    blob: int = 10000
+    queue: int = 10001
+    table: int = 10002
+
+
+FREE_PORTS = Ports(0, 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """Where one stack listens, and where it keeps everything. Two stacks must share neither."""
+
+    ports: Ports
+    data: Path
+
+
+def read_stack_settings(environment: Mapping[str, str]) -> StackSettings:
+    """Settings from environment variables, defaults where they say nothing.
+
+    Raises:
+        StackError: a port is no number from 0 to 65535, or two servers were given the same.
+    """
+    defaults = Ports()
+    chosen = {
+        name: _port(setting, environment.get(setting, "").strip() or str(getattr(defaults, name)))
+        for name, setting in PORT_SETTINGS.items()
+    }
+    _refuse_twins(chosen)
+    return StackSettings(Ports(**chosen), Path(environment.get(DATA_SETTING) or DEFAULT_DATA).resolve())
+
+
+def settle_ports(ports: Ports) -> Ports:
+    """Replace each 0 by a free port, and refuse ports that are taken.
+
+    All sockets stay open until the last port is known, so that no port is chosen twice.
+
+    Raises:
+        StackError: a port is in use; names the setting to change.
+    """
+    held: dict[str, socket.socket] = {}
+    try:
+        for field in fields(ports):
+            held[field.name] = _take(field.name, getattr(ports, field.name))
+        return Ports(**{name: probe.getsockname()[1] for name, probe in held.items()})
+    finally:
+        for probe in held.values():
+            probe.close()
+
+
+def _port(setting: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise StackError(f"{setting} must be a port from 1 to 65535, or 0 for a free one, not {text!r}.")
+    return int(text)
+
+
+def _refuse_twins(chosen: Mapping[str, int]) -> None:
+    owners: dict[int, str] = {}
+    for name, port in chosen.items():
+        if port and port in owners:
+            both = f"{PORT_SETTINGS[owners[port]]} and {PORT_SETTINGS[name]}"
+            raise StackError(f"{both} are both {port}: change one of them.")
+        owners[port] = name
+
+
+def _take(name: str, port: int) -> socket.socket:
+    probe = socket.socket()
+    # As the servers do: a connection in TIME_WAIT from the last run must not count as a busy port.
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        probe.bind((HOST, port))
+    except OSError as busy:
+        probe.close()
+        raise StackError(
+            f"Port {port} is in use: set {PORT_SETTINGS[name]} to another port (0 = choose a free one), "
+            "or stop what listens there."
+        ) from busy
+    return probe

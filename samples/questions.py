@@ -1,0 +1,97 @@
+"""Questions with what a right answer must hold, for the demo, the tests and the first start.
+
+Every expectation is about the samples' own content; a test checks that the page named really says it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser, readable_by
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one user's answer must hold.
+
+    Attributes:
+        says: pieces of text that the answer contains.
+        cites: file -> page (1-based; None = text without pages) of citations that must be among those shown.
+        abstains: the answer says that the documents do not hold it.
+    """
+
+    says: tuple[str, ...] = ()
+    cites: Mapping[str, int | None] = field(default_factory=dict)
+    abstains: bool = False
+
+
+@dataclass(frozen=True)
+class SampleQuestion:
+    """A question, its type, and what each user must be told."""
+
+    query_type: str
+    text: str
+    expected: Mapping[str, Expected]
+
+    def expectation(self, user: SampleUser) -> Expected:
+        return self.expected[user.user_id]
+
+
+def _for_both(expected: Expected) -> dict[str, Expected]:
+    return {user.user_id: expected for user in SAMPLE_USERS}
+
+
+FIRST_QUESTION = SampleQuestion(
+    "CONTENT_SEARCH",
+    "What is the maximum operating pressure of the Heron 400?",
+    {
+        ANNA.user_id: Expected(says=("6.5 bar",), cites={"heron-400-manual.pdf": 4}),
+        BEN.user_id: Expected(abstains=True),
+    },
+)
+
+DEMO_QUESTIONS = (
+    SampleQuestion(
+        "LISTING",
+        "List all documents.",
+        {user.user_id: Expected(says=tuple(sorted(readable_by(user)))) for user in SAMPLE_USERS},
+    ),
+    SampleQuestion(
+        "CONTENT_SEARCH",
+        "How many weeks of paid parental leave does Fernhill Pumpworks grant?",
+        {
+            # Anna may not read the policy: to her there is no answer, and no sign that there could be one.
+            ANNA.user_id: Expected(abstains=True),
+            BEN.user_id: Expected(says=("18 weeks",), cites={"leave-policy.pdf": 1}),
+        },
+    ),
+    SampleQuestion(
+        "DOCUMENT_SUMMARY",
+        "Summarise the Heron 400 installation guide.",
+        _for_both(Expected(cites={"heron-400-installation-guide.pdf": 3})),
+    ),
+    SampleQuestion(
+        "METADATA_SEARCH",
+        "Which documents were written by Tobias Renner?",
+        _for_both(Expected(says=("annual-report-2023.pdf", "annual-report-2024.pdf"))),
+    ),
+    SampleQuestion(
+        "COMPARISON",
+        "Compare the revenue in the annual report 2023 and the annual report 2024.",
+        _for_both(
+            Expected(
+                says=("48.2 million", "53.7 million"),
+                cites={"annual-report-2023.pdf": 2, "annual-report-2024.pdf": 2},
+            )
+        ),
+    ),
+)
+
+UNANSWERABLE = "What does the canteen serve on Fridays?"
+
+# Words that stand in one document only: whoever sees them has seen that document.
+GIVEAWAYS: Mapping[str, tuple[str, ...]] = {
+    "heron-400-manual.pdf": ("6.5 bar", "HM-400-07"),
+    "leave-policy.pdf": ("18 weeks", "Salary bands"),
+    "memo-impeller-alloy.txt": ("Saltmarsh", "aluminium bronze"),
+    "wartungsplan-kestrel-120.pdf": ("Dosierkopf", "CLP 220"),
+}

@@ -1,0 +1,52 @@
+"""Keys of a data folder, and the tokens signed with them."""
+
+import stat
+from pathlib import Path
+
+from local.run_all.secret_store import FILE_NAME, load_or_make_secrets
+from local.run_all.tokens import mint_token
+from samples.acl import ANNA, BEN
+from shared.identity import authenticate
+from shared.settings import Settings
+
+
+def test_secrets_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    load_or_make_secrets(tmp_path)
+    assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
+
+
+def test_secrets_of_a_folder_stay_the_same(tmp_path: Path) -> None:
+    assert load_or_make_secrets(tmp_path) == load_or_make_secrets(tmp_path)
+
+
+def test_two_folders_have_different_secrets(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one, other = load_or_make_secrets(tmp_path / "a"), load_or_make_secrets(tmp_path / "b")
+    assert {one.search_key, one.model_key, one.token_secret}.isdisjoint(
+        {other.search_key, other.model_key, other.token_secret}
+    )
+
+
+def test_a_draft_left_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / f"{FILE_NAME}.new").write_text("{")
+    assert load_or_make_secrets(tmp_path).search_key
+
+
+def test_the_app_believes_the_tokens_of_the_launcher(tmp_path: Path) -> None:
+    secret = load_or_make_secrets(tmp_path).token_secret
+    settings = Settings(
+        azure_search_endpoint="http://127.0.0.1:1",
+        documents_storage="UseDevelopmentStorage=true",
+        openai_base_url="http://127.0.0.1:1",
+        chat_model="m",
+        embedding_model="m",
+        embedding_dimensions=8,
+        dev_token_secret=secret,
+    )
+    for user in (ANNA, BEN):
+        seen = authenticate({"authorization": f"Bearer {mint_token(user, secret)}"}, settings)
+        assert seen.user_id == user.user_id
+        assert seen.department == user.department
+        assert seen.groups == user.groups
+        assert seen.org_id == user.org_id
