@@ -97,7 +97,9 @@ def observe(state: LoopState, observation: Observation) -> LoopState:
         case AnswerWritten():
             return _advance(state, "commit", answer_step=state.step, abstained=observation.abstained)
         case RunClosed():
-            return _advance(state, "end")
+            return _advance(
+                state, "end", todo=_closed(state.todo, state.abstained or state.failure is not None)
+            )
         case StepFailed():
             return _after_failure(state, observation)
         case _:
