@@ -1,6 +1,8 @@
 """Checks a parameter's annotation against its binding, as the worker does when it loads a function."""
 
 import inspect
+import types
+import typing
 
 import azurefunctions.extensions.base as extension_base
 
@@ -20,7 +22,10 @@ def check_annotation(function_name: str, parameter: Parameter, *, is_output: boo
         _check_http(function_name, parameter)
         return
     annotation = parameter.annotation
-    if annotation is None or not inspect.isclass(annotation):
+    if annotation is None:
+        return
+    if not inspect.isclass(annotation):
+        _check_generic(function_name, parameter)
         return
     converter = converter_for(parameter.binding_type, deferred=parameter.deferred)
     fits = (
@@ -32,6 +37,37 @@ def check_annotation(function_name: str, parameter: Parameter, *, is_output: boo
         raise AppError(
             f"function {function_name}: parameter {parameter.name} is annotated {annotation.__name__}, "
             f"which does not fit the binding {parameter.binding_type}"
+        )
+
+
+def check_return(function_name: str, binding_type: str, annotation: object) -> None:
+    """Refuse the return annotation of a function with a $return binding that the worker refuses.
+
+    Raises:
+        AppError: a generic such as dict[str, str], or a type that the binding cannot send.
+    """
+    if annotation is None:
+        return
+    fits = inspect.isclass(annotation) and (
+        extension_base.ResponseTrackerMeta.check_type(annotation)
+        if binding_type == "http"
+        else converter_for(binding_type).check_output_type_annotation(annotation)
+    )
+    if not fits:
+        raise AppError(
+            f"function {function_name}: the worker refuses the return annotation {annotation} "
+            f"for the binding {binding_type}; a plain class such as dict is accepted"
+        )
+
+
+def _check_generic(function_name: str, parameter: Parameter) -> None:
+    # The worker knows typing's generics (typing.Dict[str, int]) but neither dict[str, int] nor unions.
+    is_builtin_generic = isinstance(parameter.annotation, types.GenericAlias | types.UnionType)
+    is_generic = not is_builtin_generic and inspect.isclass(typing.get_origin(parameter.annotation))
+    if not (is_generic and parameter.binding_type == "activityTrigger"):
+        raise AppError(
+            f"function {function_name}: the worker refuses the annotation {parameter.annotation} "
+            f"of parameter {parameter.name}; a plain class such as dict is accepted"
         )
 
 

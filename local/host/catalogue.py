@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import azure.functions as func
 
-from local.host.annotations import check_annotation
+from local.host.annotations import check_annotation, check_return
 from local.host.conversion import Parameter, is_sdk_type
 from local.host.errors import AppError
 
@@ -116,7 +116,7 @@ def _describe(function: Any) -> HostedFunction:
         trigger=triggers[0],
         inputs={key: bound[key] for key, binding in named.items() if binding["direction"] == "IN"},
         outputs={key: bound[key] for key, binding in named.items() if binding["direction"] == "OUT"},
-        returns=_return_parameter(bindings, triggers[0], annotations),
+        returns=_return_parameter(name, bindings, triggers[0], annotations),
         wants_context=wants_context,
     )
 
@@ -143,10 +143,14 @@ def _parameter(function_name: str, binding: BindingDocument, annotations: Mappin
 
 
 def _return_parameter(
-    bindings: tuple[BindingDocument, ...], trigger: BindingDocument, annotations: Mapping[str, Any]
+    function_name: str,
+    bindings: tuple[BindingDocument, ...],
+    trigger: BindingDocument,
+    annotations: Mapping[str, Any],
 ) -> Parameter | None:
     explicit = next((binding for binding in bindings if binding["name"] == "$return"), None)
     if explicit is not None:
+        check_return(function_name, explicit["type"], annotations.get("return"))
         return Parameter("$return", explicit["type"], annotations.get("return"))
     if trigger["type"] in IMPLICIT_RETURN:
         return Parameter("$return", trigger["type"], annotations.get("return"))

@@ -1,4 +1,4 @@
-"""Event and trigger shapes of the durable out-of-process protocol, as azure-functions-durable 1.7 reads them."""
+"""Event and trigger shapes of the durable out-of-process protocol, as azure-functions-durable has them."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The harness itself: a sound orchestrator passes, an unsound one is caught, the virtual clock orders events."""
+"""The harness itself: a sound orchestrator passes, an unsound one is caught, the clock orders events."""
 
 import json
 import random

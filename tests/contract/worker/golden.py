@@ -1,0 +1,18 @@
+"""The golden file: every function of the app with its trigger and bindings, as last reviewed."""
+
+import json
+from pathlib import Path
+
+from tests.contract.worker.app_bindings import AppBindings
+
+GOLDEN_FILE = Path(__file__).with_name("golden_bindings.json")
+
+
+def read_golden() -> AppBindings:
+    golden: AppBindings = json.loads(GOLDEN_FILE.read_text(encoding="utf-8"))
+    return golden
+
+
+def write_golden(bindings: AppBindings) -> None:
+    text = json.dumps(bindings, indent=2, ensure_ascii=False, sort_keys=True)
+    GOLDEN_FILE.write_text(text + "\n", encoding="utf-8")

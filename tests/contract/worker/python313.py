@@ -1,0 +1,69 @@
+"""A Python 3.13 environment with the official worker library and the app's requirements, made once and kept.
+
+The worker library needs 3.13, and azure-functions 1.26 (the last for 3.10 to 3.12) refuses it, so that one
+requirement is replaced by its successor for 3.13; all others are those of requirements.txt.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from filelock import FileLock
+
+from tests.contract.worker.app_bindings import ROOT
+
+WORKER_PACKAGES = ("azure-functions-runtime==1.3.0", "azure-functions==2.3.0")
+REPLACED = "azure-functions=="
+PIP_TIMEOUT_S = 600.0
+
+
+def find_python313() -> str | None:
+    """An interpreter that really runs: a version manager's stub on PATH may not."""
+    candidates = [shutil.which("python3.13")]
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates += [str(path) for path in sorted(versions.glob("3.13*/bin/python3.13"), reverse=True)]
+    return next((path for path in candidates if path and _runs(path)), None)
+
+
+def _runs(python: str) -> bool:
+    done = subprocess.run([python, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    return done.returncode == 0 and done.stdout.startswith("Python 3.13")
+
+
+def worker_python(python313: str) -> str:
+    """The environment's interpreter; the environment is made anew if the requirements have changed."""
+    requirements = _requirements_for_313()
+    key = hashlib.sha256("\n".join((requirements, *WORKER_PACKAGES)).encode()).hexdigest()[:12]
+    folder = ROOT / ".local" / f"worker-{key}"
+    python = folder / "bin" / "python"
+    folder.parent.mkdir(exist_ok=True)
+    with FileLock(folder.with_suffix(".lock"), timeout=PIP_TIMEOUT_S):
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            _run(python313, "-m", "venv", str(folder))
+            listed = folder / "requirements.txt"
+            listed.write_text(requirements, encoding="utf-8")
+            _run(str(python), "-m", "pip", "install", "-q", *WORKER_PACKAGES)
+            # The file lists everything that is needed; resolving anew would ask for the replaced package
+            # again.
+            _run(str(python), "-m", "pip", "install", "-q", "--no-deps", "-r", str(listed))
+            (folder / "complete").touch()
+    return str(python)
+
+
+def _requirements_for_313() -> str:
+    kept, skipping = [], False
+    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith(" "):
+            skipping = line.startswith(REPLACED)
+        if not skipping:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")

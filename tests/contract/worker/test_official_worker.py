@@ -1,0 +1,98 @@
+"""The official worker library accepts the app, sees the same bindings, runs functions. Needs Python 3.13."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.worker.app_bindings import ROOT, read_app_bindings
+from tests.contract.worker.python313 import find_python313, worker_python
+
+pytestmark = [pytest.mark.e2e, pytest.mark.contract, pytest.mark.timeout(900)]
+PROBE = Path(__file__).with_name("worker_probe.py")
+SAMPLE_APP = ROOT / "tests" / "contract" / "host" / "sample_app"
+APPS = pytest.mark.parametrize("folder", [ROOT, SAMPLE_APP], ids=["the app", "the host's sample app"])
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    found = find_python313()
+    if found is None:
+        pytest.skip("no Python 3.13 on this machine: the worker library needs it")
+    return worker_python(found)
+
+
+def probe(python: str, folder: Path, calls: list[dict[str, Any]] | None = None, **environment: str) -> Any:
+    """What the worker tells about an app; `calls` are invocations to make."""
+    done = subprocess.run(
+        [python, str(PROBE), str(folder), json.dumps(calls or [])],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("PROBE ")]
+    assert lines, done.stderr[-3000:]
+    return json.loads(lines[-1].removeprefix("PROBE "))
+
+
+@APPS
+def test_worker_loads_every_function_with_the_same_bindings(python: str, folder: Path) -> None:
+    report = probe(python, folder)
+    assert report["init"] == "success"
+    assert "HttpUri" in report["capabilities"]  # streaming is on
+    expected = read_app_bindings(folder)
+    assert set(report["functions"]) == set(expected)
+    for name, function in report["functions"].items():
+        assert function["loaded"], name
+        assert _plain(function["bindings"]) == _plain(expected[name]["bindings"]), name
+
+
+@APPS
+def test_blob_triggers_receive_events_and_never_the_content(python: str, folder: Path) -> None:
+    bindings = [
+        binding
+        for function in probe(python, folder)["functions"].values()
+        for binding in function["bindings"]
+        if binding["type"] == "blobTrigger"
+    ]
+    assert {binding["source"] for binding in bindings} == {"EventGrid"}
+    deferred = [binding.get("properties", {}).get("SupportsDeferredBinding", False) for binding in bindings]
+    # The sample app has one function with InputStream, on purpose.
+    assert deferred.count(False) == (0 if folder == ROOT else 1)
+
+
+def test_worker_runs_a_streaming_http_function_and_a_deferred_blob_trigger(
+    python: str, tmp_path: Path
+) -> None:
+    place = {"Connection": "DocumentsStorage", "ContainerName": "documents", "BlobName": "a/b.pdf"}
+    http = {"path": "/api/echo/bob", "params": {"name": "bob"}, "body": "hello"}
+    calls = [
+        {"function": "echo", "parameter": "req", "http": http},
+        {"function": "on_document", "parameter": "document", "model_binding_data": place},
+    ]
+    notes = tmp_path / "notes.jsonl"
+    report = probe(python, SAMPLE_APP, calls, SAMPLE_NOTES=str(notes))
+    assert [call["error"] for call in report["calls"]] == [None, None]
+    assert json.loads(report["calls"][0]["body"])["name"] == "bob"
+    noted = json.loads(notes.read_text(encoding="utf-8"))
+    assert noted == {
+        "kind": "document",
+        "name": "a/b.pdf",
+        "container": "documents",
+        "connection": "DocumentsStorage",
+    }
+
+
+def _plain(bindings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the worker's own mark for SDK types, in the order of names, without unset members."""
+    kept = [
+        {key: value for key, value in binding.items() if key != "properties" and value is not None}
+        for binding in bindings
+    ]
+    return sorted(kept, key=lambda binding: str(binding["name"]))
