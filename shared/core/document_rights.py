@@ -1,0 +1,81 @@
+"""Rights of a document: from its sidecar, its blob's metadata, or the deployment's default. Pure. Fails closed.
+
+Whatever cannot be understood opens the document to its owner alone; no owner, and nobody reads it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from shared.models.ingestion import Rights
+
+_FIELDS = frozenset({"acl", "owner_id", "project_id"})
+_MAX_PRINCIPALS = 500
+
+
+class _UnreadableError(ValueError):
+    """What came as rights is not in a form that is understood."""
+
+
+def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_access: str) -> Rights:
+    """Who may read the document, and where it belongs.
+
+    A sidecar says more than blob metadata, and metadata more than the default, each field for itself.
+
+    Args:
+        metadata: of the blob, keys in lower case: `acl`, `owner_id`, `project_id`.
+        sidecar: content of NAME.acl.json: a list of principals, or an object with the same three fields.
+        default_access: principals, comma separated, for documents that bring no list.
+    """
+    owner_id = _text(metadata.get("owner_id"))
+    project_id = _text(metadata.get("project_id"))
+    try:
+        fields = _read_sidecar(sidecar) if sidecar is not None else {}
+        owner_id = _text(fields.get("owner_id")) or owner_id
+        project_id = _text(fields.get("project_id")) or project_id
+        acl = _principals(fields.get("acl", metadata.get("acl", default_access)))
+    except _UnreadableError as error:
+        return _rights((), owner_id, project_id, f"{error} Only the owner can read the document.")
+    warning = None
+    if not acl and owner_id is None:
+        warning = "Nobody can read the document: it has no access list and no owner."
+    return _rights(acl, owner_id, project_id, warning)
+
+
+def _rights(acl: Sequence[str], owner_id: str | None, project_id: str | None, warning: str | None) -> Rights:
+    principals = {*acl, owner_id} if owner_id else set(acl)
+    names = sorted(name for name in principals if name)
+    return Rights(acl=tuple(names), owner_id=owner_id, project_id=project_id, warning=warning)
+
+
+def _read_sidecar(sidecar: str) -> Mapping[str, object]:
+    try:
+        content = json.loads(sidecar)
+    except ValueError:
+        raise _UnreadableError("The sidecar is not JSON.") from None
+    fields = {"acl": content} if isinstance(content, list) else content
+    if not isinstance(fields, dict) or not _FIELDS.issuperset(fields):
+        raise _UnreadableError("The sidecar is neither a list nor an object of acl, owner_id and project_id.")
+    return fields
+
+
+def _principals(value: object) -> tuple[str, ...]:
+    """From a list, a JSON list as text, or names separated by commas."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise _UnreadableError("The access list begins like JSON and is not.") from None
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _UnreadableError("The access list is not a list of names.")
+    if len(names) > _MAX_PRINCIPALS:
+        raise _UnreadableError(f"The access list has more than {_MAX_PRINCIPALS} entries.")
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _UnreadableError("An owner or a project is not a text.")
+    return value.strip() or None

@@ -1,0 +1,69 @@
+"""One file into chunks: check, parse, chunk. Runs in the worker process; touches no network."""
+
+from pathlib import Path
+
+from shared.core.chunking import chunk_elements
+from shared.ingestion.registry import MAGIC_BYTES, check_content, parser_of
+from shared.ingestion.tokens import token_counter
+from shared.models.base import Model
+from shared.models.blocks import Element, ParsedDocument
+from shared.models.ingestion import ParsedFile
+
+OPENING_CHARS = 6000
+
+
+class ParseJob(Model):
+    """What the worker is asked: read `source`, write a ParsedFile as JSON to `target`.
+
+    Attributes:
+        filename: the document's own name; the file at `source` is called otherwise.
+    """
+
+    source: Path
+    target: Path
+    filename: str
+    max_tokens: int
+    tokenizer_path: str | None = None
+
+
+def parse_file(job: ParseJob) -> ParsedFile:
+    """The file's chunks, and what its metadata can be made from.
+
+    Raises:
+        BadDocumentError: the file cannot be read; the reason and what its owner can do.
+    """
+    with job.source.open("rb") as file:
+        known = check_content(job.filename, file.read(MAGIC_BYTES))
+    document = parser_of(known)(job.source)
+    chunks = chunk_elements(document.elements, job.max_tokens, token_counter(job.tokenizer_path))
+    warnings = document.warnings
+    if not chunks and not warnings:
+        warnings = ("The document holds no text; nothing of it can be found.",)
+    return ParsedFile(
+        chunks=tuple(chunks),
+        page_count=document.page_count,
+        title=document.title,
+        author=document.author,
+        first_heading=_first_heading(document),
+        opening=_opening(document.elements),
+        warnings=warnings,
+    )
+
+
+def _first_heading(document: ParsedDocument) -> str | None:
+    """The first of the highest level; on paged documents it stands on the first two pages."""
+    headings = [
+        element
+        for element in document.elements
+        if element.kind == "heading" and (element.page_number or 1) <= 2
+    ]
+    return min(headings, key=lambda element: element.level or 1).text if headings else None
+
+
+def _opening(elements: tuple[Element, ...]) -> str:
+    text = ""
+    for element in elements:
+        text += element.text + "\n\n"
+        if len(text) >= OPENING_CHARS:
+            break
+    return text[:OPENING_CHARS].strip()

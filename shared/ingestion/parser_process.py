@@ -1,0 +1,142 @@
+"""Parsing in worker processes, so that a bad file can neither hang nor kill the host.
+
+A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a time limit, and
+replaced after a crash. Exchanges run in threads, so that any event loop may wait for them.
+"""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from functools import cache
+from queue import Empty, SimpleQueue
+
+from shared.errors import BadDocumentError
+from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.parser_worker import WorkerReply
+
+_WORKERS = 2  # at once; parsing is bound by the processor
+_JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
+_START = "import sys; sys.path[:] = {path!r}; from shared.ingestion.parser_worker import main; main()"
+
+
+class ParserPool:
+    """Up to two workers, started when they are needed."""
+
+    def __init__(self, workers: int = _WORKERS) -> None:
+        self._slots = threading.BoundedSemaphore(workers)
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+
+    async def run(self, job: ParseJob, timeout_s: float) -> None:
+        """Parse one file; the result lies in `job.target`.
+
+        Raises:
+            BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
+        """
+        reply = await asyncio.to_thread(self._exchange, job, timeout_s)
+        if not reply.ok:
+            raise BadDocumentError(reply.reason, reply.hint)
+
+    def close(self) -> None:
+        """End the idle workers."""
+        while True:
+            try:
+                self._idle.get_nowait().end()
+            except Empty:
+                return
+
+    def _exchange(self, job: ParseJob, timeout_s: float) -> WorkerReply:
+        with self._slots:
+            worker = self._take()
+            reply = worker.ask(job, timeout_s)
+            if worker.usable:
+                self._idle.put(worker)
+            else:
+                worker.end()
+            return reply
+
+    def _take(self) -> "_Worker":
+        while True:
+            try:
+                worker = self._idle.get_nowait()
+            except Empty:
+                return _Worker()
+            if worker.usable:
+                return worker
+            worker.end()
+
+
+class _Worker:
+    """One process."""
+
+    def __init__(self) -> None:
+        # The host's import path, as it is: in Azure packages lie in a folder that no variable names.
+        start = _START.format(path=list(sys.path))
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-c", start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self._jobs = 0
+
+    @property
+    def usable(self) -> bool:
+        return self._process.poll() is None and self._jobs < _JOBS_PER_WORKER
+
+    def ask(self, job: ParseJob, timeout_s: float) -> WorkerReply:
+        """The worker's reply; a reply of ours when it crashed or was ended for lateness."""
+        self._jobs += 1
+        late = threading.Event()
+        timer = threading.Timer(timeout_s, self._kill, [late])
+        timer.daemon = True
+        timer.start()
+        try:
+            line = self._send(job.model_dump_json())
+        finally:
+            timer.cancel()
+        if line:
+            return WorkerReply.model_validate_json(line)
+        if late.is_set():
+            return WorkerReply(
+                ok=False, reason=f"Reading the file took longer than {timeout_s:g} s.", hint="Split the file."
+            )
+        return WorkerReply(
+            ok=False,
+            reason="The file crashed the parser: it is damaged, or was made to do harm.",
+            hint="Check that it opens in a viewer; export it again.",
+        )
+
+    def end(self) -> None:
+        """End the process and wait for it."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # unwritten input of a dead process
+                    pipe.close()
+
+    def _send(self, line: str) -> str:
+        """The answering line; empty when the process ended."""
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            return ""
+        try:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+        except OSError:  # the process died: the pipe is broken
+            return ""
+
+    def _kill(self, late: threading.Event) -> None:
+        late.set()
+        self._process.kill()
+        self._process.wait()
+
+
+@cache
+def parser_pool() -> ParserPool:
+    """The process's pool."""
+    return ParserPool()

@@ -1,0 +1,201 @@
+"""PDF, by PDFium. Runs in the worker process only: PDFium is not thread-safe, and a bad file may hang it."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shared.errors import BadDocumentError
+from shared.ingestion.parsers.pdf_furniture import without_furniture
+from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
+from shared.ingestion.parsers.pdf_hyphens import HyphenRule
+from shared.ingestion.parsers.pdf_lines import Line, page_lines
+from shared.ingestion.parsers.pdf_paragraphs import (
+    ParagraphRule,
+    is_list_item,
+    paragraph_text,
+    split_groups,
+    without_bullet,
+)
+from shared.models.blocks import Element, ElementKind, ParsedDocument
+
+_MIN_PAGE_CHARS = 20  # a page with less and with something drawn on it is probably a scan
+_PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
+_MAX_NAMED_RANGES = 20
+_MIN_TITLE_LETTERS = 4
+_NO_TITLE = re.compile(
+    r"(?:untitled.*|document\d*|slide \d+|powerpoint presentation|.*\.\w{2,4})\Z", re.IGNORECASE
+)
+
+
+def parse_pdf(path: Path) -> ParsedDocument:
+    """Text in content order, headings by outline and look, tables as lines of text.
+
+    Raises:
+        BadDocumentError: encrypted, damaged beyond reading, or without pages.
+    """
+    document = _open(path)
+    try:
+        reader = _Reader(document)
+        pages = without_furniture(reader.read_pages())
+        elements = tuple(_elements(pages, reader.outline()))
+        return ParsedDocument(
+            elements=elements,
+            page_count=len(document),
+            title=reader.title(),
+            author=reader.metadata("Author"),
+            warnings=reader.warnings(),
+        )
+    finally:
+        document.close()
+
+
+def _open(path: Path) -> Any:
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+        if len(document) == 0:
+            document.close()
+            raise BadDocumentError("The PDF has no pages.", "Export the document again.")
+    except pypdfium2.PdfiumError as error:
+        code = getattr(error, "err_code", None) or pdfium.FPDF_GetLastError()
+        if code in (_PASSWORD, _SECURITY):
+            raise BadDocumentError(
+                "The PDF is encrypted and needs a password.", "Remove the password and drop it again."
+            ) from None
+        raise BadDocumentError(
+            "The PDF is damaged or incomplete and cannot be opened.",
+            "Check that it opens in a viewer; copy or export it again.",
+        ) from None
+    return document
+
+
+class _Reader:
+    """Reads one open document, and notes what it could not read."""
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._unreadable: list[int] = []
+        self._textless: list[int] = []
+
+    def read_pages(self) -> list[list[Line]]:
+        return [self._read_page(number) for number in range(1, len(self._document) + 1)]
+
+    def _read_page(self, page_number: int) -> list[Line]:
+        import pypdfium2
+        import pypdfium2.raw as pdfium
+
+        try:
+            page = self._document[page_number - 1]
+        except pypdfium2.PdfiumError:
+            self._unreadable.append(page_number)
+            return []
+        try:
+            lines = page_lines(page, page_number)
+            if sum(len(line.text) for line in lines) < _MIN_PAGE_CHARS and pdfium.FPDFPage_CountObjects(page):
+                self._textless.append(page_number)
+        except pypdfium2.PdfiumError:
+            self._unreadable.append(page_number)
+            return []
+        finally:
+            page.close()
+        return lines
+
+    def outline(self) -> Outline:
+        """The bookmarks; a broken outline counts as none."""
+        import pypdfium2
+
+        titles: dict[int, dict[str, int]] = defaultdict(dict)
+        try:
+            for bookmark in self._document.get_toc(max_depth=6):
+                destination = bookmark.get_dest()
+                index = destination.get_index() if destination is not None else None
+                title = folded(bookmark.get_title())
+                if index is not None and title:
+                    titles[index + 1].setdefault(title, min(bookmark.level + 1, 6))
+        except (pypdfium2.PdfiumError, ValueError):
+            return {}
+        return titles
+
+    def metadata(self, key: str) -> str | None:
+        value: str = self._document.get_metadata_value(key)
+        return " ".join(value.replace("\x00", "").split())[:300] or None
+
+    def title(self) -> str | None:
+        """The document's own title, unless a program made it up."""
+        title = (self.metadata("Title") or "").removeprefix("Microsoft Word - ").strip()
+        letters = sum(character.isalpha() for character in title)
+        return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
+
+    def warnings(self) -> tuple[str, ...]:
+        found = []
+        if self._unreadable:
+            found.append(f"{_pages(self._unreadable)} could not be read and were left out.")
+        if self._textless:
+            found.append(f"{_pages(self._textless)} hold no text (scanned?) and cannot be searched.")
+        return tuple(found)
+
+
+def _pages(numbers: Sequence[int]) -> str:
+    """ "Pages 1, 3-5"."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    named = ", ".join(
+        f"{first}-{last}" if last > first else str(first) for first, last in ranges[:_MAX_NAMED_RANGES]
+    )
+    more = " and more" if len(ranges) > _MAX_NAMED_RANGES else ""
+    return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
+
+
+def _elements(pages: Sequence[list[Line]], outline: Outline) -> Iterator[Element]:
+    lines = [line for page in pages for line in page]
+    headings = HeadingRule(lines, outline)
+    hyphens = HyphenRule(line.text for line in lines)
+    for page in pages:
+        rule = ParagraphRule(page)
+        for level, run in _runs(page, headings):
+            groups = [run] if level is not None else split_groups(run, rule)
+            for group in groups:
+                yield _element(hyphens.mend(paragraph_text(group, rule)), group[0].page_number, level)
+
+
+def _element(text: str, page_number: int, level: int | None) -> Element:
+    kind: ElementKind = "heading" if level is not None else "list_item" if is_list_item(text) else "paragraph"
+    if kind == "heading":
+        text = " ".join(text.split())
+    elif kind == "list_item":
+        text = f"- {without_bullet(text)}" if without_bullet(text) != text else text
+    return Element(kind=kind, text=text, page_number=page_number, level=level)
+
+
+def _runs(page: Sequence[Line], headings: HeadingRule) -> Iterator[tuple[int | None, list[Line]]]:
+    """Lines of a page in runs of one heading each, or of text. A heading of several lines is one run."""
+    run: list[Line] = []
+    run_level: int | None = None
+    for position, line in enumerate(page):
+        before = page[position - 1] if position else None
+        after = page[position + 1] if position + 1 < len(page) else None
+        level = headings.level(line, before, after)
+        if run and (level != run_level or (level is not None and not _same_heading(run[-1], line))):
+            yield run_level, run
+            run = []
+        run_level = level
+        run.append(line)
+    if run:
+        yield run_level, run
+
+
+def _same_heading(before: Line, line: Line) -> bool:
+    return (
+        before.size == line.size
+        and before.bold == line.bold
+        and line.top < before.top
+        and before.bottom - line.top < 0.5 * line.size
+    )

@@ -1,0 +1,109 @@
+"""Which lines of a PDF are headings, and of what level. In order of trust: the outline, then the look.
+
+By look a line is a heading if it is larger than the body text (by 15 % at least), or bold, short and alone.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from shared.ingestion.parsers.pdf_lines import Line
+
+_LARGER = 1.15
+_MAX_CHARS = 150
+_MAX_BOLD_CHARS = 90
+_BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
+_SMALL_DOCUMENT_CHARS = 2000
+_BOLD_LEVEL = 3
+_MAX_LEVEL = 6
+_FOLDED = re.compile(r"[\W_]+")
+
+Outline = Mapping[int, Mapping[str, int]]
+"""Page number -> folded title -> level of the document's outline (bookmarks)."""
+
+
+def folded(text: str) -> str:
+    """Letters and digits in lower case: the form in which a bookmark and a line are compared."""
+    return _FOLDED.sub("", text).lower()
+
+
+class HeadingRule:
+    """Knows the sizes and the outline of one document."""
+
+    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
+        self._outline = outline
+        chars = Counter[float]()
+        for line in lines:
+            chars[line.size] += len(line.text)
+        self._body_size = chars.most_common(1)[0][0] if chars else 0.0
+        self._levels = self._size_levels(lines, chars)
+
+    def level(self, line: Line, before: Line | None, after: Line | None) -> int | None:
+        """The heading's level, 1-6; None for a line that is none.
+
+        Args:
+            before, after: the lines before and after it on the page.
+        """
+        listed = self._outline.get(line.page_number, {}).get(folded(line.text))
+        if listed is not None:
+            return listed
+        if not _reads_like_heading(line.text):
+            return None
+        if line.size in self._levels:
+            return self._levels[line.size]
+        is_bold_heading = line.bold and line.size >= 0.95 * self._body_size and _stands_alone(line, before)
+        if is_bold_heading and len(line.text) <= _MAX_BOLD_CHARS and not _continues(line, after):
+            return min(max(_BOLD_LEVEL, len(set(self._levels.values())) + 1), _MAX_LEVEL)
+        return None
+
+    def _size_levels(self, lines: Sequence[Line], chars: Counter[float]) -> dict[float, int]:
+        total = sum(chars.values())
+        is_small = total < _SMALL_DOCUMENT_CHARS
+        larger = sorted(
+            {
+                line.size
+                for line in lines
+                if line.size >= _LARGER * self._body_size
+                and _reads_like_heading(line.text)
+                and (is_small or chars[line.size] <= _BODY_SHARE * total)
+            },
+            reverse=True,
+        )
+        levels: dict[float, int] = {}
+        level = 0
+        for position, size in enumerate(larger):
+            # Sizes within 4 % of each other are one size, drawn differently.
+            if position == 0 or larger[position - 1] - size > 0.04 * size:
+                level += 1
+            levels[size] = min(level, _MAX_LEVEL - 2)
+        return levels
+
+
+def _reads_like_heading(text: str) -> bool:
+    letters = sum(character.isalpha() for character in text)
+    return (
+        len(text) <= _MAX_CHARS
+        and letters >= 2
+        and letters * 2 >= len(text.replace(" ", ""))
+        and text[-1] not in ".,;"
+        and (text[0].isupper() or text[0].isdigit() or not text[0].isascii() or len(text) <= 40)
+        and text[0] not in "•·▪◦‣●○■□*-–"
+    )
+
+
+def _stands_alone(line: Line, before: Line | None) -> bool:
+    """Whether there is room above it, or another bold line, or the page's edge."""
+    if before is None or before.top < line.top:  # the first line of a page or of a column
+        return True
+    return before.bottom - line.top > 0.5 * line.size
+
+
+def _continues(line: Line, after: Line | None) -> bool:
+    """Whether the next line goes on in bold without room between: then it is a bold paragraph."""
+    return (
+        after is not None
+        and after.bold
+        and after.size == line.size
+        and 0 <= line.top - after.top
+        and line.bottom - after.top <= 0.5 * line.size
+    )

@@ -1,0 +1,53 @@
+"""Plain text: the encoding is found out, paragraphs are separated by blank lines."""
+
+import codecs
+import re
+from pathlib import Path
+
+from shared.errors import BadDocumentError
+from shared.models.blocks import Element, ParsedDocument
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MAX_CONTROL_SHARE = 0.01
+
+
+def read_text(path: Path) -> str:
+    """The file's text with line feeds as line ends.
+
+    By byte order mark; else UTF-8 if it is valid; else Windows-1252, in which western files of before
+    Unicode are written.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    content = path.read_bytes()
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), None)
+    try:
+        text = content.decode(encoding or "utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", "replace")
+    if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
+        raise BadDocumentError(
+            "The file is not text, although its suffix says so.", "Give the file the suffix of its format."
+        )
+    return _CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_text(path: Path) -> ParsedDocument:
+    """Paragraphs; lines inside one stay lines.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    paragraphs = (part.strip("\n").rstrip() for part in _BLANK_LINES.split(read_text(path)))
+    return ParsedDocument(
+        elements=tuple(Element(kind="paragraph", text=text) for text in paragraphs if text.strip())
+    )

@@ -1,0 +1,39 @@
+"""Counting tokens: by the embedding model's own tokenizer if there is one, else by 3.6 characters a token."""
+
+from collections.abc import Sequence
+from functools import cache
+from math import ceil
+
+from shared.core.chunking import TokenCounter
+
+CHARS_PER_TOKEN = 3.6  # MiniLM's tokenizer on English prose; measured over 989 pages
+_BATCH = 512
+
+
+@cache
+def token_counter(tokenizer_path: str | None) -> TokenCounter:
+    """The counter for a tokenizer.json, or the estimate when there is no path. Loaded once per process."""
+    if tokenizer_path is None:
+        return estimate_tokens
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(tokenizer_path)
+    # The file of MiniLM truncates and pads to 128: a counter must do neither.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+
+    def count(texts: Sequence[str]) -> list[int]:
+        return [
+            len(encoding.ids)
+            for start in range(0, len(texts), _BATCH)
+            for encoding in tokenizer.encode_batch_fast(
+                texts[start : start + _BATCH], add_special_tokens=False
+            )
+        ]
+
+    return count
+
+
+def estimate_tokens(texts: Sequence[str]) -> list[int]:
+    """An estimate that errs upwards on short texts."""
+    return [ceil(len(text) / CHARS_PER_TOKEN) for text in texts]

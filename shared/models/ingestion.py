@@ -1,0 +1,245 @@
+"""Ingestion's messages: what is asked of a step, what it answers, and the state that people can read.
+
+They cross durable boundaries: names, counts and hashes only, never the content of a document.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.models.base import Model
+from shared.models.blocks import Chunk
+from shared.models.documents import DocumentStatus
+
+
+class IngestRequest(Model):
+    """Input of the `ingest_document` orchestration: bring the indexes in line with this blob, or its absence.
+
+    It says where to look, not what happened: events come late, twice and out of order.
+    """
+
+    blob_name: str
+
+
+class IngestStep(Model):
+    """Input of every activity of an ingestion.
+
+    Attributes:
+        instance_id: who works on the document; a step of an instance that lost its claim does nothing.
+        content_hash: sha256 hex of the file, once it is known.
+        first, end: chunks to write, as positions in the list of new chunks; `end` is excluded.
+        last_attempt: a failure now is final; what can be done without is done without.
+    """
+
+    blob_name: str
+    instance_id: str
+    content_hash: str = ""
+    first: int = 0
+    end: int = 0
+    last_attempt: bool = False
+
+
+class Accepted(Model):
+    """What there is to do.
+
+    `noted`: another instance works on the document and will look again when it ends. `nothing`: there is no
+    such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the flags.
+    """
+
+    kind: Literal["accepted"] = "accepted"
+    outcome: Literal["noted", "nothing", "gone", "current", "changed"]
+    content_changed: bool = False
+    rights_changed: bool = False
+
+
+class Parsed(Model):
+    """The file is parsed and its chunks lie in the work container, unless it has the same bytes as before."""
+
+    kind: Literal["parsed"] = "parsed"
+    content_hash: str
+    same_bytes: bool = False
+    chunk_count: int = 0
+
+
+class Described(Model):
+    """The document's metadata lie in the work container. `by_model` is false when rules made them."""
+
+    kind: Literal["described"] = "described"
+    by_model: bool
+
+
+class Planned(Model):
+    """Which blocks change; the lists lie in the work container."""
+
+    kind: Literal["planned"] = "planned"
+    new_count: int
+    moved_count: int
+    kept_count: int
+    gone_count: int
+
+
+class Written(Model):
+    """Blocks were embedded and written."""
+
+    kind: Literal["written"] = "written"
+    block_count: int
+
+
+class RightsApplied(Model):
+    """Both indexes carry the document's rights."""
+
+    kind: Literal["rights_applied"] = "rights_applied"
+    block_count: int
+
+
+class Closed(Model):
+    """The instance gave up its claim, unless `again`: the blob changed meanwhile and is to be looked at anew."""
+
+    kind: Literal["closed"] = "closed"
+    again: bool
+
+
+class Superseded(Model):
+    """Another instance took the document over: whatever this one would do is its business no more."""
+
+    kind: Literal["superseded"] = "superseded"
+
+
+class IngestFailure(Model):
+    """A step failed. `reason` and `hint` are shown to people.
+
+    Attributes:
+        retryable: the same step may succeed later.
+        retry_after_s: how long the service asked us to wait.
+    """
+
+    kind: Literal["failed"] = "failed"
+    reason: str
+    hint: str = ""
+    retryable: bool = False
+    retry_after_s: float | None = None
+
+
+IngestReply = Annotated[
+    Accepted | Parsed | Described | Planned | Written | RightsApplied | Closed | Superseded | IngestFailure,
+    Field(discriminator="kind"),
+]
+
+
+class IngestReplyEnvelope(Model):
+    """Output of every activity of an ingestion: expected failures are replies, never exceptions."""
+
+    reply: IngestReply
+
+
+class CloseRequest(Model):
+    """Input of the last activity: how the document's state ends; None leaves the status as it is."""
+
+    step: IngestStep
+    status: Literal["ready", "failed"] | None
+    reason: str | None = None
+    hint: str | None = None
+
+
+class IngestResult(Model):
+    """Output of the orchestration. Counts are 0 where nothing of the kind was done."""
+
+    outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
+    reason: str | None = None
+    new_count: int = 0
+    kept_count: int = 0
+    moved_count: int = 0
+    gone_count: int = 0
+
+
+class Rights(Model):
+    """Who may read a document, and where it belongs.
+
+    Attributes:
+        acl: principals, sorted, the owner among them; empty = nobody.
+        warning: what was wrong with the rights that came with the file; such a file is open to its owner only.
+    """
+
+    acl: tuple[str, ...] = ()
+    owner_id: str | None = None
+    project_id: str | None = None
+    warning: str | None = None
+
+
+class PhaseTime(Model):
+    """When a document entered a status."""
+
+    status: DocumentStatus
+    at: datetime
+
+
+class DocumentState(Model):
+    """What is known of a document's ingestion; readable at any moment, also before it can be searched.
+
+    Attributes:
+        revision: the store's version of this row; a replace of an older one is a conflict.
+        blob_etag, content_hash, pipeline, rights: what the indexes hold now; empty until the first success.
+        pipeline: hash of what else decides the blocks: embedding model, block size, version of the rules.
+        copied_hash: hash of the fields that each block's row copies from its document.
+        version: 1 for the first content, one more for each later one.
+        holder, held_until: the instance that works on the document, and until when it is believed alive.
+        pending: an event came while the document was held; the holder looks again before it ends.
+        phases: statuses of the last ingestion in order.
+    """
+
+    doc_id: str
+    blob_name: str
+    filename: str
+    revision: str | None = None
+    status: DocumentStatus = "queued"
+    reason: str | None = None
+    hint: str | None = None
+    warnings: tuple[str, ...] = ()
+    rights: Rights = Rights()
+    wanted_rights: Rights = Rights()
+    blob_etag: str = ""
+    content_hash: str = ""
+    pipeline: str = ""
+    copied_hash: str = ""
+    version: int = 0
+    page_count: int | None = None
+    block_count: int = 0
+    holder: str | None = None
+    held_until: datetime | None = None
+    pending: bool = False
+    phases: tuple[PhaseTime, ...] = ()
+    updated_at: datetime
+
+
+class ParsedFile(Model):
+    """What the worker process makes of a file; kept in the work container until the document is ready.
+
+    Attributes:
+        opening: the first 6,000 characters of text, from which metadata are made.
+        first_heading: the first heading of the highest level, None when there is none.
+    """
+
+    chunks: tuple[Chunk, ...]
+    page_count: int | None = None
+    title: str | None = None
+    author: str | None = None
+    first_heading: str | None = None
+    opening: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class BlockChanges(Model):
+    """The record manager's verdict. Positions count the document's chunks from 0.
+
+    Attributes:
+        new: chunks to embed and write.
+        moved: chunks whose row exists, with another page or place: merged without embedding.
+        kept: chunks whose row needs nothing.
+        gone: ids of rows to delete.
+    """
+
+    new: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
+    gone: tuple[str, ...] = ()
