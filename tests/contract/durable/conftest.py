@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.durable.app import make_functions, stage
+from tests.contract.durable.app import make_functions
 from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.server import DurableServer
+from tests.contract.durable.stage import stage
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,7 @@
 """The functions of a DFApp as the executor wants them, called as the official worker calls them.
 
-Arguments and results go through azure-functions' own binding converters; the handle of an orchestrator is what
-`Orchestrator.create` made, reached by `get_user_function()`.
+Arguments and results go through azure-functions' own binding converters; the handle of an orchestrator is
+what `Orchestrator.create` made, reached by `get_user_function()`.
 """
 
 import asyncio

@@ -54,14 +54,14 @@ class DurableServer:
     async def __aenter__(self) -> "DurableServer":
         await self.executor.start()
         self._serving = asyncio.create_task(self._server.serve())
-        while not self._server.started:
+        while not self._server.started:  # noqa: ASYNC110  # uvicorn offers no event
             await asyncio.sleep(0.005)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         # The SDK keeps one session per process; it must not outlive this event loop.
         await http_utils._close_session()
-        self._server.should_exit = True
+        self._server.should_exit = self._server.force_exit = True
         if self._serving is not None:
             await self._serving
         await self.executor.stop()

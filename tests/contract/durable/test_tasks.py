@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.durable.app import stage
 from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.server import DurableServer
+from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
 

@@ -1,0 +1,135 @@
+"""Orchestrators that sequence activities and children."""
+
+from typing import Any, TypeAlias
+
+import azure.durable_functions as df
+
+Context: TypeAlias = df.DurableOrchestrationContext
+RETRY_THREE = df.RetryOptions(first_retry_interval_in_milliseconds=10, max_number_of_attempts=3)
+flows = df.Blueprint()
+
+
+@flows.orchestration_trigger(context_name="context")
+def sequence(context: Context) -> Any:
+    total = 0
+    for number in context.get_input():
+        total += yield context.call_activity("square", number)
+    return total
+
+
+@flows.orchestration_trigger(context_name="context")
+def echo_input(context: Context) -> Any:
+    return (yield context.call_activity("echo", context.get_input()))
+
+
+@flows.orchestration_trigger(context_name="context")
+def fan_out(context: Context) -> Any:
+    return (yield context.task_all([context.call_activity("busy", i) for i in range(context.get_input())]))
+
+
+@flows.orchestration_trigger(context_name="context")
+def nested(context: Context) -> Any:
+    """task_all of a task_any, a task_all and a plain task."""
+    first = context.task_any([context.call_activity("echo", "quick"), context.call_activity("hold", "slow")])
+    both = context.task_all([context.call_activity("square", 2), context.call_activity("square", 3)])
+    winner, squares, plain = yield context.task_all([first, both, context.call_activity("echo", "plain")])
+    context.set_custom_status("decided")
+    return [winner.result, squares, plain]
+
+
+@flows.orchestration_trigger(context_name="context")
+def yields_the_same_tasks_again(context: Context) -> Any:
+    """The usual loop over task_any: tasks that were yielded before are not scheduled again."""
+    open_tasks = [context.call_activity("square", number) for number in (1, 2, 3)]
+    results = []
+    while open_tasks:
+        winner = yield context.task_any(open_tasks)
+        results.append(winner.result)
+        open_tasks.remove(winner)
+    after = yield context.call_activity("square", 4)
+    return [*sorted(results), after]
+
+
+@flows.orchestration_trigger(context_name="context")
+def never_yielded(context: Context) -> Any:
+    context.call_activity("echo", "forgotten")
+    return (yield context.call_activity("square", 5))
+
+
+@flows.orchestration_trigger(context_name="context")
+def catches(context: Context) -> Any:
+    try:
+        yield context.call_activity("fail_first", 99)
+    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
+        return str(error)
+
+
+@flows.orchestration_trigger(context_name="context")
+def does_not_catch(context: Context) -> Any:
+    yield context.call_activity("fail_first", 99)
+
+
+@flows.orchestration_trigger(context_name="context")
+def all_with_failure(context: Context) -> Any:
+    """The SDK's task_all fails at once; the host still waits for the other task."""
+    try:
+        yield context.task_all(
+            [context.call_activity("fail_first", 99), context.call_activity("hold", "other")]
+        )
+    except Exception:  # noqa: BLE001  # the SDK raises plain Exception
+        context.set_custom_status("caught")
+    return "done"
+
+
+@flows.orchestration_trigger(context_name="context")
+def retries(context: Context) -> Any:
+    failures = context.get_input()
+    try:
+        result = yield context.call_activity_with_retry("fail_first", RETRY_THREE, failures)
+    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
+        result = f"gave up: {error}"
+    # Proof that both sides still count alike after the retries.
+    return [result, (yield context.call_activity("square", 6))]
+
+
+@flows.orchestration_trigger(context_name="context")
+def retried_child(context: Context) -> Any:
+    result = yield context.call_sub_orchestrator_with_retry(
+        "does_not_catch_twice", RETRY_THREE, None, f"{context.instance_id}:child"
+    )
+    return [result, (yield context.call_activity("square", 7))]
+
+
+@flows.orchestration_trigger(context_name="context")
+def does_not_catch_twice(context: Context) -> Any:
+    return (yield context.call_activity("fail_first", 2))
+
+
+@flows.orchestration_trigger(context_name="context")
+def parent(context: Context) -> Any:
+    generated = yield context.call_sub_orchestrator("child", {"number": 3})
+    fixed = yield context.call_sub_orchestrator("child", {"number": 4}, f"{context.instance_id}:c0")
+    return [generated, fixed]
+
+
+@flows.orchestration_trigger(context_name="context")
+def child(context: Context) -> Any:
+    number = context.get_input()["number"]
+    squared = yield context.call_activity("square", number)
+    return {"squared": squared, "id": context.instance_id, "parent": context.parent_instance_id}
+
+
+@flows.orchestration_trigger(context_name="context")
+def parent_of_failing(context: Context) -> Any:
+    try:
+        yield context.call_sub_orchestrator("does_not_catch", None)
+    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
+        return str(error)
+
+
+@flows.orchestration_trigger(context_name="context")
+def calls_child_named(context: Context) -> Any:
+    try:
+        return (yield context.call_sub_orchestrator("child", {"number": 2}, context.get_input()))
+    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
+        return str(error)

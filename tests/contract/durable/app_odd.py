@@ -1,0 +1,79 @@
+"""Orchestrators that break a rule, ask for what is not there, or look around."""
+
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import azure.durable_functions as df
+
+from tests.contract.durable.stage import stage
+
+Context: TypeAlias = df.DurableOrchestrationContext
+RETRY_THREE = df.RetryOptions(first_retry_interval_in_milliseconds=10, max_number_of_attempts=3)
+odd = df.Blueprint()
+
+
+@odd.orchestration_trigger(context_name="context")
+def changes_its_mind(context: Context) -> Any:
+    """Its first step depends on the world, which is forbidden: `stage.changed` plays the new deployment."""
+    what = context.get_input()
+    if stage.changed and what == "other kind":
+        yield context.create_timer(context.current_utc_datetime + timedelta(days=1))
+    elif stage.changed and what == "other name":
+        yield context.call_activity("echo", "work")
+    elif stage.changed and what == "nothing":
+        yield context.wait_for_external_event("never")
+    else:
+        yield context.call_activity("hold", "work")
+    yield context.call_activity("square", 1)
+
+
+@odd.orchestration_trigger(context_name="context")
+def calls_http(context: Context) -> Any:
+    yield context.call_http("GET", "http://127.0.0.1/")
+
+
+@odd.orchestration_trigger(context_name="context")
+def calls_entity(context: Context) -> Any:
+    yield context.call_entity(df.EntityId("counter", "one"), "add", 1)
+
+
+@odd.orchestration_trigger(context_name="context")
+def calls_unknown_activity(context: Context) -> Any:
+    yield context.call_activity("Echo", 1)
+
+
+@odd.orchestration_trigger(context_name="context")
+def returns_an_object(context: Context) -> Any:
+    yield context.call_activity("square", 1)
+    return object()
+
+
+@odd.orchestration_trigger(context_name="context")
+def fails_outside_the_generator(context: Context) -> Any:
+    raise RuntimeError("not even a generator")
+
+
+@odd.orchestration_trigger(context_name="context")
+def looks_around(context: Context) -> Any:
+    """Notes what it sees at every run: a value must be the same in each of them."""
+    ids = [str(context.new_guid())]
+    times = [context.current_utc_datetime.isoformat()]
+    replaying = [context.is_replaying]
+    for number in range(3):
+        yield context.call_activity("square", number)
+        ids.append(str(context.new_guid()))
+        times.append(context.current_utc_datetime.isoformat())
+        replaying.append(context.is_replaying)
+        stage.seen.append((number, ids[-1], times[-1], replaying[-1]))
+    return {"ids": ids, "times": times, "version": context.version}
+
+
+@odd.orchestration_trigger(context_name="context")
+def retry_against_timer(context: Context) -> Any:
+    """A *_with_retry and a timer that is cancelled afterwards, in one task_any."""
+    timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=30))
+    retried = context.call_activity_with_retry("fail_first", RETRY_THREE, 1)
+    yield context.task_any([retried, timer])
+    timer.cancel()
+    yield context.call_activity("square", 1)
+    return "done"

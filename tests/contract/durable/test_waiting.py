@@ -1,0 +1,233 @@
+"""Timers, external events, the open-task rule, continue-as-new, suspend and terminate."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from local.durable.protocol import TimerLimits
+from tests.contract.durable.sdk_functions import SdkFunctions
+from tests.contract.durable.server import DurableServer
+from tests.contract.durable.stage import stage
+
+pytestmark = pytest.mark.contract
+
+# The SDK's own remark when an event comes before it is awaited; warnings are errors here.
+early_event = pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
+
+
+async def test_a_timer_fires_not_before_its_time(server: DurableServer) -> None:
+    assert (await server.run("sleeps", 0.1)).output is True
+
+
+async def test_a_timer_longer_than_the_limit_is_split(functions: SdkFunctions, tmp_path: Path) -> None:
+    limits = TimerLimits(maximum_short_timer="00:00:00.1000000", long_timer_interval="00:00:00.0500000")
+    async with DurableServer(functions, tmp_path / "s.sqlite", timer_limits=limits) as server:
+        instance_id = await server.start("sleeps", 0.2)
+        assert (await server.until(instance_id, "Completed")).output is True
+        fired = [event for event in await server.history(instance_id) if event["EventType"] == "TimerFired"]
+
+    assert len(fired) > 1
+
+
+async def test_an_event_wins_over_a_timer_which_is_cancelled(server: DurableServer) -> None:
+    instance_id = await server.start("event_or_timer", 3600)
+    await server.until(instance_id, "Running")
+
+    await server.client.raise_event(instance_id, "go", {"approved": True})
+
+    # Completed although the hour is not over: a cancelled timer is not an open task.
+    assert (await server.until(instance_id, "Completed")).output == ["event", '{"approved": true}', 81]
+
+
+async def test_a_timer_wins_over_an_event(server: DurableServer) -> None:
+    assert (await server.run("event_or_timer", 0.05)).output == ["timer", None, 81]
+
+
+async def test_the_client_encodes_event_data_twice_so_an_orchestrator_gets_text(
+    server: DurableServer,
+) -> None:
+    instance_id = await server.start("waits_for_event", "go")
+    await server.client.raise_event(instance_id, "go", {"n": 1})
+
+    assert (await server.until(instance_id, "Completed")).output == '{"n": 1}'
+
+
+@early_event
+async def test_event_names_are_case_sensitive(server: DurableServer) -> None:
+    instance_id = await server.start("waits_for_event", "go")
+    await server.until(instance_id, "Running")
+    await server.client.raise_event(instance_id, "Go", "wrong")
+    await server.client.raise_event(instance_id, "go", "right")
+
+    assert (await server.until(instance_id, "Completed")).output == '"right"'
+
+
+@early_event
+async def test_events_that_come_early_wait_in_a_buffer(server: DurableServer) -> None:
+    instance_id = await server.start("works_then_waits")
+    await server.client.raise_event(instance_id, "second", 2)
+    await server.client.raise_event(instance_id, "first", 1)
+    stage.gate("work").set()
+
+    assert (await server.until(instance_id, "Completed")).output == ["1", "2", 64]
+
+
+async def test_two_awaits_of_one_name_take_two_events(server: DurableServer) -> None:
+    instance_id = await server.start("waits_twice_for_one_name")
+    stage.gate("work").set()
+    for number in (1, 2):
+        await _awaits_events(server, instance_id, number - 1)
+        await server.client.raise_event(instance_id, "more", number)
+
+    assert (await server.until(instance_id, "Completed")).output == ["1", "2"]
+
+
+@early_event
+async def test_trap_two_early_events_of_one_name_lose_the_first_in_the_sdk(server: DurableServer) -> None:
+    """SDK 1.7.0 keeps one early event for a name and gives it to every later await of that name."""
+    instance_id = await server.start("waits_twice_for_one_name")
+    await server.client.raise_event(instance_id, "more", 1)
+    await server.client.raise_event(instance_id, "more", 2)
+    stage.gate("work").set()
+
+    assert (await server.until(instance_id, "Completed")).output == ["2", "2"]
+
+
+async def _awaits_events(server: DurableServer, instance_id: str, raised: int) -> None:
+    """Until the activity has ended and so many events were taken."""
+    wanted = ["TaskCompleted", *["EventRaised"] * raised]
+    for _ in range(500):
+        kinds = [event["EventType"] for event in await server.history(instance_id) or []]
+        if [kind for kind in kinds if kind in ("TaskCompleted", "EventRaised")] == wanted:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the orchestrator does not wait")
+
+
+async def test_an_open_timer_holds_the_instance_open(server: DurableServer) -> None:
+    instance_id = await server.start("leaves_timer_open")
+    await server.until_custom_status(instance_id, "returned")
+    assert (await server.status(instance_id)).runtime_status.value == "Running"
+
+    assert (await server.until(instance_id, "Completed")).output == "done"
+
+
+async def test_an_abandoned_child_holds_its_parent_open(server: DurableServer) -> None:
+    instance_id = await server.start("abandons_child", "abandon")
+    await server.until_custom_status(instance_id, "late")
+    assert (await server.status(instance_id)).runtime_status.value == "Running"
+
+    stage.gate("slow child").set()
+
+    assert (await server.until(instance_id, "Completed")).output == "went on"
+
+
+async def test_a_parent_that_has_its_child_terminated_ends_at_once(server: DurableServer) -> None:
+    status = await server.run("abandons_child", "terminate", instance_id="parent")
+
+    assert status.output == "went on"
+    child = await server.status("parent:c0")
+    assert (child.runtime_status.value, child.output) == ("Terminated", "too late")
+    stage.gate("slow child").set()
+
+
+async def test_the_result_of_an_activity_of_a_terminated_instance_is_dropped(server: DurableServer) -> None:
+    instance_id = await server.start("holds", "work")
+    await _has_begun("work")
+    await server.client.terminate(instance_id, "enough, “really”?")
+    before = await server.until(instance_id, "Terminated")
+
+    stage.gate("work").set()
+    await server.run("echo_input", "something else meanwhile")
+
+    after = await server.status(instance_id)
+    assert (after.runtime_status.value, after.output) == ("Terminated", "enough, “really”?")
+    assert after.last_updated_time == before.last_updated_time
+
+
+async def _has_begun(activity: str) -> None:
+    for _ in range(500):
+        if stage.runs[activity]:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{activity} did not begin")
+
+
+async def test_terminating_a_parent_leaves_its_children_running(server: DurableServer) -> None:
+    """As with Azure Storage. The product ends its children itself."""
+    await server.start("calls_child_holding", "work", instance_id="parent")
+    await _has_begun("work")
+    await server.client.terminate("parent", "stop")
+    await server.until("parent", "Terminated")
+
+    assert (await server.status("parent:c0")).runtime_status.value == "Running"
+    stage.gate("work").set()
+    assert (await server.until("parent:c0", "Completed")).output == "work"
+    assert (await server.status("parent")).runtime_status.value == "Terminated"
+
+
+async def test_a_suspended_instance_takes_its_results_after_it_is_resumed(server: DurableServer) -> None:
+    instance_id = await server.start("works_then_waits")
+    await _has_begun("work")
+    await server.client.suspend(instance_id, "pause")
+    await server.until(instance_id, "Suspended")
+
+    stage.gate("work").set()
+    await server.run("echo_input", "time passes")
+    assert (await server.status(instance_id)).runtime_status.value == "Suspended"
+
+    await server.client.resume(instance_id, "go on")
+    await server.until(instance_id, "Running")
+    await _awaits_events(server, instance_id, 0)
+    await server.client.raise_event(instance_id, "first", 1)
+    await _awaits_events(server, instance_id, 1)
+    await server.client.raise_event(instance_id, "second", 2)
+    assert (await server.until(instance_id, "Completed")).output == ["1", "2", 64]
+
+
+async def test_a_suspended_instance_can_be_terminated(server: DurableServer) -> None:
+    instance_id = await server.start("waits_for_event", "go")
+    await server.client.suspend(instance_id, "pause")
+    await server.until(instance_id, "Suspended")
+    await server.client.raise_event(instance_id, "go", 1)
+
+    await server.client.terminate(instance_id, "never mind")
+
+    assert (await server.until(instance_id, "Terminated")).output == "never mind"
+
+
+@early_event
+async def test_continue_as_new_carries_the_events_that_come_meanwhile(server: DurableServer) -> None:
+    instance_id = await server.start("counts_events", {"seen": [], "wanted": 20})
+    await asyncio.gather(*(server.client.raise_event(instance_id, "item", n) for n in range(20)))
+
+    status = await server.until(instance_id, "Completed")
+
+    assert sorted(map(int, status.output)) == list(range(20))
+    assert status.custom_status == 20
+    kinds = [event["EventType"] for event in await server.history(instance_id)]
+    assert kinds.count("EventRaised") == 1, "each execution begins with an empty history"
+
+
+@early_event
+async def test_trap_continue_as_new_drops_the_events_that_nobody_awaited(server: DurableServer) -> None:
+    """The host keeps only what comes after continue_as_new; the Python SDK cannot ask for more."""
+    instance_id = await server.start("continues_without_awaiting", "first")
+    await _has_begun("work")
+    await server.client.raise_event(instance_id, "item", "lost")
+    stage.gate("work").set()
+    await server.until_custom_status(instance_id, "second execution")
+    await server.client.raise_event(instance_id, "item", "kept")
+
+    assert (await server.until(instance_id, "Completed")).output == '"kept"'
+
+
+async def test_continue_as_new_waits_for_open_tasks(server: DurableServer) -> None:
+    instance_id = await server.start("continues_with_open_timer", "first")
+    await server.until_custom_status(instance_id, "asked to continue")
+    assert (await server.status(instance_id)).input_ == '"first"'
+
+    status = await server.until(instance_id, "Completed")
+
+    assert (status.output, status.input_) == ("second execution", '"second"')
