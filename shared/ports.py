@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from shared.models.blobs import BlobProperties
 from shared.models.events import LogSlice, RunEvent
+from shared.models.ingestion import DocumentState
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunRecord
 from shared.models.search import IndexRow, SearchPage, SearchRequest
@@ -118,3 +119,23 @@ class RunStore(Protocol):
     async def get(self, run_id: str) -> RunRecord | None: ...
 
     async def replace(self, record: RunRecord) -> None: ...
+
+
+class DocumentStore(Protocol):
+    """The ingestion state of each document; the indexes know a document only once it can be searched."""
+
+    async def get(self, doc_id: str) -> DocumentState | None: ...
+
+    async def create(self, state: DocumentState) -> DocumentState:
+        """The state as stored, with its revision. ConflictError when the document has one."""
+
+    async def replace(self, state: DocumentState) -> DocumentState:
+        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
+
+    async def delete(self, state: DocumentState) -> None:
+        """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
+
+    def all(self) -> AsyncIterator[DocumentState]:
+        """Every document's state, in no particular order."""
+
+    async def ensure_table(self) -> None: ...

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from shared.ports import BlobStore, ChatModel, Embedder, RunLog, RunStore, SearchAdmin, SearchIndex
+from shared.ports import (
+    BlobStore,
+    ChatModel,
+    DocumentStore,
+    Embedder,
+    RunLog,
+    RunStore,
+    SearchAdmin,
+    SearchIndex,
+)
 from shared.settings import Settings
 
 
@@ -19,3 +28,4 @@ class Services:
     blobs: BlobStore
     run_log: RunLog
     runs: RunStore
+    documents: DocumentStore
