@@ -70,7 +70,8 @@ def _serve(listener: socket.socket, data: Path, key: str) -> None:
         create_app(data, key),
         log_level="warning",
         access_log=False,
-        timeout_keep_alive=300,  # clients keep connections between questions; closing early races with their next
+        # Clients keep their connections between questions; closing one early races with the next request.
+        timeout_keep_alive=300,
         timeout_graceful_shutdown=5,
     )
     # uvicorn raises the signal again after it has stopped; by then it has done its work.

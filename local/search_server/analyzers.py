@@ -1,4 +1,4 @@
-"""Text analyzers by the names of the protocol, as tantivy analyzers. A name without an entry is refused, never replaced.
+"""Text analyzers by their names in the protocol, built of tantivy's. An unknown name is refused.
 
 The standard tokenizer follows Unicode's word boundaries (UAX 29) as far as one pattern can: words keep inner
 apostrophes and dots, numbers their separators, and an ideograph is a token of its own.

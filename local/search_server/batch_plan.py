@@ -1,4 +1,4 @@
-"""What a batch of actions comes to: per key the document that remains, and per action its outcome. Writes nothing.
+"""What a batch of actions comes to: per key the remaining document, per action its outcome. Writes nothing.
 
 Actions are carried out in order, each seeing the ones before it, so one key may occur several times.
 """

@@ -71,7 +71,7 @@ def uploaded(schema: Schema, action: Action) -> Document:
 
 
 def merged(schema: Schema, stored: Document, action: Action) -> Document:
-    """The stored document with the given properties replaced; complex objects are merged, collections replaced."""
+    """The stored document with the given properties replaced; complex objects merge, collections do not."""
     body = _merge(stored.body, action.given, schema.definition.fields)
     vectors = {**stored.vectors, **action.vectors}
     return Document(body, {path: vector for path, vector in vectors.items() if vector is not None})
@@ -131,8 +131,9 @@ def _canonical_object(fields: list[FieldDefinition], values: JsonObject, prefix:
     for name, value in values.items():
         if name not in by_name:
             raise RequestError(
-                f"The request is invalid. Details: parameters : The property '{prefix}{name}' does not exist on type"
-                " 'search.documentFields'. Make sure to only use property names that are defined by the type."
+                f"The request is invalid. Details: parameters : The property '{prefix}{name}' does not exist"
+                " on type 'search.documentFields'. Make sure to only use property names that are defined by the"
+                " type."
             )
         canonical[name] = _canonical(by_name[name], value, prefix + name)
     return canonical

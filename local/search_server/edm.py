@@ -81,6 +81,15 @@ def canonical_scalar(edm_type: str, value: JsonValue, path: str) -> JsonValue:
         ) from error
 
 
+def canonical_text(value: JsonValue, path: str) -> str:
+    """A string that can be stored and compared.
+
+    Raises:
+        RequestError: 400, see `canonical_scalar`.
+    """
+    return str(canonical_scalar(STRING, value, path))
+
+
 def sql_value(edm_type: str, value: JsonValue) -> SqlValue:
     """A canonical value as it is compared in SQL: dates as microseconds, booleans as 0 and 1."""
     if edm_type == DATE and isinstance(value, str):
@@ -102,7 +111,8 @@ def vector_of(value: JsonValue, dimensions: int, path: str) -> Vector:
         found = len(value) if isinstance(value, list) else "no list"
         raise RequestError(
             f"There's a mismatch in vector dimensions. The vector field '{path}', with dimension of"
-            f" '{dimensions}', expects a length of '{dimensions}'. However, the provided vector has '{found}'."
+            f" '{dimensions}', expects a length of '{dimensions}'. However, the provided vector has a"
+            f" length of '{found}'."
         )
     try:
         numbers = np.asarray(value)

@@ -1,4 +1,4 @@
-"""What a caller did wrong, as one exception with the status and code of the protocol. Never raised for our own faults."""
+"""What a caller did wrong, as one exception with the protocol's status and code. Never for our own faults."""
 
 
 class RequestError(Exception):

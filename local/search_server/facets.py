@@ -138,21 +138,16 @@ def _bucket(edm_type: str, value: SqlValue, interval: str) -> SqlValue:
 
 def _truncated(moment: datetime, interval: str) -> datetime:
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    match interval:
-        case "minute":
-            return moment.replace(second=0, microsecond=0)
-        case "hour":
-            return moment.replace(minute=0, second=0, microsecond=0)
-        case "day":
-            return day
-        case "week":
-            return day - timedelta(days=day.weekday())
-        case "month":
-            return day.replace(day=1)
-        case "quarter":
-            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
-        case _:
-            return day.replace(month=1, day=1)
+    starts = {
+        "minute": moment.replace(second=0, microsecond=0),
+        "hour": moment.replace(minute=0, second=0, microsecond=0),
+        "day": day,
+        "week": day - timedelta(days=day.weekday()),
+        "month": day.replace(day=1),
+        "quarter": day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+        "year": day.replace(month=1, day=1),
+    }
+    return starts[interval]
 
 
 def _sortable(value: SqlValue) -> tuple[str, float]:

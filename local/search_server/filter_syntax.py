@@ -1,4 +1,4 @@
-"""The text of an OData `$filter` to a syntax tree, or a 400. Uses odata-query's grammar, corrected in two places."""
+"""The text of an OData `$filter` to a syntax tree, or a 400. odata-query's grammar, with corrections."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -24,7 +24,7 @@ def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
     return bounded
 
 
-class FilterLexer(ODataLexer):  # type: ignore[misc]
+class FilterLexer(ODataLexer):
     """The grammar's lexer takes `allowed` for `all` + `owed`; here keywords end where the word ends."""
 
     tokens = ODataLexer.tokens

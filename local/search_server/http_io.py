@@ -1,4 +1,4 @@
-"""The HTTP dialect: bodies in and out as JSON, errors in the protocol's shape, the key check. No search in here."""
+"""The HTTP dialect: JSON in and out, errors in the protocol's shape, the key check. No search in here."""
 
 import json
 import logging

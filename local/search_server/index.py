@@ -1,7 +1,7 @@
 """One index: the store, what is derived from it, and consistent views for readers while a writer goes on.
 
-A write is one transaction. Its effect on store, text index and vectors becomes visible at one instant, so a reader's
-store transaction and its in-memory snapshot always show the same documents.
+A write is one transaction. Its effect on store, text index and vectors becomes visible at one instant, so a
+reader's store transaction and its in-memory snapshot always show the same documents.
 """
 
 import sqlite3
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import tantivy
 from tantivy import Query, Searcher
 
 from local.search_server import store as rows
@@ -41,7 +42,7 @@ class Selection:
 class Snapshot:
     """Everything in memory at one generation. `selections` caches filters by their text, and ends with it."""
 
-    layout: object
+    layout: tantivy.Schema
     searcher: Searcher
     vectors: dict[str, VectorRows]
     alive: Selection
@@ -170,7 +171,7 @@ class Index:
                 rows.delete_slots(connection, removed)
                 rows.insert_documents(connection, self.schema, added)
                 snapshot = self._derive(added, removed)
-                # Readers take their transaction and snapshot under this lock: both before this write, or both after.
+                # Readers take transaction and snapshot under this lock: both before this write, or after.
                 with self._publish_lock:
                     connection.execute("COMMIT")
                     self._snapshot = snapshot

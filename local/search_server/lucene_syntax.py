@@ -1,7 +1,7 @@
 """The full Lucene query syntax: fields, boolean words, phrases with slop, fuzzy, wildcards, regexes, boosts.
 
-Boolean words follow Lucene's classic parser: AND makes both neighbours required, NOT and `-` exclude, and what has
-no operator is joined by the search mode. Ranges belong in `$filter` and are refused, as in the service.
+Boolean words follow Lucene's classic parser: AND makes both neighbours required, NOT and `-` exclude, and
+what has no operator is joined by the search mode. Ranges belong in `$filter` and are refused, as in the service.
 """
 
 import re
@@ -47,9 +47,7 @@ def parse_lucene(text: str, default: Occur) -> QueryNode:
     """
     if text.strip() in ("", "*", "*:*"):
         return MatchAll()
-    parser = _LuceneParser(text, default)
-    node = parser.group(depth=0)
-    return node
+    return _LuceneParser(text, default).group(depth=0)
 
 
 class _LuceneParser:
@@ -59,7 +57,7 @@ class _LuceneParser:
         self._default = default
 
     def group(self, depth: int) -> Group:
-        """Clauses up to the end or, inside parentheses, up to the closing one (which is consumed by the caller)."""
+        """Clauses up to the end or, inside parentheses, up to the closing one (the caller takes it)."""
         clauses: list[Clause] = []
         joined_by: str | None = None
         occur: Occur | None = None
@@ -132,7 +130,7 @@ def _leaf(token: re.Match[str]) -> QueryNode:
     if token["phrase"] is not None:
         return Phrase(_unescape(token["phrase"]), int(token["slop"] or 0))
     if token["regex"] is not None:
-        return Pattern(token["regex"].replace("\\/", "/"))
+        return Pattern(token["regex"].replace("\\/", "/"), handwritten=True)
     raw = token["term"]
     if token["fuzzy"]:
         return Fuzzy(_unescape(raw), _distance(token["fuzzy"][1:], len(raw)))

@@ -32,9 +32,13 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Terms of the index that match a regular expression as a whole. Not analyzed, only lower-cased."""
+    """Terms of the index that match a regular expression as a whole. Not analyzed, only lower-cased.
+
+    A `handwritten` one is the caller's own; others come from prefixes and wildcards.
+    """
 
     regex: str
+    handwritten: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which documents answer a search, in which order, with which score. Decides pages of slots; builds no rows."""
+"""Which documents answer a search, in which order, with which score. Decides slots; builds no rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,24 +39,31 @@ class OrderClause:
     descending: bool
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A request resolved against the index; `query` None matches everything."""
+
+    request: SearchRequest
+    query: Query | None
+    selection: Selection
+    order: list[OrderClause]
+    depth: int
+
+
 def rank(view: View, request: SearchRequest, question: TextQuestion, depth: int) -> Ranking:
     """The best `depth` hits of a request.
 
     Raises:
         RequestError: 400, whatever the request names that the index does not have.
     """
-    order = parse_order(view.schema, request.orderby)
-    selection = view.select(request.filter)
-    query = None if question.matches_all else view.compile(question)
-    needs_all = bool(order or request.count or request.facets)
-    if not request.vector_queries:
-        matching = _text_matches(view, query, selection) if needs_all or query is None else None
-        if order and matching is not None:
-            return Ranking(_ordered(view, order, query, matching, depth), matching)
-        if query is None:
-            return Ranking([(int(slot), 1.0) for slot in selection.slots[:depth]], selection.slots)
-        return Ranking(best_texts(view, query, selection, depth), matching)
-    return _rank_vectors(view, request, query, selection, order, depth)  # noqa: PLR0917 - one value each
+    asked = _Asked(
+        request,
+        query=None if question.matches_all else view.compile(question),
+        selection=view.select(request.filter),
+        order=parse_order(view.schema, request.orderby),
+        depth=depth,
+    )
+    return _rank_vectors(view, asked) if request.vector_queries else _rank_texts(view, asked)
 
 
 def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Scored:
@@ -74,9 +81,10 @@ def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Sc
 
 
 def fuse(rankings: Sequence[tuple[float, Scored]]) -> Scored:
-    """Reciprocal rank fusion of (weight, ranking), best first: sum of weight / (60 + rank), rank counted from 0.
+    """Reciprocal rank fusion of (weight, ranking), best first.
 
-    Ties keep slot order, so equal input gives equal output.
+    Score = sum of weight / (60 + rank), rank counted from 0, as the service's scores show. Ties keep slot order, so
+    equal input gives equal output.
     """
     scores: dict[int, float] = {}
     for weight, ranking in rankings:
@@ -110,25 +118,29 @@ def sort_slots(view: View, order: Sequence[OrderClause], scored: Scored) -> Scor
     return ordered
 
 
-def _rank_vectors(
-    view: View,
-    request: SearchRequest,
-    query: Query | None,
-    selection: Selection,
-    order: Sequence[OrderClause],
-    depth: int,
-) -> Ranking:
-    rankings = [
-        ranking for one in request.vector_queries for ranking in _nearest(view, one, request, selection)
-    ]
+def _rank_texts(view: View, asked: _Asked) -> Ranking:
+    query, selection = asked.query, asked.selection
+    if asked.order:
+        matching = _text_matches(view, query, selection)
+        return Ranking(_ordered(view, asked, matching), matching)
+    if query is None:
+        return Ranking([(int(slot), 1.0) for slot in selection.slots[: asked.depth]], selection.slots)
+    needs_all = asked.request.count or asked.request.facets
+    matching_or_none = _text_matches(view, query, selection) if needs_all else None
+    return Ranking(best_texts(view, query, selection, asked.depth), matching_or_none)
+
+
+def _rank_vectors(view: View, asked: _Asked) -> Ranking:
+    request, query, selection = asked.request, asked.query, asked.selection
+    rankings = [found for one in request.vector_queries for found in _nearest(view, one, request, selection)]
     if query is not None:
-        recall = max(depth, MIN_TEXT_RECALL, *(one.k for one in request.vector_queries))
+        recall = max(asked.depth, MIN_TEXT_RECALL, *(one.k for one in request.vector_queries))
         rankings.insert(0, (1.0, best_texts(view, query, selection, recall)))
     hits = fuse(rankings) if len(rankings) > 1 else rankings[0][1]
     matching = np.array(sorted(slot for slot, _ in hits), dtype=np.int64)
     if query is not None and (request.count or request.facets):
         matching = np.union1d(matching, _text_matches(view, query, selection))
-    return Ranking(sort_slots(view, order, hits) if order else hits, matching)
+    return Ranking(sort_slots(view, asked.order, hits) if asked.order else hits, matching)
 
 
 def _nearest(
@@ -153,7 +165,7 @@ def _nearest(
 def _query_vector(one: VectorQuery, field: Field) -> Vector:
     if one.kind == "text" or one.vector is None:
         raise RequestError(
-            f"Field '{field.path}' does not have a vectorizer defined in its vector profile: the local search server"
+            f"Field '{field.path}' does not have a vectorizer in its vector profile: the local search server"
             " takes vectors only (kind 'vector' with 'vector')."
         )
     return edm.vector_of(list(one.vector), field.definition.dimensions or 0, field.path)
@@ -166,13 +178,14 @@ def _text_matches(view: View, query: Query | None, selection: Selection) -> Slot
     return slots[selection.mask[slots]]
 
 
-def _ordered(
-    view: View, order: Sequence[OrderClause], query: Query | None, matching: Slots, depth: int
-) -> Scored:
+def _ordered(view: View, asked: _Asked, matching: Slots) -> Scored:
+    """The first `depth` matches by their columns, with the scores of the text query."""
+    query = asked.query
     scores: dict[int, float] = {}
-    if query is not None and any(clause.field is None for clause in order):
+    if query is not None and any(clause.field is None for clause in asked.order):
         scores = dict(best_slots(view.searcher, query, None, max(1, view.searcher.num_docs)))
-    hits = sort_slots(view, order, [(int(slot), scores.get(int(slot), 1.0)) for slot in matching])[:depth]
+    scored = [(slot, scores.get(slot, 1.0)) for slot in matching.tolist()]
+    hits = sort_slots(view, asked.order, scored)[: asked.depth]
     if query is None or scores:
         return hits
     chosen = selected_only(view.snapshot.layout, query, [slot for slot, _ in hits])

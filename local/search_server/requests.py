@@ -1,4 +1,4 @@
-"""Request bodies of the query operations, parsed strictly: a parameter that this server does not know is a 400."""
+"""Request bodies of the query operations, parsed strictly: a parameter unknown to this server is a 400."""
 
 from typing import Annotated, Literal
 
@@ -14,11 +14,11 @@ def _comma_list(value: object) -> object:
     return value
 
 
-CommaList = Annotated[list[str], BeforeValidator(_comma_list)]
+CommaList = Annotated[tuple[str, ...], BeforeValidator(_comma_list)]
 
 
 class VectorQuery(WireModel):
-    """`fields` is a comma-separated list; each field is ranked on its own. `k` is the number of neighbours of each."""
+    """Each of `fields` (comma-separated) is ranked on its own; `k` is the number of neighbours from each."""
 
     kind: Literal["vector", "text"]
     fields: CommaList = Field(min_length=1)
@@ -33,16 +33,16 @@ class VectorQuery(WireModel):
 class SearchRequest(WireModel):
     search: str | None = None
     count: bool = False
-    facets: list[str] = []
+    facets: tuple[str, ...] = ()
     filter: str | None = None
-    highlight: CommaList = []
+    highlight: CommaList = ()
     highlight_pre_tag: str = "<em>"
     highlight_post_tag: str = "</em>"
     minimum_coverage: float | None = Field(default=None, ge=0, le=100)
-    orderby: CommaList = []
+    orderby: CommaList = ()
     query_type: Literal["simple", "full", "semantic"] = "simple"
     scoring_profile: str | None = None
-    scoring_parameters: list[str] = []
+    scoring_parameters: tuple[str, ...] = ()
     scoring_statistics: Literal["local", "global"] | None = None
     session_id: str | None = None
     debug: str | None = None
@@ -50,14 +50,14 @@ class SearchRequest(WireModel):
     semantic_configuration: str | None = None
     semantic_error_handling: Literal["partial", "fail"] | None = None
     semantic_max_wait_in_milliseconds: int | None = None
-    search_fields: CommaList = []
+    search_fields: CommaList = ()
     search_mode: Literal["any", "all"] = "any"
     answers: str | None = None
     captions: str | None = None
-    select: CommaList = []
+    select: CommaList = ()
     skip: int = Field(default=0, ge=0, le=100_000)
     top: int | None = Field(default=None, ge=0)
-    vector_queries: list[VectorQuery] = []
+    vector_queries: tuple[VectorQuery, ...] = ()
     vector_filter_mode: Literal["preFilter", "postFilter"] = "preFilter"
 
 
@@ -69,9 +69,9 @@ class SuggestRequest(WireModel):
     highlight_pre_tag: str = ""
     highlight_post_tag: str = ""
     minimum_coverage: float | None = Field(default=None, ge=0, le=100)
-    orderby: CommaList = []
-    search_fields: CommaList = []
-    select: CommaList = []
+    orderby: CommaList = ()
+    search_fields: CommaList = ()
+    select: CommaList = ()
     top: int = Field(default=5, ge=1, le=100)
 
 
@@ -84,7 +84,7 @@ class AutocompleteRequest(WireModel):
     highlight_pre_tag: str = ""
     highlight_post_tag: str = ""
     minimum_coverage: float | None = Field(default=None, ge=0, le=100)
-    search_fields: CommaList = []
+    search_fields: CommaList = ()
     top: int = Field(default=5, ge=1, le=100)
 
 

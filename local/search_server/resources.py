@@ -1,4 +1,4 @@
-"""Definitions that are kept and given back but not acted upon: synonym maps and data sources, by kind and name."""
+"""Definitions that are kept and given back, not acted upon: synonym maps and data sources, by kind, name."""
 
 import json
 import sqlite3

@@ -122,7 +122,8 @@ class Schema:
             return self.fields[path]
         except KeyError:
             raise RequestError(
-                f"Invalid expression in {purpose}: Could not find a property named '{path}' on type 'search.document'."
+                f"Invalid expression in {purpose}: Could not find a property named '{path}' on type"
+                " 'search.document'."
             ) from None
 
     def suggester(self, name: str) -> Suggester:
@@ -157,19 +158,18 @@ class Schema:
         raise RequestError(f"Unknown scoring profile '{wanted}'.")
 
     def _check_references(self) -> None:
-        for suggester in self.definition.suggesters:
-            for path in suggester.source_fields:
-                if not self.field(path, "suggesters").is_text:
-                    raise RequestError(f"The suggester field '{path}' must be searchable text.")
-        for profile in self.definition.scoring_profiles:
-            for path in profile.text.weights if profile.text else {}:
-                if not self.field(path, "scoringProfiles").is_text:
-                    raise RequestError(f"The weighted field '{path}' must be searchable text.")
-        semantic = self.definition.semantic
-        for configuration in semantic.configurations if semantic else []:
-            for path in semantic_paths(configuration):
-                if edm.STRING not in self.field(path, "semantic").type:
-                    raise RequestError(f"The semantic field '{path}' must be text.")
+        """Suggesters, weights and semantic configurations may only name fields that can serve them."""
+        definition = self.definition
+        searched = [(path, "suggesters") for one in definition.suggesters for path in one.source_fields]
+        weighted = [one.text.weights for one in definition.scoring_profiles if one.text]
+        searched += [(path, "scoringProfiles") for weights in weighted for path in weights]
+        for path, part in searched:
+            if not self.field(path, part).is_text:
+                raise RequestError(f"The field '{path}' in {part} must be searchable text.")
+        configurations = definition.semantic.configurations if definition.semantic else []
+        for path in (path for one in configurations for path in semantic_paths(one)):
+            if edm.STRING not in self.field(path, "semantic").type:
+                raise RequestError(f"The semantic field '{path}' must be text.")
 
 
 def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
@@ -214,7 +214,7 @@ def _metrics(definition: IndexDefinition) -> dict[str, str]:
     if vector_search is None:
         return {}
     algorithms = {algorithm.name: algorithm.metric for algorithm in vector_search.algorithms or []}
-    metrics = {}
+    metrics: dict[str, str] = {}
     for profile in vector_search.profiles or []:
         if profile.algorithm not in algorithms:
             raise RequestError(

@@ -1,8 +1,8 @@
 """The stand-in for the semantic ranker: a documented heuristic, not a model. Pure over texts.
 
 rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1:
-passage, document and title are the share of the query's term weight that the best passage, the whole text and the
-title hold; retrieval is the hit's score divided by the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) over the
+passage, document and title are the share of the query's term weight that the best passage, the whole text and
+the title hold; retrieval is the hit's score over the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) in the
 n reranked documents. Terms are English stems without stop words.
 """
 
@@ -134,7 +134,7 @@ def caption(reranker: Reranker, one: Reranked, extraction: Extraction) -> JsonOb
 def answers(
     reranker: Reranker, reranked: Sequence[Reranked], extraction: Extraction, key: str
 ) -> list[JsonObject]:
-    """Best passages that hold at least the threshold's share of the query, best first; the score is that share."""
+    """Passages that hold at least the threshold's share of the query, best first; that share is the score."""
     found = sorted(
         (one for one in reranked if one.coverage >= extraction.threshold), key=lambda one: -one.coverage
     )

@@ -1,7 +1,7 @@
-"""The simple query syntax: `+` and, `|` or, `-` not, `"phrase"`, `prefix*`, `( )`, backslash escapes. Never fails.
+"""The simple query syntax: `+` and, `|` or, `-` not, `"phrase"`, `prefix*`, `( )`, backslash. Never fails.
 
-Operators are left to right, as in Lucene's SimpleQueryParser: `a + b | c` is `(a and b) or c`. With searchMode any
-a lone `-word` means "or without the word", which is what the service documents.
+Operators go left to right, as in Lucene's SimpleQueryParser: `a + b | c` is `(a and b) or c`. With searchMode
+any, a lone `-word` means "or without the word", which is what the service documents.
 """
 
 import re

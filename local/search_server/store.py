@@ -1,7 +1,7 @@
 """One SQLite file per index: the system of record. Knows documents and rows, nothing of queries or of HTTP.
 
 A slot numbers one version of one document and is never reused while the process lives: a changed document gets
-a new slot. So whatever a reader remembers of a slot can never turn into another document's content.
+another slot. So whatever a reader remembers of a slot can never turn into another document's content.
 """
 
 import json
@@ -22,14 +22,15 @@ from local.search_server.schema import JsonObject, Schema, values_at
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (slot INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, body TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS vectors (slot INTEGER, field TEXT, vector BLOB NOT NULL, PRIMARY KEY (slot, field));
+CREATE TABLE IF NOT EXISTS vectors (slot INTEGER, field TEXT, vector BLOB NOT NULL,
+    PRIMARY KEY (slot, field));
 """
 _BATCH_OF_SLOTS = 500  # bound variables per statement; SQLite allows 32,766
 _CACHE_KIB = 65_536  # the columns of 100,000 blocks and the pages of recent bodies
 
 
 class IndexStore:
-    """Reads and writes one index file. One writer at a time (the caller sees to it), any number of readers."""
+    """Reads and writes one index file. One writer at a time (the caller sees to it), many readers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -113,7 +114,8 @@ def rebuild_derived_tables(connection: sqlite3.Connection, schema: Schema) -> No
     # Columns without a declared type keep each value as it was bound; nothing is converted when compared.
     connection.execute(f"CREATE TABLE columns (slot INTEGER PRIMARY KEY{names})")
     connection.execute(
-        "CREATE TABLE elements (field INTEGER, value, slot INTEGER, PRIMARY KEY (field, value, slot)) WITHOUT ROWID"
+        "CREATE TABLE elements (field INTEGER, value, slot INTEGER, PRIMARY KEY (field, value, slot))"
+        " WITHOUT ROWID"
     )
     connection.execute("CREATE INDEX elements_by_slot ON elements (slot)")
     bodies = connection.execute("SELECT slot, body FROM documents")

@@ -80,7 +80,7 @@ class _Typed:
         last.words = self.words[-1:]
         return last
 
-    def query(self, layout: object, name: str) -> Query:
+    def query(self, layout: tantivy.Schema, name: str) -> Query:
         """All words in the field, the last as a prefix."""
         parts = [Query.term_query(layout, name, word) for word in self.words[:-1]]
         last = self.words[-1]

@@ -1,7 +1,7 @@
 """The full-text index, derived from the store and kept in memory: slots and analyzed text, nothing else.
 
-Searches are exact under any selection of slots: either the selection becomes part of the query, or hits are read in
-score order until enough of them are selected.
+Searches are exact under any selection of slots: either the selection becomes part of the query, or hits are
+read in score order until enough of them are selected.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from tantivy import Document, Index, IndexWriter, Occur, Query, SchemaBuilder, Searcher
+import tantivy
+from tantivy import DocAddress, Document, Index, IndexWriter, Occur, Query, SchemaBuilder, Searcher
 
 from local.search_server import analyzers
 from local.search_server.schema import Field, JsonObject, Schema, values_at
@@ -86,14 +87,14 @@ class TextIndex:
         return self._writer
 
 
-def selected_only(layout: object, query: Query, slots: Sequence[int]) -> Query:
+def selected_only(layout: tantivy.Schema, query: Query, slots: Sequence[int]) -> Query:
     """The query narrowed to some slots, scores unchanged."""
     chosen = Query.const_score_query(Query.term_set_query(layout, SLOT, list(slots)), 0.0)
     return Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
 
 
 def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) -> list[tuple[int, float]]:
-    """The `limit` best (slot, score) inside the mask, best first; equal scores in slot order. None selects all."""
+    """The `limit` best (slot, score) in the mask (None: of all), best first; equal scores in slot order."""
     total = searcher.num_docs
     wanted = limit
     while True:
@@ -117,7 +118,7 @@ def matching_slots(searcher: Searcher, query: Query) -> Slots:
     return slots[::-1]
 
 
-def _slots_of_hits(searcher: Searcher, hits: Sequence[tuple[float, object]]) -> Slots:
+def _slots_of_hits(searcher: Searcher, hits: Sequence[tuple[float, DocAddress]]) -> Slots:
     if not hits:
         return np.empty(0, dtype=np.int64)
     return np.array(searcher.fast_field_values(SLOT, [address for _, address in hits]), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A query's meaning to a tantivy query over chosen fields, and to matchers that find the same words in a text."""
+"""A query's meaning to a tantivy query over chosen fields, and to matchers that find its words in a text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ def searchable(schema: Schema, path: str) -> Field:
 class QueryCompiler:
     """Compiles one question; `layout` is the text index's schema."""
 
-    def __init__(self, schema: Schema, layout: object, question: TextQuestion) -> None:
+    def __init__(self, schema: Schema, layout: tantivy.Schema, question: TextQuestion) -> None:
         self._schema = schema
         self._layout = layout
         self._question = question
@@ -147,7 +147,7 @@ class QueryCompiler:
         if len(tokens) <= 1:
             return self._terms(name, [token.text for token in tokens])
         # Positions, not order: a stop word that was left out keeps its place between the others.
-        words = [(token.position, token.text) for token in tokens]
+        words: list[str | tuple[int, str]] = [(token.position, token.text) for token in tokens]
         return Query.phrase_query(self._layout, name, words, slop)
 
     def _terms(self, name: str, terms: Sequence[str]) -> Query | None:
@@ -189,22 +189,22 @@ def _collect(node: QueryNode, one: Field, included: bool, matcher: Matcher) -> N
             for clause in clauses:
                 if clause.occur is not Occur.MUST_NOT:
                     _collect(clause.node, one, included, matcher)
-        case Word(text=text) | Phrase(text=text) if included:
-            matcher.terms.update(analyzers.analyzer(one.search_analyzer).analyze(text))
-        case Pattern(regex=regex) if included:
-            matcher.patterns += _python_pattern(_lowered(one, regex))
-        case Fuzzy(text=text, distance=distance) if included:
-            matcher.fuzzy.append((_lowered(one, text), distance))
+        case Word() | Phrase() | Pattern() | Fuzzy() if included:
+            _collect_leaf(node, one, matcher)
         case _:
             pass
 
 
-def _python_pattern(regex: str) -> list[re.Pattern[str]]:
-    """The pattern for Python; the dialects differ in corners, and there nothing is highlighted."""
-    try:
-        return [re.compile(regex)]
-    except re.error:
-        return []
+def _collect_leaf(node: Word | Phrase | Pattern | Fuzzy, one: Field, matcher: Matcher) -> None:
+    match node:
+        case Word(text=text) | Phrase(text=text):
+            matcher.terms.update(analyzers.analyzer(one.search_analyzer).analyze(text))
+        case Pattern(regex=regex, handwritten=handwritten):
+            # Python could take years over a hostile pattern that the index runs in no time.
+            if not handwritten:
+                matcher.patterns.append(re.compile(_lowered(one, regex)))
+        case Fuzzy(text=text, distance=distance):
+            matcher.fuzzy.append((_lowered(one, text), distance))
 
 
 def _lowered(one: Field, text: str) -> str:
@@ -212,7 +212,7 @@ def _lowered(one: Field, text: str) -> str:
 
 
 def within_distance(first: str, second: str, limit: int) -> bool:
-    """Whether at most `limit` insertions, deletions, replacements or swaps of neighbours lead from one to the other."""
+    """Whether at most `limit` insertions, deletions, replacements or swaps of neighbours part the two."""
     if abs(len(first) - len(second)) > limit:
         return False
     before: list[int] = []

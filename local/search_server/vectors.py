@@ -1,4 +1,4 @@
-"""Exact nearest neighbours over one vector field, in memory. Rows are only appended; a snapshot is a view of them."""
+"""Exact nearest neighbours over one vector field, in memory. Rows are only appended; snapshots are views."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from local.search_server.edm import Vector
 from local.search_server.text_index import Mask, Slots
 
 _FIRST_CAPACITY: Final = 1024
-# Below this share copying the selected rows is cheaper than multiplying all of them (100,000 rows, 384 numbers).
+# Below this share copying the selected rows is cheaper than multiplying all (100,000 rows, 384 numbers).
 GATHER_BELOW: Final = 0.3
 
 Matrix = npt.NDArray[np.float32]
@@ -36,10 +36,7 @@ class VectorRows:
             similarity = self._similarity(np.take(self.matrix, chosen, axis=0), query)
         else:
             similarity = self._similarity(self.matrix, query)[chosen]
-        if k < len(chosen):
-            top = np.argpartition(-similarity, k - 1)[:k]
-        else:
-            top = np.arange(len(chosen))
+        top = np.argpartition(-similarity, k - 1)[:k] if k < len(chosen) else np.arange(len(chosen))
         slots = self.slots[chosen[top]]
         order = np.lexsort((slots, -similarity[top]))
         scores = self._scores(similarity[top][order])

@@ -1,0 +1,146 @@
+"""The smallest parts of a `$filter`: operands, literals, and SQL conditions that are 0 or 1 but never NULL.
+
+Every value is bound as a parameter; SQL text holds only our own column names and operators.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from odata_query import ast
+
+from local.search_server import edm
+from local.search_server.edm import SqlValue
+from local.search_server.errors import RequestError
+from local.search_server.filter_syntax import Node
+
+ELEMENT: Final = "elements.value"
+DEFAULT_DELIMITERS: Final = " ,"
+
+_LITERALS: Final[dict[str, tuple[type[Node], ...]]] = {
+    edm.STRING: (ast.String,),
+    edm.BOOLEAN: (ast.Boolean,),
+    edm.INT32: (ast.Integer, ast.Float),
+    edm.INT64: (ast.Integer, ast.Float),
+    edm.DOUBLE: (ast.Integer, ast.Float),
+    edm.DATE: (ast.DateTime,),
+}
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A condition that is 0 or 1 and never NULL, with the values for its question marks."""
+
+    text: str
+    values: tuple[SqlValue, ...] = ()
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A column, or the element that a range variable stands for."""
+
+    sql: str
+    type: str
+    name: str
+
+
+def compare(operand: Operand, operator: str, value: SqlValue) -> Sql:
+    """`IS` and `IS NOT` treat NULL as a value; the orderings are false for it."""
+    condition = f"{operand.sql} {operator} ?"
+    return Sql(
+        f"({condition})" if operator.startswith("IS") else _never_null(operand.sql, condition), (value,)
+    )
+
+
+def is_one_of(column: str, values: Sequence[SqlValue]) -> Sql:
+    if not values:
+        return Sql("0")
+    marks = ", ".join("?" * len(values))
+    return Sql(_never_null(column, f"{column} IN ({marks})"), tuple(values))
+
+
+def literal_value(operand: Operand, literal: Node) -> SqlValue:
+    """The literal as SQL value of the operand's type.
+
+    Raises:
+        RequestError: 400, a literal of another type, or out of range.
+    """
+    if isinstance(literal, _LITERALS.get(operand.type, ())):
+        match literal:
+            case ast.Integer() | ast.Float():
+                return _number(literal)
+            case ast.String():
+                return edm.canonical_text(literal.py_val, operand.name)
+            case ast.DateTime():
+                return _instant(literal.val, operand)
+            case ast.Boolean():
+                return int(literal.py_val)
+    raise RequestError(
+        "Invalid expression: A binary operator with incompatible types was detected: the type of"
+        f" '{operand.name}' is '{operand.type}', the literal is {type(literal).__name__}."
+    )
+
+
+def split_values(listed: str, delimiters: str) -> list[str]:
+    """The values of search.in. Empty ones are dropped: an empty principal must never match.
+
+    Raises:
+        RequestError: 400, no delimiter.
+    """
+    if not delimiters:
+        raise RequestError("Invalid expression: search.in needs at least one delimiter.")
+    for delimiter in delimiters[1:]:
+        listed = listed.replace(delimiter, delimiters[0])
+    return list(dict.fromkeys(value for value in listed.split(delimiters[0]) if value))
+
+
+def path_of(node: Node) -> str:
+    """`address/city` of a field reference."""
+    match node:
+        case ast.Identifier(name=str() as name, namespace=()):
+            return name
+        case ast.Attribute(owner=owner, attr=str() as attr):
+            return f"{path_of(owner)}/{attr}"
+        case _:
+            raise unsupported(node)
+
+
+def qualified_name(identifier: ast.Identifier) -> str:
+    return ".".join((*identifier.namespace, identifier.name))
+
+
+def string_arguments(arguments: Sequence[Node], function: str) -> list[str]:
+    strings = [argument.val for argument in arguments if isinstance(argument, ast.String)]
+    if len(strings) != len(arguments):
+        raise RequestError(f"Invalid expression: {function} takes string constants here.")
+    return strings
+
+
+def unsupported(node: Node) -> RequestError:
+    return RequestError(f"Invalid expression: {type(node).__name__} is not supported in $filter.")
+
+
+def _never_null(operand: str, condition: str) -> str:
+    """Elements are never NULL, and without ifnull SQLite answers from their index."""
+    return f"({condition})" if operand == ELEMENT else f"ifnull({condition}, 0)"
+
+
+def _number(literal: ast.Integer | ast.Float) -> SqlValue:
+    try:
+        if isinstance(literal, ast.Float):
+            return float(str(edm.canonical_scalar(edm.DOUBLE, literal.py_val, "$filter")))
+        number = int(literal.py_val)
+    except ValueError:
+        number = edm.MAX_INT64 + 1  # more digits than Python reads
+    if abs(number) > edm.MAX_INT64:
+        raise RequestError("Invalid expression: the number is out of range.")
+    return number
+
+
+def _instant(text: str, operand: Operand) -> int:
+    try:
+        return edm.microseconds(edm.parse_date(text.upper()))
+    except ValueError as error:
+        raise RequestError(
+            f"Invalid expression: '{operand.name}' is compared with no valid date. {error}"
+        ) from error
