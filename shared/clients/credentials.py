@@ -1,0 +1,50 @@
+"""How we prove who we are: a key where one is set, else the managed identity, once per process."""
+
+from typing import TYPE_CHECKING
+
+from shared.clients.connection import Connection
+from shared.errors import ConfigurationError
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AzureKeyCredential
+    from azure.identity.aio import DefaultAzureCredential
+
+
+class Credentials:
+    """Chooses the credential for each service. azure-identity is imported only when a token is wanted."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._identity: Connection[DefaultAzureCredential] = Connection(self._make_identity)
+
+    def for_search(self) -> "AzureKeyCredential | DefaultAzureCredential":
+        """The key of the search service, else the identity."""
+        key = self._settings.azure_search_api_key
+        if key:
+            from azure.core.credentials import AzureKeyCredential
+
+            return AzureKeyCredential(key)
+        return self.identity(self._settings.azure_search_endpoint, "AZURE_SEARCH_API_KEY")
+
+    def identity(self, endpoint: str, key_setting: str) -> "DefaultAzureCredential":
+        """The process's identity, for an endpoint that has no key.
+
+        Raises:
+            ConfigurationError: the endpoint is not https, where the SDKs refuse to send tokens.
+        """
+        if not endpoint.startswith("https://"):
+            raise ConfigurationError(
+                f"{key_setting} is missing: {endpoint} is not https, and tokens go over https only.",
+                f"Set {key_setting}, or use an https endpoint.",
+            )
+        return self._identity.client()
+
+    async def close(self) -> None:
+        """End the identity's own connections."""
+        await self._identity.close()
+
+    def _make_identity(self) -> "DefaultAzureCredential":
+        from azure.identity.aio import DefaultAzureCredential
+
+        return DefaultAzureCredential(managed_identity_client_id=self._settings.azure_client_id)

@@ -1,0 +1,52 @@
+"""The services we depend on, as messages name them: a name, and which settings or roles to check."""
+
+from dataclasses import dataclass
+
+from shared.settings import Settings
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """What an error says of a service; no values of settings, only their names.
+
+    Attributes:
+        name: with its article: "the search service".
+        endpoint_setting: the variable that says where it is.
+        access_hint: one sentence for whoever can grant access.
+    """
+
+    name: str
+    endpoint_setting: str
+    access_hint: str
+
+
+SEARCH = Dependency(
+    "the search service",
+    "AZURE_SEARCH_ENDPOINT",
+    "Check AZURE_SEARCH_API_KEY; without a key the app's identity needs the roles "
+    "Search Index Data Contributor and Search Service Contributor.",
+)
+BLOBS = Dependency(
+    "the blob storage",
+    "DocumentsStorage",
+    "Check DocumentsStorage; without a connection string the app's identity needs the role "
+    "Storage Blob Data Contributor.",
+)
+TABLES = Dependency(
+    "the table storage",
+    "DocumentsStorage",
+    "Check DocumentsStorage; without a connection string the app's identity needs the role "
+    "Storage Table Data Contributor.",
+)
+
+
+def model_endpoint(settings: Settings) -> Dependency:
+    """The model endpoint in use: Azure OpenAI when its endpoint is set, else any compatible one."""
+    if settings.azure_openai_endpoint:
+        return Dependency(
+            "the Azure OpenAI resource",
+            "AZURE_OPENAI_ENDPOINT",
+            "Check AZURE_OPENAI_API_KEY; without a key the app's identity needs the role "
+            "Cognitive Services OpenAI User.",
+        )
+    return Dependency("the model endpoint", "OPENAI_BASE_URL", "Check OPENAI_API_KEY.")

@@ -1,0 +1,94 @@
+"""`SearchAdmin` over the aio index client of azure-search-documents."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.connection import Connection
+from shared.clients.dependency import SEARCH
+from shared.clients.index_definition import changed_attributes, with_missing_parts
+from shared.clients.search_connections import CALL_OPTIONS
+from shared.clients.translate import azure_errors
+from shared.errors import ConfigurationError, ConflictError, GroundworkError
+from shared.models.search import IndexRow
+from shared.ports import SearchAdmin
+from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from azure.search.documents.indexes.aio import SearchIndexClient
+
+
+class AzureSearchAdmin(SearchAdmin):
+    """Creates indexes, and adds fields to them. Deletes nothing."""
+
+    def __init__(self, connection: "Connection[SearchIndexClient]", *, timeout_s: float) -> None:
+        """`timeout_s` limits one `ensure_index`, all its calls and tries together."""
+        self._connection = connection
+        self._timeout_s = timeout_s
+
+    async def ensure_index(self, definition: IndexRow) -> bool:
+        """Create the index, or add what it lacks; True if anything changed.
+
+        `definition` has the shape of the REST API's body. Processes may call this at the same time.
+
+        Raises:
+            ConfigurationError: a field exists and differs in what only a new index can have.
+        """
+        with azure_errors(SEARCH, _read_status):
+            async with asyncio.timeout(self._timeout_s):
+                change = await self._create(definition) or await self._extend(definition)
+        if change:
+            get_logger().info("index.changed", azure_operation=change, index_name=definition["name"])
+        return bool(change)
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._connection.close()
+
+    async def _create(self, definition: IndexRow) -> str | None:
+        from azure.core.exceptions import ResourceExistsError
+
+        if await self._existing(definition["name"]) is not None:
+            return None
+        try:
+            await self._connection.client().create_index(definition, **CALL_OPTIONS)
+        except ResourceExistsError:
+            return None  # another process was faster
+        return "create_index"
+
+    async def _extend(self, definition: IndexRow) -> str | None:
+        from azure.core import MatchConditions
+
+        existing = await self._existing(definition["name"])
+        if existing is None:
+            raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
+        changed = changed_attributes(existing, definition)
+        if changed:
+            raise ConfigurationError(
+                f"The search index {definition['name']} was made differently: {'; '.join(changed)}.",
+                "Use another index name (AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX), or delete "
+                "the index and ingest the documents again.",
+                "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
+            )
+        wanted = with_missing_parts(existing, definition)
+        if wanted == existing:
+            return None
+        # With the etag: an administrator who changes the index at this moment loses nothing.
+        await self._connection.client().create_or_update_index(
+            wanted, match_condition=MatchConditions.IfNotModified, **CALL_OPTIONS
+        )
+        return "update_index"
+
+    async def _existing(self, name: str) -> IndexRow | None:
+        from azure.core.exceptions import ResourceNotFoundError
+
+        try:
+            found: Any = await self._connection.client().get_index(name, **CALL_OPTIONS)
+        except ResourceNotFoundError:
+            return None
+        return dict(found.as_dict())
+
+
+def _read_status(status: int, message: str) -> GroundworkError | None:
+    if status == 400:
+        return ConfigurationError(f"The search service refused the index definition: {message}")
+    return None

@@ -1,0 +1,200 @@
+"""`SearchIndex` over the aio client of azure-search-documents. Trims nothing; sends what it is given."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.connection import Connection
+from shared.clients.dependency import SEARCH
+from shared.clients.search_connections import CALL_OPTIONS
+from shared.clients.translate import azure_errors
+from shared.errors import (
+    ConfigurationError,
+    DependencyError,
+    GroundworkError,
+    IndexNotFoundError,
+    InvalidQueryError,
+)
+from shared.models.search import FacetValue, IndexRow, SearchPage, SearchRequest
+from shared.ports import SearchIndex
+from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from azure.search.documents.aio import SearchClient
+    from azure.search.documents.models import IndexingResult
+
+MAX_BATCH_ROWS = 1000  # the service's limit
+MAX_BATCH_BYTES = 15_000_000  # the service takes 16 MB; the rest is for the envelope of the batch
+_ROW_ENVELOPE_BYTES = 40  # "@search.action": "mergeOrUpload", and a comma
+
+SCORE = "@search.score"
+
+
+class AzureSearchIndex(SearchIndex):
+    """One index."""
+
+    def __init__(
+        self, connection: "Connection[SearchClient]", index_name: str, *, timeout_s: float, key_field: str
+    ) -> None:
+        """`timeout_s` limits one query or one batch, all its tries together."""
+        self._connection = connection
+        self._index_name = index_name
+        self._timeout_s = timeout_s
+        self._key_field = key_field
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        """One query, paged through until `request.top` rows are there or the service has no more."""
+        started = time.perf_counter()
+        with azure_errors(SEARCH, self._read_search_status):
+            async with asyncio.timeout(self._timeout_s):
+                page = await self._query(request)
+        get_logger().info(
+            "search.answered",
+            azure_operation="search",
+            index_name=self._index_name,
+            search_query=request.text,
+            filter_applied=request.filter is not None,
+            result_count=len(page.rows),
+            search_latency_ms=round((time.perf_counter() - started) * 1000, 1),
+        )
+        return page
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        """Insert or replace rows by key."""
+        await self._write("upload", rows)
+
+    async def merge(self, rows: Sequence[IndexRow]) -> None:
+        """Change the named fields of existing rows."""
+        await self._write("merge", rows)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Remove rows by key."""
+        await self._write("delete", [{self._key_field: key} for key in keys])
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._connection.close()
+
+    async def _query(self, request: SearchRequest) -> SearchPage:
+        # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
+        results = await self._connection.client().search(**_query_arguments(request), **CALL_OPTIONS)
+        pages: Any = results.by_page()
+        rows: list[IndexRow] = []
+        async for page in pages:
+            rows.extend([_row(row) async for row in page])
+        # Asked last: both forget the way to the next page. Every page repeats count and facets.
+        count = await pages.get_count() if request.count else None
+        facets = await pages.get_facets() if request.facets else None
+        return SearchPage(rows=tuple(rows), count=count, facets=_facet_values(facets or {}))
+
+    async def _write(self, action: str, rows: Sequence[IndexRow]) -> None:
+        for batch in batches(rows):
+            started = time.perf_counter()
+            with azure_errors(SEARCH, self._read_write_status):
+                async with asyncio.timeout(self._timeout_s):
+                    results = await self._send(action, batch)
+            self._check(results)
+            get_logger().info(
+                "index.written",
+                azure_operation=action,
+                index_name=self._index_name,
+                result_count=len(batch),
+                search_latency_ms=round((time.perf_counter() - started) * 1000, 1),
+            )
+
+    async def _send(self, action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
+        from azure.search.documents.models import IndexAction, IndexDocumentsBatch
+
+        actions: list[IndexAction] = [IndexAction({"@search.action": action, **row}) for row in rows]
+        batch = IndexDocumentsBatch(actions=actions)
+        return await self._connection.client().index_documents(batch, **CALL_OPTIONS)
+
+    def _check(self, results: "Sequence[IndexingResult]") -> None:
+        refused = [result for result in results if not result.succeeded]
+        if not refused:
+            return
+        first = refused[0].error_message or f"status {refused[0].status_code}"
+        detail = (
+            f"{len(refused)} of {len(results)} rows were not written to the index {self._index_name}: {first}"
+        )
+        if any(result.status_code == 400 for result in refused):
+            raise ConfigurationError(detail, _SCHEMA_HINT)
+        raise DependencyError(detail, "Try again; writing a row twice does no harm.")
+
+    def _read_search_status(self, status: int, message: str) -> GroundworkError | None:
+        if status == 400:
+            return InvalidQueryError(f"The search service refused the query: {message}")
+        return self._read_status(status)
+
+    def _read_write_status(self, status: int, message: str) -> GroundworkError | None:
+        if status == 400:
+            return ConfigurationError(
+                f"The index {self._index_name} refused the rows: {message}", _SCHEMA_HINT
+            )
+        return self._read_status(status)
+
+    def _read_status(self, status: int) -> GroundworkError | None:
+        if status != 404:
+            return None
+        return IndexNotFoundError(
+            f"The search index {self._index_name} does not exist.",
+            "Create it by ingesting a document, or check AZURE_SEARCH_ENDPOINT and the name of the index.",
+        )
+
+
+_SCHEMA_HINT = (
+    "The index has another schema than this version writes, or other EMBEDDING_DIMENSIONS: "
+    "rebuild it under a new name."
+)
+
+
+def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
+    """Split rows into batches that the service takes. A row that is too large by itself gets its own."""
+    batch: list[IndexRow] = []
+    batch_bytes = 0
+    for row in rows:
+        row_bytes = len(json.dumps(row)) + _ROW_ENVELOPE_BYTES
+        if batch and (len(batch) == MAX_BATCH_ROWS or batch_bytes + row_bytes > MAX_BATCH_BYTES):
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(row)
+        batch_bytes += row_bytes
+    if batch:
+        yield batch
+
+
+def _query_arguments(request: SearchRequest) -> dict[str, Any]:
+    from azure.search.documents.models import VectorizedQuery
+
+    vectors = [
+        VectorizedQuery(vector=list(query.vector), k_nearest_neighbors=query.k, fields=query.field)
+        for query in request.vectors
+    ]
+    return {
+        "search_text": request.text,
+        "search_fields": list(request.search_fields) or None,
+        "search_mode": request.search_mode if request.text else None,
+        "vector_queries": vectors or None,
+        # Always said: an index from before this was the default trims after the nearest k were chosen.
+        "vector_filter_mode": "preFilter" if vectors else None,
+        "filter": request.filter,
+        "select": list(request.select) or None,
+        "order_by": list(request.order_by) or None,
+        "top": request.top,
+        "skip": request.skip or None,
+        "facets": list(request.facets) or None,
+        "include_total_count": request.count or None,
+    }
+
+
+def _row(found: IndexRow) -> IndexRow:
+    return {name: value for name, value in found.items() if name == SCORE or not name.startswith("@search.")}
+
+
+def _facet_values(facets: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[FacetValue, ...]]:
+    return {
+        field: tuple(FacetValue(value=str(found["value"]), count=found["count"]) for found in values)
+        for field, values in facets.items()
+    }

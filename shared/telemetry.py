@@ -1,0 +1,113 @@
+"""Logging as data: JSON lines with an event name `noun.verb` and the fields of contracts.md, section 6.
+
+Never document text, tokens, keys or signatures: a processor redacts what looks like one, hashes user ids, and
+cuts queries short, so that no caller has to remember. structlog comes with the first logger, not at start.
+"""
+
+import hashlib
+import logging
+import re
+from collections.abc import Mapping, MutableMapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+LOGGER_NAME = "groundwork"
+MAX_QUERY_CHARS = 100
+REDACTED = "[redacted]"
+
+_SECRET_FIELDS = frozenset(
+    {"api_key", "authorization", "connection_string", "credential", "password", "secret", "sas", "token"}
+)
+_SECRETS = (
+    re.compile(r"(?i)\b(sig|AccountKey|SharedAccessKey|SharedAccessSignature)=[^\s;&\"']+"),
+    re.compile(r"(?i)\b(Bearer|SharedKey)\s+[\w.~+/:=-]{8,}"),
+    re.compile(r"(?i)\b(api[-_]?key|authorization|client_secret|password)\b\"?\s*[:=]\s*\"?[^\s;,&\"']+"),
+    re.compile(r"()\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),  # a JWT: '{"' in base64url, three parts
+    re.compile(r"()\bsk-[\w-]{12,}"),  # OpenAI's keys
+)
+# They log each request with its address at INFO: too much, and an address can hold a signature.
+_CHATTY_LOGGERS = ("azure.core", "azure.identity", "azure.storage", "openai", "httpx", "httpx2", "httpcore")
+
+
+def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
+    """The application's logger. `silent` while an orchestrator replays: what it says was said before."""
+    _configure()
+    import structlog
+
+    if silent:
+        dropping: FilteringBoundLogger = structlog.wrap_logger(None, processors=[_drop])
+        return dropping
+    logger: FilteringBoundLogger = structlog.get_logger()
+    return logger
+
+
+def pseudonym(user_id: str) -> str:
+    """A name for a user that is the same in every log line and does not say who it is."""
+    return hashlib.sha256(f"groundwork user {user_id}".encode()).hexdigest()[:16]
+
+
+def redact(text: str) -> str:
+    """`text` with everything that looks like a secret replaced; the rest stays as it was."""
+    for secret in _SECRETS:
+        text = secret.sub(lambda found: f"{found[1]}={REDACTED}" if found[1] else REDACTED, text)
+    return text
+
+
+def protect(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """The processor that keeps people's data and secrets out of the log."""
+    if event.get("user_id"):
+        event["user_id"] = pseudonym(str(event["user_id"]))
+    if isinstance(event.get("search_query"), str):
+        event["search_query"] = event["search_query"][:MAX_QUERY_CHARS]
+    return _without_secrets(event)
+
+
+@cache
+def _configure() -> None:
+    """Send events through the standard library's logging, which the Functions worker forwards."""
+    import structlog
+
+    for name in _CHATTY_LOGGERS:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    output = logging.getLogger(LOGGER_NAME)
+    if output.level == logging.NOTSET:
+        output.setLevel(logging.INFO)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            protect,
+            structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=lambda *_: output,
+        cache_logger_on_first_use=True,
+    )
+
+
+def _without_secrets(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: REDACTED if str(name).lower() in _SECRET_FIELDS else _redacted(value)
+        for name, value in fields.items()
+    }
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return _without_secrets(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_redacted(inner) for inner in value]
+    return value
+
+
+def _drop(_logger: object, _method: str, _event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    from structlog import DropEvent
+
+    raise DropEvent
