@@ -73,6 +73,11 @@ def _failed(work: ActivityWork, reason: str, details: str) -> HistoryEvent:
         timestamp=utc_text(datetime.now(UTC)),
         task_scheduled_id=work.key.task_id,
         # The words of TaskActivityShim.cs.
-        reason=f"Activity function '{work.name}' failed: {reason}",
-        details=details,
+        reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
+        details=_storable(details),
     )
+
+
+def _storable(text: str) -> str:
+    """A message may quote half a surrogate pair from a broken document; JSON and SQLite take no such thing."""
+    return text.encode("utf-8", "replace").decode()

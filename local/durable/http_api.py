@@ -16,12 +16,20 @@ from local.durable.client_binding import WEBHOOK_PREFIX, management_urls
 from local.durable.history import parse_utc, utc_text
 from local.durable.instance_table import InstanceFilter
 from local.durable.instances import Instance, InstanceExists
-from local.durable.status_document import history_document, status_document
+from local.durable.status_document import StatusDocument, history_document, status_document
 from local.durable.task_hub import InvalidRequest, TaskHub
 
 _CONTINUATION_HEADER = "x-ms-continuation-token"
 _DEFAULT_PAGE_SIZE = 100  # OrchestrationStatusQueryCondition.cs
 _POLL_AGAIN_S = "5"
+
+
+class _Json(JSONResponse):
+    """Python's JSON: an orchestrator may return NaN, and its status must still be readable."""
+
+    def render(self, content: JsonValue | StatusDocument) -> bytes:
+        return json.dumps(content).encode()
+
 
 Endpoint = Callable[[Request, TaskHub], Awaitable[Response]]
 
@@ -107,9 +115,9 @@ async def _get(request: Request, hub: TaskHub) -> Response:
         )
     document = status_document(instance, show_input=show_input, history=history)
     if instance.ended:
-        return JSONResponse(document)
+        return _Json(document)
     headers = {"Location": str(request.url), "Retry-After": _POLL_AGAIN_S}
-    return JSONResponse(document, status_code=202, headers=headers)
+    return _Json(document, status_code=202, headers=headers)
 
 
 async def _list(request: Request, hub: TaskHub) -> Response:
@@ -121,7 +129,7 @@ async def _list(request: Request, hub: TaskHub) -> Response:
     show_input = _flag(request, "showInput", default=True)
     documents = [status_document(instance, show_input=show_input) for instance in page.instances]
     headers = {_CONTINUATION_HEADER: page.continuation_token or ""}
-    return JSONResponse(documents, headers=headers)
+    return _Json(documents, headers=headers)
 
 
 async def _raise_event(request: Request, hub: TaskHub) -> Response:

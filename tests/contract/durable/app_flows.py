@@ -65,6 +65,14 @@ def catches(context: Context) -> Any:
 
 
 @flows.orchestration_trigger(context_name="context")
+def catches_garbage(context: Context) -> Any:
+    try:
+        yield context.call_activity("quotes_garbage", None)
+    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
+        return str(error).splitlines()[0]
+
+
+@flows.orchestration_trigger(context_name="context")
 def does_not_catch(context: Context) -> Any:
     yield context.call_activity("fail_first", 99)
 

@@ -77,3 +77,9 @@ def retry_against_timer(context: Context) -> Any:
     timer.cancel()
     yield context.call_activity("square", 1)
     return "done"
+
+
+@odd.orchestration_trigger(context_name="context")
+def returns_nan(context: Context) -> Any:
+    yield context.call_activity("square", 1)
+    return float("nan")

@@ -1,5 +1,7 @@
 """What must fail, clearly; and what an orchestrator may rely on at every replay."""
 
+import math
+
 import pytest
 
 from tests.contract.durable.server import DurableServer
@@ -97,3 +99,10 @@ async def test_trap_a_retry_raced_against_a_timer_that_is_cancelled(server: Dura
 
     assert status.runtime_status.value == "Failed"
     assert status.output.startswith("Non-Deterministic workflow detected")
+
+
+async def test_an_output_that_is_not_a_number_can_be_read(server: DurableServer) -> None:
+    status = await server.run("returns_nan")
+
+    assert status.runtime_status.value == "Completed"
+    assert math.isnan(status.output)

@@ -67,6 +67,12 @@ async def test_a_failed_activity_raises_in_the_orchestrator(server: DurableServe
     assert output.startswith("Activity function 'fail_first' failed: attempt 1 of fail_first \n Traceback")
 
 
+async def test_an_error_message_that_is_not_unicode_is_mended(server: DurableServer) -> None:
+    output = (await server.run("catches_garbage")).output
+
+    assert output == "Activity function 'quotes_garbage' failed: half a surrogate pair: ? "
+
+
 async def test_an_uncaught_failure_fails_the_instance(server: DurableServer) -> None:
     status = await server.run("does_not_catch")
 
