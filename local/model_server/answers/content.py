@@ -1,0 +1,78 @@
+"""Answers a question with the few sentences and table rows that say it, each cited; else abstains."""
+
+from collections.abc import Iterable, Sequence
+
+from local.model_server.answers.markup import abstain, cite, statement
+from local.model_server.answers.material import Material
+from local.model_server.answers.phrases import phrases_for
+from local.model_server.answers.support import judge_support
+from local.model_server.text.passages import Passage, passages_of
+from local.model_server.text.ranking import Ranked, rank_passages
+from local.model_server.text.words import content_words, stem
+
+MAX_STATEMENTS = 4
+CLOSE_TO_BEST = 0.85  # share of the best score that a further sentence needs; unmeasured
+MAX_LIST_ITEMS = 6
+SAME_STATEMENT = 0.7  # share of common words from which two sentences say the same
+
+
+def answer_content(material: Material) -> str:
+    """Markdown with one cite tag after each statement, or the abstain tag alone."""
+    passages = passages_of(material.documents)
+    ranked = rank_passages(material.question, passages, material.embedder)
+    if not judge_support(material.question, ranked, passages, material.embedder).is_enough:
+        return abstain_from(material.question)
+    return "\n\n".join(_paragraph(group) for group in _with_list_items(choose(ranked), passages))
+
+
+def abstain_from(question: str) -> str:
+    """The abstention for a question, in its language."""
+    phrases = phrases_for(question)
+    return abstain(phrases.missing.format(question.strip().rstrip("?")), phrases.next_step)
+
+
+def choose(ranked: Sequence[Ranked]) -> list[Passage]:
+    """The best passage, and up to three more that are nearly as good and say something else."""
+    chosen: list[Passage] = []
+    for item in ranked:
+        if item.score < CLOSE_TO_BEST * ranked[0].score or len(chosen) == MAX_STATEMENTS:
+            break
+        if not any(_says_the_same(item.passage, other) for other in chosen):
+            chosen.append(item.passage)
+    return chosen
+
+
+def _says_the_same(one: Passage, other: Passage) -> bool:
+    first, second = _stems(one), _stems(other)
+    return len(first & second) >= SAME_STATEMENT * max(1, min(len(first), len(second)))
+
+
+def _stems(passage: Passage) -> set[str]:
+    return {stem(word) for word in content_words(passage.reading)}
+
+
+def _with_list_items(chosen: Sequence[Passage], passages: Sequence[Passage]) -> list[list[Passage]]:
+    """Each chosen passage with what it announces: "Bring along:" is no answer without its list."""
+    groups: list[list[Passage]] = []
+    taken: set[str] = set()
+    for passage in chosen:
+        if passage.quote in taken:
+            continue
+        group = [passage, *(_announced(passage, passages) if passage.quote.endswith(":") else ())]
+        taken.update(member.quote for member in group)
+        groups.append(group)
+    return groups
+
+
+def _announced(passage: Passage, passages: Iterable[Passage]) -> list[Passage]:
+    following = [
+        other
+        for other in passages
+        if other.block_index == passage.block_index and other.position > passage.position
+    ]
+    return following[:MAX_LIST_ITEMS]
+
+
+def _paragraph(group: Sequence[Passage]) -> str:
+    first, *items = (f"{statement(passage)} {cite(passage)}" for passage in group)
+    return "\n".join([first, *(f"- {item}" for item in items)])

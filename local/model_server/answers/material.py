@@ -1,0 +1,35 @@
+"""What an answer is written from: the question and the documents of one prompt, and the embedding service."""
+
+from dataclasses import dataclass
+
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.prompt_reader import Document, element_text, read_documents
+from local.model_server.text.words import stem, topic_words
+
+
+@dataclass(frozen=True)
+class Material:
+    """One prompt, read. `query_type` is as the application classified the question; empty when it did not."""
+
+    question: str
+    query_type: str
+    documents: tuple[Document, ...]
+    embedder: EmbeddingService
+
+    @property
+    def has_blocks(self) -> bool:
+        return any(document.blocks for document in self.documents)
+
+    @property
+    def question_stems(self) -> frozenset[str]:
+        return frozenset(stem(word) for word in topic_words(self.question))
+
+
+def read_material(message: str, embedder: EmbeddingService) -> Material:
+    """Read a user message that holds <documents>."""
+    return Material(
+        question=element_text(message, "question") or "",
+        query_type=(element_text(message, "query_type") or "").upper(),
+        documents=tuple(read_documents(message)),
+        embedder=embedder,
+    )

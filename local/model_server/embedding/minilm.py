@@ -1,0 +1,149 @@
+"""all-MiniLM-L6-v2 in numpy. Knows the network and its weights; knows nothing of batches, threads or HTTP.
+
+BERT with 6 layers, 12 heads, 384 dimensions; mean pooling, then length 1. The weights come from a package
+and are used only if their hashes are the genuine ones.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+Matrix = NDArray[np.float32]
+
+DIMENSIONS = 384
+LAYERS = 6
+HEADS = 12
+HEAD_SIZE = DIMENSIONS // HEADS
+MAX_TOKENS = 256  # what the model was published with; it was trained on 128
+LAYER_NORM_EPSILON = 1e-12
+GENUINE_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+
+class WeightsError(Exception):
+    """The package's files are not the genuine weights."""
+
+
+def check_files(folder: Path) -> None:
+    """Raise WeightsError unless both files have the known sha256."""
+    for name, expected in GENUINE_SHA256.items():
+        with (folder / name).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            raise WeightsError(f"{name} has sha256 {found}, expected {expected}")
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The model's tokenizer, cutting at 256 tokens: as shipped it cuts and pads to 128."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+class MiniLM:
+    """The network. `embed` may be called from several threads at once: nothing in it is written to."""
+
+    def __init__(self, folder: Path) -> None:
+        check_files(folder)
+        self.tokenizer = load_tokenizer(folder)
+        self._weights: dict[str, Matrix] = load_file(str(folder / "model.safetensors"))
+        self._layers = [self._layer_weights(index) for index in range(LAYERS)]
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors, one row per text: shape (len(texts), 384).
+
+        The texts run through the network as one long row of tokens: the products are then a few large ones,
+        and only attention looks at each text alone.
+        """
+        encodings = self.tokenizer.encode_batch(list(texts))
+        lengths = [len(encoding.ids) for encoding in encodings]
+        ends = np.cumsum(lengths)
+        spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+        hidden = self._embed_tokens([encoding.ids for encoding in encodings])
+        for layer in self._layers:
+            hidden = _run_layer(layer, hidden, spans)
+        pooled = np.stack([hidden[span].mean(axis=0) for span in spans])
+        unit: Matrix = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return unit
+
+    def _embed_tokens(self, ids: Sequence[Sequence[int]]) -> Matrix:
+        weights = self._weights
+        words = weights["embeddings.word_embeddings.weight"][np.concatenate([np.asarray(row) for row in ids])]
+        positions = weights["embeddings.position_embeddings.weight"]
+        places = np.concatenate([positions[: len(row)] for row in ids])
+        segment = weights["embeddings.token_type_embeddings.weight"][0]
+        scale, shift = weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"]
+        return _layer_norm(words + places + segment, scale, shift)
+
+    def _layer_weights(self, index: int) -> dict[str, Matrix]:
+        prefix = f"encoder.layer.{index}."
+        own = {name.removeprefix(prefix): value for name, value in self._weights.items() if name.startswith(prefix)}
+        # Query, key and value in one product; kept transposed so that no call has to.
+        parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
+        own["qkv.weight"] = np.ascontiguousarray(np.concatenate([own[f"{part}.weight"] for part in parts]).T)
+        own["qkv.bias"] = np.concatenate([own[f"{part}.bias"] for part in parts])
+        for name in ("attention.output.dense", "intermediate.dense", "output.dense"):
+            own[f"{name}.weight"] = np.ascontiguousarray(own[f"{name}.weight"].T)
+        return own
+
+
+def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice]) -> Matrix:
+    """One transformer block over all tokens, shape (tokens, 384) in and out."""
+    projected = hidden @ layer["qkv.weight"] + layer["qkv.bias"]
+    context = np.empty_like(hidden)
+    for span in spans:
+        context[span] = _attend(projected[span])
+    attended = context @ layer["attention.output.dense.weight"] + layer["attention.output.dense.bias"]
+    hidden = _layer_norm(
+        attended + hidden, layer["attention.output.LayerNorm.weight"], layer["attention.output.LayerNorm.bias"]
+    )
+    inner = hidden @ layer["intermediate.dense.weight"] + layer["intermediate.dense.bias"]
+    outer = _gelu(inner) @ layer["output.dense.weight"] + layer["output.dense.bias"]
+    return _layer_norm(outer + hidden, layer["output.LayerNorm.weight"], layer["output.LayerNorm.bias"])
+
+
+def _attend(projected: Matrix) -> Matrix:
+    """Self-attention within one text: (tokens, 3 x 384) of query, key, value to (tokens, 384)."""
+    length = len(projected)
+    query, key, value = projected.reshape(length, 3, HEADS, HEAD_SIZE).transpose(1, 2, 0, 3)
+    scores = query @ key.transpose(0, 2, 1) * np.float32(HEAD_SIZE**-0.5)
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    context: Matrix = (scores @ value).transpose(1, 0, 2).reshape(length, DIMENSIONS)
+    return context
+
+
+def _layer_norm(hidden: Matrix, scale: Matrix, shift: Matrix) -> Matrix:
+    centred = hidden - hidden.mean(axis=-1, keepdims=True)
+    variance = np.einsum("ij,ij->i", centred, centred)[:, None] / np.float32(DIMENSIONS)
+    normed: Matrix = centred / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON)) * scale + shift
+    return normed
+
+
+def _gelu(inner: Matrix) -> Matrix:
+    """x * Phi(x) with the error function, as the model was trained; numpy has no erf of its own.
+
+    Error of the approximation: below 1.5e-7. Source: Abramowitz and Stegun, formula 7.1.26.
+    """
+    size = np.abs(inner) * np.float32(0.5**0.5)
+    t = 1 / (1 + np.float32(0.3275911) * size)
+    tail = np.float32(1.061405429) * t
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        tail += np.float32(coefficient)
+        tail *= t
+    np.multiply(size, size, out=size)
+    np.negative(size, out=size)
+    np.exp(size, out=size)
+    tail *= size  # 1 - erf(|x| / sqrt(2))
+    tail *= np.float32(0.5)
+    result: Matrix = inner * np.where(inner >= 0, 1 - tail, tail)
+    return result

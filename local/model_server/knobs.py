@@ -1,0 +1,122 @@
+"""Faults and speeds that a caller asks for in the model's name. Pure: parses the name, decides what is due.
+
+    name[@knob=value[,knob=value]...]        groundwork-extractive@ttft=200,tps=50,fail=429:2,retry_after=1
+
+The table is in docs/model-server.md. A knob that is not known is an error: a test must not pass because a
+fault was misspelt.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from local.model_server.protocol.errors import ApiError
+
+_MAX_WAIT_MS = 3_600_000
+_FAIL = re.compile(r"(\d{3})(?::(\d+)(%?))?")
+_ERROR_STATUS = range(400, 600)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An HTTP error instead of an answer: always, the first `count` times, or in `percent` of the requests."""
+
+    status: int
+    count: int | None = None
+    percent: int | None = None
+
+    def is_due(self, model: str, request_number: int) -> bool:
+        """Whether the request with that number (from 1, per model name) fails. The same in every run."""
+        if self.count is not None:
+            return request_number <= self.count
+        if self.percent is not None:
+            digest = hashlib.blake2b(f"{model}#{request_number}".encode(), digest_size=4).digest()
+            return int.from_bytes(digest, "big") % 100 < self.percent
+        return True
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What to do differently. Times in milliseconds unless named otherwise; None or False is off."""
+
+    ttft: int = 0
+    tps: int | None = None
+    length: int | None = None
+    drip: int | None = None
+    cut: int | None = None
+    stall: int | None = None
+    drop: int | None = None
+    midstream: int | None = None
+    retry_after: int | None = None
+    fail: Failure | None = None
+    garbage: Literal["content", "body"] | None = None
+    toolloop: bool = False
+    filter: bool = False
+    refuse: bool = False
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A requested model: `base` is a model of this server, `full` what was asked for, knobs and all."""
+
+    full: str
+    base: str
+    knobs: Knobs
+
+
+_NUMBERS = ("ttft", "tps", "length", "drip", "cut", "stall", "drop", "midstream", "retry_after")
+_FLAGS = ("toolloop", "filter", "refuse")
+_AT_LEAST_ONE = frozenset({"tps", "length", "drip"})
+KNOB_NAMES = (*_NUMBERS, "fail", "garbage", *_FLAGS)
+
+
+def parse_model_name(full: str) -> ModelName:
+    """Split a model's name from its knobs.
+
+    Raises:
+        ApiError: 400 on `model` for an unknown knob or an impossible value.
+    """
+    base, _, suffix = full.partition("@")
+    settings: dict[str, int | bool | str | Failure] = {}
+    for item in filter(None, suffix.split(",")):
+        name, _, value = item.partition("=")
+        settings[name] = _parse_value(name, value or "1")
+    return ModelName(full, base, Knobs(**settings))  # type: ignore[arg-type]
+
+
+def _parse_value(name: str, value: str) -> int | bool | str | Failure:
+    if name in _NUMBERS:
+        return _parse_number(name, value)
+    if name in _FLAGS and value in {"0", "1"}:
+        return value == "1"
+    if name == "garbage" and value in {"1", "content", "body"}:
+        return "content" if value == "1" else value
+    if name == "fail":
+        return _parse_failure(value)
+    if name not in KNOB_NAMES:
+        raise _bad(f"unknown knob {name!r}; known are {', '.join(KNOB_NAMES)}")
+    raise _bad(f"{name}={value}")
+
+
+def _parse_number(name: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or len(value) > 8:
+        raise _bad(f"{name}={value} is not a whole number")
+    number = int(value)
+    if number < (name in _AT_LEAST_ONE) or number > _MAX_WAIT_MS:
+        raise _bad(f"{name}={value} is out of range")
+    return number
+
+
+def _parse_failure(value: str) -> Failure:
+    found = _FAIL.fullmatch(value)
+    if not found or int(found.group(1)) not in _ERROR_STATUS:
+        raise _bad(f"fail={value}; it is STATUS, STATUS:COUNT or STATUS:PERCENT%")
+    status, amount, percent = found.groups()
+    if amount is None:
+        return Failure(int(status))
+    return Failure(int(status), percent=int(amount)) if percent else Failure(int(status), count=int(amount))
+
+
+def _bad(reason: str) -> ApiError:
+    return ApiError(400, f"Model name: {reason}", code="invalid_knob", param="model")

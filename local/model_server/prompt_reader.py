@@ -1,0 +1,123 @@
+"""Reads the XML that an application puts into the user message. Tolerant: never raises, unknown tags are text.
+
+Application text inside is escaped, so a tag that is seen is a tag that was meant.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+_ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*\"([^\"]*)\"|([\w:-]+)\s*=\s*'([^']*)'")
+_ENTITY = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos));")
+_INSIDE_TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"  # a ">" may stand inside quotes
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_LAST_CODE_POINT = 0x10FFFF
+
+
+@dataclass(frozen=True)
+class Block:
+    """One quotable piece of a document. `text` is unescaped, exactly as it is indexed."""
+
+    text: str
+    page: str = ""
+    heading: str = ""
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the prompt, its attributes, and its blocks or its summary."""
+
+    doc_id: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    blocks: tuple[Block, ...] = ()
+    summary: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.attributes.get("title") or self.filename or self.doc_id
+
+    @property
+    def filename(self) -> str:
+        return self.attributes.get("filename", "")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of an earlier conversation."""
+
+    role: str
+    text: str
+
+
+def has_element(message: str, tag: str) -> bool:
+    """Whether the message holds an element of that name."""
+    return re.search(rf"<{tag}(\s{_INSIDE_TAG})?>", message) is not None
+
+
+def element_text(message: str, tag: str) -> str | None:
+    """Unescaped text of the first element of that name, None when there is none."""
+    found = _element(tag).search(message)
+    return unescape(found.group(2)).strip() if found else None
+
+
+def read_turns(message: str) -> list[Turn]:
+    """The turns inside <conversation>, oldest first."""
+    conversation = _element("conversation").search(message)
+    if not conversation:
+        return []
+    return [
+        Turn(_attributes(found.group(1)).get("role", "user"), unescape(found.group(2)).strip())
+        for found in _element("turn").finditer(conversation.group(2))
+    ]
+
+
+def read_documents(message: str) -> list[Document]:
+    """The documents inside <documents>, in the order given; those without a doc_id are left out."""
+    found = _element("documents").search(message)
+    documents = [_read_document(part) for part in _element("document").finditer(found.group(2))] if found else []
+    return [document for document in documents if document.doc_id]
+
+
+def _read_document(found: re.Match[str]) -> Document:
+    attributes = _attributes(found.group(1))
+    blocks = [_read_block(part) for part in _element("block").finditer(found.group(2))]
+    return Document(
+        doc_id=attributes.pop("doc_id", ""),
+        attributes=attributes,
+        blocks=tuple(block for block in blocks if block.text),
+        summary=element_text(found.group(2), "summary") or "",
+    )
+
+
+def _read_block(found: re.Match[str]) -> Block:
+    attributes = _attributes(found.group(1))
+    return Block(
+        text=unescape(found.group(2)).strip(),
+        page=attributes.get("page", ""),
+        heading=attributes.get("heading", ""),
+        kind=attributes.get("type", "text"),
+    )
+
+
+def _element(tag: str) -> re.Pattern[str]:
+    return re.compile(rf"<{tag}((?:\s{_INSIDE_TAG})?)>(.*?)</{tag}>", re.DOTALL)
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {
+        (found.group(1) or found.group(3)): unescape(found.group(2) or found.group(4) or "")
+        for found in _ATTRIBUTE.finditer(text)
+    }
+
+
+def unescape(text: str) -> str:
+    """Resolve the five XML entities and numeric references, each once; leave everything else alone."""
+    return _ENTITY.sub(_character, text)
+
+
+def _character(found: re.Match[str]) -> str:
+    decimal, hexadecimal, name = found.groups()
+    if name:
+        return _NAMED[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(code) if code <= _LAST_CODE_POINT else found.group()

@@ -1,0 +1,34 @@
+"""Errors in OpenAI's shape: {"error": {message, type, param, code}}, each with its HTTP status."""
+
+from starlette.responses import JSONResponse
+
+_TYPES = {400: "invalid_request_error", 401: "invalid_request_error", 404: "invalid_request_error"}
+_TYPES |= {403: "permission_error", 429: "rate_limit_error"}
+
+
+class ApiError(Exception):
+    """A refusal that the caller sees. `param` names the field of the body at fault."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.param = param
+        self.headers = headers or {}
+
+    @property
+    def body(self) -> dict[str, dict[str, str | None]]:
+        kind = _TYPES.get(self.status, "server_error")
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+    def response(self) -> JSONResponse:
+        return JSONResponse(self.body, self.status, headers=self.headers)

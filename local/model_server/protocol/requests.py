@@ -1,0 +1,145 @@
+"""Bodies of requests, as far as this server heeds them. Fields it does not know are ignored, as OpenAI's do grow."""
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from local.model_server.protocol.errors import ApiError
+
+MAX_INPUTS = 2048  # of one embedding request; OpenAI's own limit
+
+BodyT = TypeVar("BodyT", bound="Body")
+
+
+class Body(BaseModel):
+    """A frozen view of a JSON body."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ImageUrl(Body):
+    url: str
+
+
+class ContentPart(Body):
+    """Text or a picture; other kinds are carried along and not used."""
+
+    type: str
+    text: str = ""
+    image_url: ImageUrl | None = None
+
+
+def _as_parts(content: object) -> object:
+    if content is None:
+        return ()
+    return ({"type": "text", "text": content},) if isinstance(content, str) else content
+
+
+class Message(Body):
+    """One message; a plain string as content becomes a single text part."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Annotated[tuple[ContentPart, ...], BeforeValidator(_as_parts)] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.content if part.type == "text")
+
+    @property
+    def image_urls(self) -> tuple[str, ...]:
+        return tuple(part.image_url.url for part in self.content if part.image_url)
+
+
+class FunctionSpec(Body):
+    name: str
+    description: str = ""
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ToolSpec(Body):
+    type: Literal["function"]
+    function: FunctionSpec
+
+
+class NamedFunction(Body):
+    name: str
+
+
+class NamedTool(Body):
+    type: Literal["function"]
+    function: NamedFunction
+
+
+class JsonSchema(Body):
+    name: str
+    schema_: dict[str, JsonValue] = Field(alias="schema", default_factory=dict)
+
+
+class ResponseFormat(Body):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+
+class StreamOptions(Body):
+    include_usage: bool = False
+
+
+class ChatRequest(Body):
+    """POST /chat/completions. `model` may be absent where the path names the deployment."""
+
+    model: str = ""
+    messages: tuple[Message, ...] = Field(min_length=1)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["none", "auto", "required"] | NamedTool = "auto"
+    response_format: ResponseFormat | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    n: Literal[1] | None = None
+
+    @property
+    def output_limit(self) -> int | None:
+        return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def last_user_message(self) -> Message:
+        """The last message of the user; an empty one when there is none."""
+        users = [message for message in self.messages if message.role == "user"]
+        return users[-1] if users else Message(role="user")
+
+
+class EmbeddingRequest(Body):
+    """POST /embeddings. `input` is a text or a list of texts, none of them empty."""
+
+    model: str = ""
+    input: Annotated[
+        tuple[Annotated[str, Field(min_length=1)], ...],
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+        Field(min_length=1, max_length=MAX_INPUTS),
+    ]
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+
+
+def read_body(kind: type[BodyT], raw: bytes) -> BodyT:
+    """Validate a body.
+
+    Raises:
+        ApiError: 400 that names the first field at fault.
+    """
+    try:
+        return kind.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise ApiError(400, _describe(first), code="invalid_value", param=_path(first)) from None
+
+
+def _path(detail: ErrorDetails) -> str | None:
+    return ".".join(str(step) for step in detail["loc"]) or None
+
+
+def _describe(detail: ErrorDetails) -> str:
+    place = _path(detail)
+    return f"{place}: {detail['msg']}" if place else f"The body is not valid JSON: {detail['msg']}"

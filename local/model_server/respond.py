@@ -1,0 +1,58 @@
+"""Decides what to say to a chat request. Runs in a worker thread; no HTTP, no waiting.
+
+A real model gets the very same messages: tasks are recognised by the schema's name and by the XML in the
+user message, never by a side channel.
+"""
+
+from dataclasses import dataclass
+
+from local.model_server.answers.compose import answer_from_documents
+from local.model_server.answers.material import read_material
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.plain_chat import introduce_yourself
+from local.model_server.prompt_reader import has_element
+from local.model_server.protocol.replies import Reply
+from local.model_server.protocol.requests import ChatRequest
+from local.model_server.schemas.registry import SchemaTask, fill_schema
+from local.model_server.tools import answer_from_results, choose_tool_call
+from local.model_server.vision import describe_images
+
+
+@dataclass(frozen=True)
+class Written:
+    """A reply, and the name of the task it answers, for the statistics."""
+
+    reply: Reply
+    task: str
+
+
+def write_reply(request: ChatRequest, embedder: EmbeddingService, is_tool_loop: bool = False) -> Written:
+    """The reply to a request, not yet cut to its token limit unless it is an answer from documents."""
+    shape = request.response_format
+    if shape and shape.json_schema:
+        message = request.last_user_message.text
+        task = SchemaTask(shape.json_schema.name, shape.json_schema.schema_, message, embedder)
+        return Written(Reply(fill_schema(task)), shape.json_schema.name)
+    if call := choose_tool_call(request, is_tool_loop):
+        return Written(Reply(tool_call=call, finish_reason="tool_calls"), "tools")
+    return _write_text(request, embedder)
+
+
+def _write_text(request: ChatRequest, embedder: EmbeddingService) -> Written:
+    message = request.last_user_message
+    if message.image_urls:
+        return Written(Reply(describe_images(message, embedder)), "vision")
+    if has_element(message.text, "documents"):
+        answer = answer_from_documents(read_material(message.text, embedder))
+        return Written(Reply(_fit(answer, request.output_limit, embedder)), "documents")
+    if answer := answer_from_results(request, embedder):
+        return Written(Reply(_fit(answer, request.output_limit, embedder)), "tool_results")
+    return Written(Reply(introduce_yourself(message.text)), "plain")
+
+
+def _fit(answer: str, limit: int | None, embedder: EmbeddingService) -> str:
+    """Leave out last paragraphs or rows until the answer fits: a tag cut in half would be no citation."""
+    lines = answer.split("\n")
+    while limit and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit:
+        lines.pop()
+    return "\n".join(lines).rstrip()

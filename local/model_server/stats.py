@@ -1,0 +1,51 @@
+"""Counts of what was asked of the server, for tests that count model calls. Touched by the event loop only."""
+
+from collections import Counter
+
+from local.model_server.protocol.replies import Json, Usage
+
+
+class Stats:
+    """Counters since the start or the last reset."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Set everything to zero, the counts behind `fail=STATUS:COUNT` too."""
+        self._requests: Counter[str] = Counter()
+        self._tasks: Counter[str] = Counter()
+        self._models: Counter[str] = Counter()
+        self._texts_embedded = 0
+        self._tokens: Counter[str] = Counter()
+        self._failures = 0
+
+    def count_request(self, kind: str, model: str) -> int:
+        """Note a request; return its number among those with this full model name, from 1."""
+        self._requests[kind] += 1
+        self._models[model] += 1
+        return self._models[model]
+
+    def count_failure(self) -> None:
+        self._failures += 1
+
+    def count_reply(self, task: str, usage: Usage) -> None:
+        """Note an answered chat request by what it asked for: a schema's name, "documents", "tools", ..."""
+        self._tasks[task] += 1
+        self._tokens["prompt"] += usage.prompt_tokens
+        self._tokens["completion"] += usage.completion_tokens
+
+    def count_embeddings(self, texts: int, tokens: int) -> None:
+        self._texts_embedded += texts
+        self._tokens["embedding"] += tokens
+
+    @property
+    def body(self) -> Json:
+        return {
+            "requests": {kind: self._requests[kind] for kind in ("chat", "embeddings")},
+            "by_task": dict(sorted(self._tasks.items())),
+            "by_model": dict(sorted(self._models.items())),
+            "texts_embedded": self._texts_embedded,
+            "tokens": {kind: self._tokens[kind] for kind in ("prompt", "completion", "embedding")},
+            "failures_injected": self._failures,
+        }

@@ -1,0 +1,64 @@
+"""Words of a text: how it is cut into them, their stems, and which of them carry meaning. Pure."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from local.model_server.text.languages import STOP_WORDS
+
+# Numbers keep their inner points and commas ("1,200"); "X200" stays one word; "in-network" becomes two.
+_WORD = re.compile(r"\d+(?:[.,]\d+)*[^\W_]*|[^\W_]+")
+_SUFFIXES = (
+    "ations", "ation", "ings", "ungen", "ments", "ment", "ing", "ung", "ies", "ern", "ed", "es", "en", "er",
+    "em", "ly", "s", "e", "n", "y",
+)  # fmt: skip
+_SHORTEST_STEM = 4
+# Words of a question that say how to answer, not what about.
+_ASKING = frozenset(
+    """tell explain describe give show list name find know mean means work works get does please much many
+    according document documents text report file page pages bitte zeige nenne erkläre beschreibe gibt laut
+    dokument dokumente seite seiten""".split()
+)
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-case words and numbers in order, accents kept."""
+    return _WORD.findall(unicodedata.normalize("NFC", text).lower())
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """A word without its ending: good enough to match plurals and inflections in English and German.
+
+    Numbers and words with digits stay whole: "2023" must not match "202".
+    """
+    if any(letter.isdigit() for letter in word):
+        return word
+    bare = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    bare = bare.replace("ß", "ss")
+    for suffix in _SUFFIXES:
+        if bare.endswith(suffix) and len(bare) - len(suffix) >= _SHORTEST_STEM:
+            return bare[: -len(suffix)]
+    return bare
+
+
+def stems_of(text: str) -> list[str]:
+    """Stems of all words, stop words included, in order."""
+    return [stem(word) for word in words_of(text)]
+
+
+def is_content_word(word: str) -> bool:
+    """Whether a lower-case word carries meaning in some language this server knows the stop words of."""
+    if word.isdigit():
+        return True
+    return len(word) > 1 and word not in STOP_WORDS["en"] and word not in STOP_WORDS["de"]
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry meaning, each once, in order of appearance."""
+    return list(dict.fromkeys(word for word in words_of(text) if is_content_word(word)))
+
+
+def topic_words(question: str) -> list[str]:
+    """The content words of a question without those that only say how to answer ("explain", "list")."""
+    return [word for word in content_words(question) if word not in _ASKING]
