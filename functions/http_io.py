@@ -7,10 +7,10 @@ of them come from here. Bodies become models, errors become RFC 9457 problem det
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
-from shared.telemetry import get_logger
 
 from shared.errors import (
     CallerError,
@@ -23,6 +23,7 @@ from shared.errors import (
 from shared.identity import authenticate
 from shared.models.identity import UserContext
 from shared.settings import get_settings
+from shared.telemetry import get_logger
 
 __all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model", "user_of"]
 
@@ -77,6 +78,18 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
     """A JSON answer; models are dumped."""
     dumped = content.model_dump(mode="json") if isinstance(content, BaseModel) else content
     return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
+
+
+def bytes_response(content: bytes, filename: str) -> Response:
+    """A file. It is never rendered in our origin unless it is a PDF: an HTML document could carry script."""
+    is_pdf = filename.lower().endswith(".pdf")
+    headers = {
+        "Content-Disposition": f"{'inline' if is_pdf else 'attachment'}; filename*=UTF-8''{quote(filename)}",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-store",
+    }
+    media_type = "application/pdf" if is_pdf else "application/octet-stream"
+    return Response(content, media_type=media_type, headers=headers)
 
 
 def event_stream(frames: AsyncIterator[bytes], run_id: str) -> Response:

@@ -138,4 +138,7 @@ class DocumentStore(Protocol):
     def all(self) -> AsyncIterator[DocumentState]:
         """Every document's state, in no particular order."""
 
+    def unfinished(self) -> AsyncIterator[DocumentState]:
+        """States of documents that are in work or failed: those that the index does not tell of."""
+
     async def ensure_table(self) -> None: ...

@@ -1,0 +1,53 @@
+"""GET /api/documents: which documents there are, how far their ingestion is, and their content."""
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, bytes_response, endpoint, json_response, user_of
+from shared.errors import CallerError
+from shared.models.search import Filters
+from shared.wiring import get_services
+
+blueprint = func.Blueprint()
+
+_FILTERS = ("document_type", "department", "project_id", "language", "author", "filename", "tags")
+_MAX_LISTED = 100
+
+
+@blueprint.route(route="documents", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def list_documents(req: Request) -> Response:
+    """The caller's documents, narrowed by metadata given as query parameters; `limit` 1-100."""
+    from shared.agents.documents import list_documents as listed
+
+    user = user_of(req)
+    filters: Filters = {name: req.query_params[name] for name in _FILTERS if req.query_params.get(name)}
+    return json_response(await listed(user, get_services(), filters, _limit(req.query_params.get("limit"))))
+
+
+@blueprint.route(route="documents/{doc_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_document(req: Request) -> Response:
+    """One document with its metadata, or with how far its ingestion is."""
+    from shared.agents.documents import get_document as found
+
+    return json_response(await found(req.path_params["doc_id"], user_of(req), get_services()))
+
+
+@blueprint.route(route="documents/{doc_id}/content", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_document_content(req: Request) -> Response:
+    """The file itself, as it was dropped in, for whoever may read it."""
+    from shared.agents.documents import readable_blob_name
+    from shared.models.names import DOCUMENTS
+
+    services = get_services()
+    name = await readable_blob_name(req.path_params["doc_id"], user_of(req), services)
+    return bytes_response(await services.blobs.read(DOCUMENTS, name), name.rpartition("/")[2])
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return _MAX_LISTED
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_LISTED:
+        raise CallerError(f"limit takes a number from 1 to {_MAX_LISTED}.", "Leave it out to get the most.")
+    return int(text)
