@@ -62,14 +62,17 @@ class BlobListener:
     async def watch(self) -> None:
         """List the watched containers for ever."""
         while True:
-            began = time.monotonic()
+            listing_s = 0.0
             for place in sorted({trigger.place for trigger in self._triggers.values()}):
+                began = time.monotonic()
                 try:
                     await self._list(place)
                     await self._send_deletions()
                 except AzureError as error:
                     log.warning("cannot list %s: %s", place, error.__class__.__name__)
-            await asyncio.sleep(max(LISTING_PAUSE_S, LISTING_SHARE * (time.monotonic() - began)))
+                else:
+                    listing_s += time.monotonic() - began
+            await asyncio.sleep(max(LISTING_PAUSE_S, LISTING_SHARE * listing_s))
 
     async def handle(self) -> None:
         """Handle due events for ever, several at once."""

@@ -4,12 +4,16 @@ import contextlib
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from typing import Any
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobClient, BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from local.host.settings import resolve_references, storage_connection
+
+# The default retries wait for up to a minute: listeners try again by themselves, and stopping must not wait.
+RETRIES: dict[str, Any] = {"retry_total": 1, "initial_backoff": 1, "random_jitter_range": 0}
 
 
 class StorageClients:
@@ -37,7 +41,7 @@ class StorageClients:
         """
         text = storage_connection(connection, self._environment)
         if text not in self._queue_services:
-            service = QueueServiceClient.from_connection_string(text)
+            service = QueueServiceClient.from_connection_string(text, **RETRIES)
             self._queue_services[text] = service
             self._open.push_async_callback(service.close)
         return self._queue_services[text].get_queue_client(name)
@@ -75,7 +79,7 @@ class StorageClients:
     def _blob_service(self, connection: str | None) -> BlobServiceClient:
         text = storage_connection(connection, self._environment)
         if text not in self._blob_services:
-            service = BlobServiceClient.from_connection_string(text)
+            service = BlobServiceClient.from_connection_string(text, **RETRIES)
             self._blob_services[text] = service
             self._open.push_async_callback(service.close)
         return self._blob_services[text]

@@ -58,8 +58,14 @@ class HostProcess:
         self.ready_line = self._process.stdout.readline().strip()
         guard.cancel()
         if not self.ready_line:
+            self.kill()
             raise AssertionError(f"the host did not start:\n{self.errors()}")
         return self
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self) -> int:
         """SIGTERM; returns the exit code."""

@@ -1,0 +1,41 @@
+"""Route templates: what matches, which route wins, what is refused."""
+
+import pytest
+
+from local.host.errors import AppError
+from local.host.route_template import compile_route
+
+
+@pytest.mark.parametrize(
+    ("template", "path", "expected"),
+    [
+        ("chat", "chat", {}),
+        ("chat", "CHAT", {}),
+        ("chat", "chats", None),
+        ("runs/{run_id}/events", "runs/7/events", {"run_id": "7"}),
+        ("runs/{run_id}", "runs/a%2Fb%20c", {"run_id": "a/b c"}),
+        ("runs/{run_id}", "runs/7/events", None),
+        ("runs/{run_id}", "runs/", None),
+        ("runs/{n:int}", "runs/-3", {"n": "-3"}),
+        ("runs/{n:int}", "runs/x", None),
+        ("files/{*path}", "files/a/b.txt", {"path": "a/b.txt"}),
+        ("files/{*path}", "files", {}),
+        ("list/{page?}", "list", {}),
+        ("list/{page?}", "list/2", {"page": "2"}),
+        ("v1.0/x", "v1x0/x", None),
+    ],
+)
+def test_path_is_matched(template: str, path: str, expected: dict[str, str] | None) -> None:
+    assert compile_route(template).match(path) == expected
+
+
+def test_more_specific_route_comes_first() -> None:
+    templates = ["{*rest}", "runs/{run_id}", "runs/latest", "{room}/latest"]
+    ordered = sorted(map(compile_route, templates), key=lambda route: route.rank)
+    assert [route.text for route in ordered] == ["runs/latest", "runs/{run_id}", "{room}/latest", "{*rest}"]
+
+
+@pytest.mark.parametrize("template", ["a/{n:length(3)}", "a/x{n}", "a/{n:guidd}"])
+def test_unknown_segment_or_constraint_is_refused(template: str) -> None:
+    with pytest.raises(AppError, match="this host"):
+        compile_route(template)
