@@ -41,7 +41,7 @@ def claim(data: Path) -> None:
     Raises:
         StackError: a launcher that is still alive has it.
     """
-    recorded = _read(data)
+    recorded = read(data)
     alive = {name: pid for name, (pid, born) in recorded.items() if birth(pid) == born}
     if alive.get(LAUNCHER, os.getpid()) != os.getpid():
         raise StackError(
@@ -68,7 +68,8 @@ def release(data: Path) -> None:
     (data / FILE_NAME).unlink(missing_ok=True)
 
 
-def _read(data: Path) -> dict[str, tuple[int, str | None]]:
+def read(data: Path) -> dict[str, tuple[int, str]]:
+    """Recorded processes: name -> process id and birth."""
     path = data / FILE_NAME
     if not path.exists():
         return {}

@@ -113,8 +113,9 @@ class LocalStack:
             raise StackError(f"The {AZURITE} did not start: {failed}") from failed
         self._record()
 
-    def start_host(self) -> None:
-        """Start the host and wait until it serves; also after `kill_host`."""
+    def start_host(self, changes: Mapping[str, str] | None = None) -> None:
+        """Start the host and wait until it serves; after `kill_host` also with other app settings."""
+        self.app_settings.update(changes or {})
         data = ("--data", str(self.data / "host"))
         command = [sys.executable, "-m", "local.host", "--port", str(self.ports.http), *data]
         self._start(FUNCTIONS_HOST, command, self.app_settings)

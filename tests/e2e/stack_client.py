@@ -1,0 +1,53 @@
+"""What the tests do to the whole stack: drop files, wait for documents, call the API without a client."""
+
+import time
+from typing import Any
+
+import httpx
+from azure.storage.blob import BlobServiceClient
+from fpdf import FPDF
+
+from local.run_all.api_client import ApiClient
+from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
+from samples.acl import ANNA, SampleUser
+
+HANG_GUARD_S = 90.0
+ENDED = ("ready", "failed")
+
+
+def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) -> None:
+    """Put a file into the documents container, as any storage client would."""
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        service.get_blob_client(DOCUMENTS_CONTAINER, name).upload_blob(
+            content, overwrite=True, metadata={"acl": acl}
+        )
+
+
+def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> dict[str, Any]:
+    """The document's entry once its ingestion ended, well or not."""
+    api = ApiClient(stack.base_url, stack.token(user))
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        stack.check()
+        for document in api.get("/api/documents?limit=100")["documents"]:
+            if document["filename"] == name and document["status"] in ENDED:
+                return dict(document)
+        time.sleep(0.2)
+    raise AssertionError(f"{name} did not end within {HANG_GUARD_S:.0f} s")
+
+
+def post_chat(stack: LocalStack, content: bytes, token: str | None = None) -> httpx.Response:
+    """POST /api/chat with any body and any token."""
+    bearer = stack.token(ANNA) if token is None else token
+    headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
+    return httpx.post(f"{stack.base_url}/api/chat", content=content, headers=headers, timeout=HANG_GUARD_S)
+
+
+def pdf_of(*lines: str) -> bytes:
+    """A PDF of one page."""
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=12)
+    for line in lines:
+        pdf.multi_cell(0, 7, line, new_x="LMARGIN", new_y="NEXT")
+    return bytes(pdf.output())

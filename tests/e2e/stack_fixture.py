@@ -1,0 +1,22 @@
+"""The whole local stack for tests, as the fixture `stack`; tests/e2e/conftest.py makes it known.
+
+One per session, on free ports, in a temporary folder, with the samples ingested.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.run_all.demo import bring_samples
+from local.run_all.sample_documents import show_last_bar
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """A running stack that knows the samples."""
+    folder = tmp_path_factory.mktemp("stack")
+    with LocalStack(StackSettings(FREE_PORTS, folder)) as running:
+        bring_samples(running, show_last_bar)
+        yield running

@@ -1,0 +1,141 @@
+"""The whole stack from the outside: samples, own documents, bad input, crashes, two stacks side by side."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from local.run_all.api_client import ApiClient
+from local.run_all.demo import ask_one
+from local.run_all.proof import SampleTexts
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from local.run_all.tokens import mint_token
+from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
+from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE, SampleQuestion
+from tests.e2e.stack_client import drop, pdf_of, post_chat, wait_until_ended
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("user", SAMPLE_USERS, ids=lambda user: user.user_id)
+@pytest.mark.parametrize(
+    "question", [FIRST_QUESTION, *DEMO_QUESTIONS], ids=lambda question: question.text[:30].replace(" ", "-")
+)
+def test_a_sample_question_is_answered_with_proof_and_within_rights(
+    stack: LocalStack, question: SampleQuestion, user: SampleUser
+) -> None:
+    asked = ask_one(stack, question, user, SampleTexts(stack.data / "samples"))
+    assert [finding.text for finding in asked.findings] == [], asked.reply.text
+
+
+def test_what_no_document_says_is_not_answered(stack: LocalStack) -> None:
+    for user in SAMPLE_USERS:
+        reply = ApiClient(stack.base_url, stack.token(user)).ask(UNANSWERABLE)
+        assert reply.abstained, reply.text
+        assert reply.citations == []
+
+
+def test_a_pdf_of_ones_own_is_answerable_without_a_restart(stack: LocalStack) -> None:
+    fact = "The beehive on the roof of building B yielded 41 kilograms of honey in 2024."
+    drop(stack, "beehive-report.pdf", pdf_of("Beehive Report", fact))
+    assert wait_until_ended(stack, "beehive-report.pdf")["status"] == "ready"
+    question = "How many kilograms of honey did the beehive on the roof yield?"
+    reply = ApiClient(stack.base_url, stack.token(ANNA)).ask(question)
+    assert "41 kilograms" in reply.text
+    assert [(cited["filename"], cited["page_number"]) for cited in reply.citations] == [
+        ("beehive-report.pdf", 1)
+    ]
+    of_ben = ApiClient(stack.base_url, stack.token(BEN)).ask(question)
+    assert of_ben.abstained
+    assert "beehive-report" not in of_ben.everything_seen
+
+
+def test_the_json_answer_equals_the_streamed_one(stack: LocalStack) -> None:
+    streamed = ApiClient(stack.base_url, stack.token(ANNA)).ask(FIRST_QUESTION.text)
+    body = json.dumps({"question": FIRST_QUESTION.text, "stream": False}).encode()
+    answered = post_chat(stack, body)
+    assert answered.status_code == 200
+    assert answered.json()["answer"]["text"] == streamed.text
+
+
+def test_a_run_can_be_started_and_read_later(stack: LocalStack) -> None:
+    headers = {"Authorization": f"Bearer {stack.token(ANNA)}", "Prefer": "respond-async"}
+    started = httpx.post(
+        f"{stack.base_url}/api/chat", json={"question": FIRST_QUESTION.text}, headers=headers, timeout=60
+    )
+    assert started.status_code == 202
+    run_id = started.json()["run_id"]
+    assert started.headers["location"] == f"/api/runs/{run_id}"
+    events = list(ApiClient(stack.base_url, stack.token(ANNA)).resume(run_id, 0))
+    assert events[-1].name == "complete"
+    of_ben = httpx.get(
+        f"{stack.base_url}/api/runs/{run_id}", headers={"Authorization": f"Bearer {stack.token(BEN)}"}
+    )
+    assert of_ben.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.pdf", b""),
+        ("truncated.pdf", pdf_of("This file will be cut.")[:300]),
+        ("archive.zzz", b"whatever"),
+    ],
+)
+def test_a_file_that_cannot_be_read_fails_with_a_reason_and_leaves_the_rest_alone(
+    stack: LocalStack, name: str, content: bytes
+) -> None:
+    drop(stack, name, content)
+    document = wait_until_ended(stack, name)
+    assert document["status"] == "failed"
+    assert document["status_reason"]
+    reply = ApiClient(stack.base_url, stack.token(ANNA)).ask(FIRST_QUESTION.text)
+    assert reply.citations
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (json.dumps({"question": "a" * 3_000_000}).encode(), 413),
+        (json.dumps({"question": "a" * 9_000}).encode(), 413),
+        (b'{"question": ', 400),
+        (b"[]", 400),
+        (b'{"question": ""}', 400),
+        (b'{"question": "x", "user_id": "ben"}', 400),
+        (b"\xff\xfe", 400),
+    ],
+    ids=["3-mb", "too-long", "no-json", "no-object", "empty", "unknown-field", "no-text"],
+)
+def test_a_bad_question_is_a_clear_error(stack: LocalStack, body: bytes, status: int) -> None:
+    answered = post_chat(stack, body)
+    assert answered.status_code == status
+    assert answered.headers["content-type"] == "application/problem+json"
+    assert answered.json()["status"] == status
+    assert answered.json()["detail"]
+    assert answered.json()["hints"]
+
+
+def test_a_token_that_is_not_ours_is_refused(stack: LocalStack) -> None:
+    body = json.dumps({"question": FIRST_QUESTION.text}).encode()
+    expired = mint_token(ANNA, stack.secrets.token_secret, lifetime_s=-3600)
+    for token in ("garbage", mint_token(ANNA, "x" * 40), expired):
+        answered = post_chat(stack, body, token)
+        assert answered.status_code == 401
+        assert answered.headers["content-type"] == "application/problem+json"
+        assert "www-authenticate" in answered.headers
+    assert httpx.get(f"{stack.base_url}/api/health").status_code == 200
+    assert httpx.post(f"{stack.base_url}/api/chat", content=body).status_code == 401
+
+
+def test_two_stacks_run_side_by_side_and_share_nothing(stack: LocalStack, tmp_path: Path) -> None:
+    with LocalStack(StackSettings(FREE_PORTS, tmp_path / "second")) as second:
+        drop(second, "lonely.md", b"# Lonely\n\nThe second stack has a ferret called Biscuit.\n")
+        assert wait_until_ended(second, "lonely.md")["status"] == "ready"
+        listed = ApiClient(second.base_url, second.token(ANNA)).get("/api/documents")["documents"]
+        assert [document["filename"] for document in listed] == ["lonely.md"]
+        body = json.dumps({"question": "What is the ferret called?"}).encode()
+        assert post_chat(second, body, stack.token(ANNA)).status_code == 401
+        first = ApiClient(stack.base_url, stack.token(ANNA)).get("/api/documents?limit=100")["documents"]
+        assert "lonely.md" not in [document["filename"] for document in first]
