@@ -79,5 +79,5 @@ def _failed(work: ActivityWork, reason: str, details: str) -> HistoryEvent:
 
 
 def _storable(text: str) -> str:
-    """A message may quote half a surrogate pair from a broken document; JSON and SQLite take no such thing."""
+    """A message may quote half a surrogate pair from a broken document; neither JSON nor SQLite takes it."""
     return text.encode("utf-8", "replace").decode()

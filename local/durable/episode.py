@@ -42,10 +42,10 @@ class Episode:
     """What to write: events to append, work to schedule, and how the instance stands afterwards."""
 
     events: list[HistoryEvent]
+    custom_status: str | None
     status: RuntimeStatus = RuntimeStatus.RUNNING
     requests: list[Request] = field(default_factory=list)
     cancelled_timers: frozenset[int] = frozenset()
-    custom_status: str | None = None
     ending: Completion | NextExecution | None = None
 
 

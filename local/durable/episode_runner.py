@@ -13,7 +13,7 @@ from local.durable.instances import Instance, RuntimeStatus
 from local.durable.protocol import TimerLimits, custom_status_text, run_generator, trigger_json
 from local.durable.replay import replay
 from local.durable.store import Store
-from local.durable.work import ReplayFailed, ReplayScope
+from local.durable.work import ReplayFailed, ReplayOutcome, ReplayScope
 
 _LOG = logging.getLogger(__name__)
 
@@ -80,22 +80,25 @@ class EpisodeRunner:
 
     async def _decide(self, instance: Instance, intake: Intake) -> Episode:
         timestamp = utc_text(datetime.now(UTC))
+        former = instance.custom_status
         if intake.terminated is not None:
             ending = Completion(RuntimeStatus.TERMINATED, intake.terminated.input or "")
-            return Episode(framed(intake.taken, [], ending, timestamp), ending=ending)
+            return Episode(framed(intake.taken, [], ending, timestamp), former, ending=ending)
         status = RuntimeStatus.SUSPENDED if intake.suspended else RuntimeStatus.RUNNING
         if not intake.concerns_generator:
-            return Episode(framed(intake.taken, [], None, timestamp), status)
+            return Episode(framed(intake.taken, [], None, timestamp), former, status)
         try:
             return await self._replay(instance, intake, status, timestamp)
         except ReplayFailed as error:
-            return Episode(framed(intake.taken, [], failed(error), timestamp), ending=failed(error))
+            ending = failed(error)
+            return Episode(framed(intake.taken, [], ending, timestamp), former, ending=ending)
 
     async def _replay(
         self, instance: Instance, intake: Intake, status: RuntimeStatus, timestamp: str
     ) -> Episode:
         started = HistoryEvent(event_type=EventType.ORCHESTRATOR_STARTED, timestamp=timestamp)
-        history = [*self._store.history(instance.instance_id), started, *intake.taken]
+        past = self._store.history(instance.instance_id)
+        history = [*past, started, *intake.taken]
         trigger = trigger_json(instance, history, self._limits)
         state = await run_generator(self._functions, instance.name, trigger)
         scope = ReplayScope(
@@ -105,7 +108,12 @@ class EpisodeRunner:
             orchestrators=self._functions.orchestrators(),
             activities=self._functions.activities(),
         )
+        custom_status = custom_status_text(state, instance.name)
+        if custom_status is None and not past:
+            # The first episode after continue_as_new carries the former one over, as the dispatcher does.
+            custom_status = instance.custom_status
         outcome = replay(history, state.actions[0], scope)
+        _warn_if_ahead(instance, outcome)
         ending = conclude(instance, state, outcome)
         completion = ending if isinstance(ending, Completion) else None
         return Episode(
@@ -113,6 +121,18 @@ class EpisodeRunner:
             status=status,
             requests=outcome.requests,
             cancelled_timers=outcome.cancelled_timers,
-            custom_status=custom_status_text(state),
+            custom_status=custom_status,
             ending=ending,
+        )
+
+
+def _warn_if_ahead(instance: Instance, outcome: ReplayOutcome) -> None:
+    if outcome.unreached:
+        # Both sides count on, each for itself: their sequence numbers may differ from here on.
+        _LOG.warning(
+            "durable.generator_ahead orchestrator=%s instance_id=%s unreached=%d: the orchestrator went on "
+            "while the host still awaits an earlier task; see Traps in docs/durable-executor.md",
+            instance.name,
+            instance.instance_id,
+            outcome.unreached,
         )

@@ -67,7 +67,7 @@ class EpisodeWriter:
     def _update(self, status: RuntimeStatus, *, output: str | None, custom_status: str | None) -> None:
         self.connection.execute(
             "UPDATE instances SET runtime_status = ?, output = ?, updated_at = ?, "
-            "custom_status = coalesce(?, custom_status) WHERE instance_id = ?",
+            "custom_status = ? WHERE instance_id = ?",
             (status, output, utc_text(self.now), custom_status, self.instance.instance_id),
         )
 

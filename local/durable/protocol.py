@@ -16,6 +16,8 @@ from local.durable.history import SCHEDULING, EventType, HistoryEvent, dump_even
 from local.durable.instances import Instance
 from local.durable.work import ReplayFailed
 
+_MAX_CUSTOM_STATUS_KB = 16  # DurableOrchestrationContext.cs, SetCustomStatus
+
 OUT_OF_PROC_LABEL = "$OutOfProcData$:"
 
 # Events that the SDK has no use for. Each costs it a parse of its timestamp (30 us) in every episode, half of
@@ -66,6 +68,19 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
         raise ReplayFailed(f"Orchestrator function '{name}' returned an unreadable state: {error}") from error
 
 
-def custom_status_text(state: OrchestratorState) -> str | None:
-    """As JSON text; None leaves the former one standing, as the host does."""
-    return None if state.custom_status is None else json.dumps(state.custom_status)
+def custom_status_text(state: OrchestratorState, name: str) -> str | None:
+    """The custom status as JSON text; None when the orchestrator has set none, or a falsy one.
+
+    Raises:
+        ReplayFailed: it is larger than the host takes.
+    """
+    if state.custom_status is None:
+        return None
+    compact = json.dumps(state.custom_status, ensure_ascii=False, separators=(",", ":"))
+    size_kb = len(compact.encode("utf-16-le", "surrogatepass")) // 1024
+    if size_kb > _MAX_CUSTOM_STATUS_KB:
+        raise ReplayFailed(
+            f"Orchestrator function '{name}' failed: The UTF-16 size of the JSON-serialized payload must not "
+            f"exceed {_MAX_CUSTOM_STATUS_KB} KB. The current payload size is {size_kb} KB."
+        )
+    return json.dumps(state.custom_status)

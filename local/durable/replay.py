@@ -59,6 +59,7 @@ def replay(history: Iterable[HistoryEvent], actions: Sequence[Action], scope: Re
         all_awaited=run.all_awaited,
         continue_as_new=run.continue_as_new,
         carried_events=run.carried_events,
+        unreached=run.unreached,
     )
 
 
@@ -81,7 +82,11 @@ class _Replay:
 
     @property
     def all_awaited(self) -> bool:
-        return self._started and self._awaited is None and self._reached == len(self.actions)
+        return self._started and self._awaited is None and self.unreached == 0
+
+    @property
+    def unreached(self) -> int:
+        return len(self.actions) - self._reached
 
     def apply(self, event: HistoryEvent) -> None:
         kind = event.event_type
@@ -104,7 +109,7 @@ class _Replay:
         """Reach the next actions, one by one, until one is not done yet."""
         while self._awaited is None or self._awaited.done:
             self._awaited = None
-            if self._reached == len(self.actions):
+            if self.unreached == 0:
                 return
             action = self.actions[self._reached]
             self._reached += 1

@@ -91,6 +91,7 @@ class ReplayOutcome:
     all_awaited: every action was reached and has ended.
     continue_as_new: the input of the next execution, as JSON text.
     carried_events: raised after continue_as_new was reached; they belong to the next execution.
+    unreached: actions that the generator asks for already while the host still awaits an earlier one.
     """
 
     requests: list[Request]
@@ -99,6 +100,7 @@ class ReplayOutcome:
     all_awaited: bool
     continue_as_new: str | None
     carried_events: list[HistoryEvent]
+    unreached: int
 
 
 def describe(kind: type[Request], name: str | None) -> str:

@@ -29,6 +29,16 @@ async def hold(name: str) -> str:
     return name
 
 
+@work.activity_trigger(input_name="name")
+async def hold_then_fail(name: str) -> str:
+    """Like `hold`, but the first run fails."""
+    stage.runs[name] += 1
+    await stage.gate(name).wait()
+    if stage.runs[name] == 1:
+        raise ValueError(f"first run of {name}")
+    return name
+
+
 @work.activity_trigger(input_name="times")
 def fail_first(times: int) -> str:
     """Fails that often, then succeeds."""

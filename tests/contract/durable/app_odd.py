@@ -83,3 +83,47 @@ def retry_against_timer(context: Context) -> Any:
 def returns_nan(context: Context) -> Any:
     yield context.call_activity("square", 1)
     return float("nan")
+
+
+@odd.orchestration_trigger(context_name="context")
+def goes_on_beside_a_retry(context: Context) -> Any:
+    """Catches the first failure of a task_all and yields on, while a retry of it is in flight."""
+    try:
+        retried = context.call_activity_with_retry("hold_then_fail", RETRY_THREE, "retried")
+        yield context.task_all([context.call_activity("fail_first", 1), retried])
+    except Exception:  # noqa: BLE001  # the SDK raises plain Exception
+        context.set_custom_status("caught")
+    return (yield context.call_activity("square", 3))
+
+
+@odd.orchestration_trigger(context_name="context")
+def sets_custom_status(context: Context) -> Any:
+    """Sets each of the values given, one per step."""
+    for value in context.get_input():
+        context.set_custom_status(value)
+        yield context.wait_for_external_event(f"after {len(str(value))}")
+    return "done"
+
+
+@odd.orchestration_trigger(context_name="context")
+def sets_status_of_size(context: Context) -> Any:
+    context.set_custom_status("x" * context.get_input())
+    yield context.call_activity("square", 1)
+
+
+@odd.orchestration_trigger(context_name="context")
+def races_old_and_new_tasks(context: Context) -> Any:
+    old = context.call_activity("hold", "old")
+    yield context.task_any([old, context.call_activity("square", 1)])
+    yield context.task_any([old, context.call_activity("hold", "new")])
+    context.set_custom_status("went on")
+    return (yield context.call_activity("square", 5))
+
+
+@odd.orchestration_trigger(context_name="context")
+def cancels_a_long_timer(context: Context) -> Any:
+    timer = context.create_timer(context.current_utc_datetime + timedelta(hours=2))
+    yield context.task_any([context.call_activity("square", 1), timer])
+    timer.cancel()
+    context.set_custom_status("cancelled")
+    return "done"

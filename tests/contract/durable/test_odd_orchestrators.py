@@ -1,9 +1,12 @@
 """What must fail, clearly; and what an orchestrator may rely on at every replay."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+from local.durable.protocol import TimerLimits
+from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 
@@ -101,8 +104,75 @@ async def test_trap_a_retry_raced_against_a_timer_that_is_cancelled(server: Dura
     assert status.output.startswith("Non-Deterministic workflow detected")
 
 
+@pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
+async def test_trap_going_on_beside_a_retry_gives_wrong_results_and_a_warning(
+    server: DurableServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The SDK numbers the next activity before the retry's timer, the host after it."""
+    instance_id = await server.start("goes_on_beside_a_retry")
+    await server.until_custom_status(instance_id, "caught")
+    stage.gate("retried").set()
+    status = await server.until(instance_id, "Completed")
+
+    assert status.output is None, "9 is what the code says"
+    assert "durable.generator_ahead orchestrator=goes_on_beside_a_retry" in caplog.text
+
+
+async def test_trap_a_race_of_old_and_new_tasks_waits_for_the_new_one(
+    server: DurableServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    instance_id = await server.start("races_old_and_new_tasks")
+    stage.gate("old").set()
+    await server.until_custom_status(instance_id, "went on")
+    await server.run("sequence", [1, 2, 3])
+    assert (await server.status(instance_id)).runtime_status.value == "Running"
+    assert "durable.generator_ahead orchestrator=races_old_and_new_tasks" in caplog.text
+
+    stage.gate("new").set()
+
+    assert (await server.until(instance_id, "Completed")).output == 25
+
+
+async def test_trap_a_long_timer_cannot_be_cancelled(functions: SdkFunctions, tmp_path: Path) -> None:
+    limits = TimerLimits(maximum_short_timer="00:00:01", long_timer_interval="01:00:00")
+    async with DurableServer(functions, tmp_path / "s.sqlite", timer_limits=limits) as server:
+        instance_id = await server.start("cancels_a_long_timer")
+        await server.until_custom_status(instance_id, "cancelled")
+        await server.run("sequence", [1, 2, 3])
+
+        assert (await server.status(instance_id)).runtime_status.value == "Running"
+
+
+async def test_no_warning_about_an_ordinary_orchestrator(
+    server: DurableServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.gate("slow").set()
+    for name in ("nested", "yields_the_same_tasks_again", "never_yielded"):
+        await server.run(name)
+
+    assert "generator_ahead" not in caplog.text
+
+
 async def test_an_output_that_is_not_a_number_can_be_read(server: DurableServer) -> None:
     status = await server.run("returns_nan")
 
     assert status.runtime_status.value == "Completed"
     assert math.isnan(status.output)
+
+
+async def test_a_falsy_custom_status_clears_the_former_one(server: DurableServer) -> None:
+    instance_id = await server.start("sets_custom_status", [{"step": 1}, ""])
+    await server.until_custom_status(instance_id, {"step": 1})
+    await server.client.raise_event(instance_id, "after 11")
+
+    await server.until_custom_status(instance_id, None)
+
+
+@pytest.mark.parametrize(("characters", "outcome"), [(8_000, "Completed"), (9_000, "Failed")])
+async def test_a_custom_status_has_at_most_16_kb_of_utf16(
+    server: DurableServer, characters: int, outcome: str
+) -> None:
+    status = await server.run("sets_status_of_size", characters)
+
+    assert status.runtime_status.value == outcome
+    assert ("must not exceed 16 KB" in str(status.output)) is (outcome == "Failed")
