@@ -1,8 +1,8 @@
-"""Chunking: packs the elements of a document into blocks of bounded size. Pure; tokens are counted by a function.
+"""Chunking: packs a document's elements into blocks of bounded size. Pure; a function counts tokens.
 
-A table is a block of its own, long ones split by rows with the header repeated. Text is packed up to the limit,
-with one sentence of overlap, within its section. The heading path is embedded with the text and stored apart.
-A block is never over the limit, whatever comes in.
+A table is a block of its own, long ones split by rows with the header repeated. Text is packed up to the
+limit, with one sentence of overlap, within its section. The heading path is embedded with the text and stored
+apart. A block is never over the limit, whatever comes in.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -77,7 +77,7 @@ class _Packer:
                 )
 
     def _fitting_path(self, path: Sequence[str]) -> tuple[str, int]:
-        """The path as text and its tokens; outer headings are left out until it takes no more than its share."""
+        """The path as text, and its tokens; outer headings are left out until it fits its share."""
         limit = self._max_tokens // _PATH_SHARE
         for start in range(len(path)):
             text = path_text(path[start:])

@@ -1,4 +1,4 @@
-"""Ids of documents, blocks and ingestion instances. Pure: the same input gives the same id on every machine."""
+"""Ids of documents, blocks and ingestion instances. Pure: the same input gives the same id anywhere."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Rights of a document: from its sidecar, its blob's metadata, or the deployment's default. Pure. Fails closed.
+"""Rights of a document: from its sidecar, its blob's metadata, or the default. Pure. Fails closed.
 
 Whatever cannot be understood opens the document to its owner alone; no owner, and nobody reads it.
 """

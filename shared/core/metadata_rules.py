@@ -1,4 +1,4 @@
-"""Metadata by rule: what can be said of a document when no model says it, and what corrections by people win over.
+"""Metadata by rule: what can be said of a document when no model says it, and how corrections win.
 
 Pure. The model's description is always preferred; a document is never held up for the want of one.
 """

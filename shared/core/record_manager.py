@@ -1,4 +1,4 @@
-"""The record manager: which blocks are new, moved, kept or gone. Pure: chunks and the index's ids in, lists out."""
+"""The record manager: which blocks are new, moved, kept or gone. Pure: chunks and known ids in, lists out."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,9 @@ def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockCh
     Args:
         indexed: block_id -> content_hash of every row that the document has in the index.
     """
-    new, moved, kept = [], [], []
+    new: list[int] = []
+    moved: list[int] = []
+    kept: list[int] = []
     for position, block in enumerate(blocks):
         found = indexed.get(block.block_id)
         target = new if found is None else kept if found == block.content_hash else moved

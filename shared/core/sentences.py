@@ -1,10 +1,10 @@
-"""Splitting text into sentences and words. Pure, and lossless: the pieces joined by blanks are the text again."""
+"""Splitting text into sentences and words. Pure, and lossless: the pieces joined by blanks are the text."""
 
 import re
 from collections.abc import Iterator
 
-# A sentence ends at . ! ? or … (and closing quotes or brackets), followed by white space and something that can
-# begin a sentence. Lines of a table or a list end at their line end.
+# A sentence ends at . ! ? or … (and closing quotes or brackets), followed by white space and something that
+# can begin a sentence. Lines of a table or a list end at their line end.
 _END = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’»)\]]))\s+(?=[\"'“‘„«(\[]?[A-ZÀ-ÖØ-ÞĀ-Ž0-9§•–-])|\n+|(?<=[。！？])"
 )

@@ -1,7 +1,7 @@
 """Parsing in worker processes, so that a bad file can neither hang nor kill the host.
 
-A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a time limit, and
-replaced after a crash. Exchanges run in threads, so that any event loop may wait for them.
+A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a time limit,
+and replaced after a crash. Exchanges run in threads, so that any event loop may wait for them.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The worker process that parses files: `python -c "…; main()"`, one JSON line in, one JSON line out.
 
-A file may crash it or hang it; its owner (`parser_process`) sees to that. It ends when its input ends, so it does
-not outlive the host.
+A file may crash it or hang it; its owner (`parser_process`) sees to that. It ends when its input ends, so it
+does not outlive the host.
 """
 
 import json

@@ -44,7 +44,8 @@ class Accepted(Model):
     """What there is to do.
 
     `noted`: another instance works on the document and will look again when it ends. `nothing`: there is no
-    such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the flags.
+    such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the
+    flags.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -94,7 +95,7 @@ class RightsApplied(Model):
 
 
 class Closed(Model):
-    """The instance gave up its claim, unless `again`: the blob changed meanwhile and is to be looked at anew."""
+    """The instance gave up its claim; but if `again`, an event came meanwhile: look at the blob anew."""
 
     kind: Literal["closed"] = "closed"
     again: bool
@@ -158,7 +159,7 @@ class Rights(Model):
 
     Attributes:
         acl: principals, sorted, the owner among them; empty = nobody.
-        warning: what was wrong with the rights that came with the file; such a file is open to its owner only.
+        warning: what was wrong with the rights that came with the file; it is open to its owner only.
     """
 
     acl: tuple[str, ...] = ()
@@ -180,6 +181,7 @@ class DocumentState(Model):
     Attributes:
         revision: the store's version of this row; a replace of an older one is a conflict.
         blob_etag, content_hash, pipeline, rights: what the indexes hold now; empty until the first success.
+        wanted_etag, wanted_rights: what they are to hold when this ingestion is done.
         pipeline: hash of what else decides the blocks: embedding model, block size, version of the rules.
         copied_hash: hash of the fields that each block's row copies from its document.
         version: 1 for the first content, one more for each later one.
@@ -199,6 +201,7 @@ class DocumentState(Model):
     rights: Rights = Rights()
     wanted_rights: Rights = Rights()
     blob_etag: str = ""
+    wanted_etag: str = ""
     content_hash: str = ""
     pipeline: str = ""
     copied_hash: str = ""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _PIPE = re.compile(r"(?<!\\)\|")
-_LEAVES = {"paragraph_open": "paragraph", "heading_open": "heading"}
 
 
 def parse_markdown(path: Path) -> ParsedDocument:
@@ -43,24 +42,27 @@ def _elements(tokens: Sequence["Token"]) -> Iterator[Element]:
     position = 0
     while position < len(tokens):
         token = tokens[position]
-        if token.type in ("bullet_list_open", "ordered_list_open"):
-            lists.append(
-                _List(ordered=token.type.startswith("ordered"), number=int(token.attrGet("start") or 1))
-            )
-        elif token.type in ("bullet_list_close", "ordered_list_close"):
-            lists.pop()
-        elif token.type == "list_item_open":
-            lists[-1].mark = lists[-1].next_mark("  " * (len(lists) - 1))
-        elif token.type == "table_open":
+        _follow_lists(token, lists)
+        if token.type == "table_open":
             position, rows = _table(tokens, position)
             yield Element(kind="table", text=rows)
         elif token.type in ("fence", "code_block") and token.content.strip():
             yield Element(kind="code", text=token.content.rstrip("\n"))
-        elif token.type in _LEAVES:
+        elif token.type in ("paragraph_open", "heading_open"):
             yield from _leaf(token, _inline_text(tokens[position + 1]), lists)
         elif token.type == "html_block":
             yield from _leaf(token, _without_tags(token.content), lists)
         position += 1
+
+
+def _follow_lists(token: "Token", lists: list["_List"]) -> None:
+    """Keep `lists` the stack of the lists that are open at this token."""
+    if token.type in ("bullet_list_open", "ordered_list_open"):
+        lists.append(_List(ordered=token.type.startswith("ordered"), number=int(token.attrGet("start") or 1)))
+    elif token.type in ("bullet_list_close", "ordered_list_close"):
+        lists.pop()
+    elif token.type == "list_item_open":
+        lists[-1].mark = lists[-1].next_mark("  " * (len(lists) - 1))
 
 
 class _List:
@@ -95,8 +97,6 @@ def _inline_text(token: "Token") -> str:
     for child in token.children or ():
         if child.type in ("softbreak", "hardbreak"):
             parts.append(" " if child.type == "softbreak" else "\n")
-        elif child.type == "image":
-            parts.append(child.content)
         elif child.type != "html_inline":
             parts.append(child.content)
     return "".join(parts).strip()

@@ -104,6 +104,6 @@ def _continues(line: Line, after: Line | None) -> bool:
         after is not None
         and after.bold
         and after.size == line.size
-        and 0 <= line.top - after.top
+        and after.top <= line.top
         and line.bottom - after.top <= 0.5 * line.size
     )

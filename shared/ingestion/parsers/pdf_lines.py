@@ -82,7 +82,7 @@ class _LookReader:
         self._matrix = pdfium.FS_MATRIX()
         self._name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
         self._flags = ctypes.c_int()
-        self._last_index = text_page.count_chars() - 1
+        self._last_index: int = text_page.count_chars() - 1
 
     def line(self, text: str, page_number: int, first: int, last: int) -> Line:
         first_index, last_index = self._char_index(first), self._char_index(last)
@@ -96,12 +96,12 @@ class _LookReader:
             left=left,
             right=right,
             top=top,
-            bottom=bottom if bottom else bottom_of_first,
+            bottom=bottom or bottom_of_first,
         )
 
     def _char_index(self, text_index: int) -> int:
         index: int = self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._text_page, text_index)
-        return min(max(index, 0), self._last_index)
+        return max(0, min(index, self._last_index))
 
     def _bounds(self, index: int) -> tuple[float, float, float, float]:
         """Left, right, top, bottom; zeros when PDFium does not know."""

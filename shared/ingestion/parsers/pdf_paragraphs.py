@@ -1,11 +1,12 @@
 """Lines into paragraphs: what belongs together, and where a line end means something.
 
-A line end is kept where the next line's first word would have fitted: addresses, lists, rows of a table. It is
-dropped where the typesetter wrapped the text.
+A line end is kept where the next line's first word would have fitted: addresses, lists, rows of a table. It
+is dropped where the typesetter wrapped the text.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 
 from shared.ingestion.parsers.pdf_lines import Line
@@ -38,11 +39,7 @@ class ParagraphRule:
     """Knows the line spacing and the columns of one page."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
-        gaps = [
-            before.bottom - line.top
-            for before, line in zip(lines, lines[1:], strict=False)
-            if line.top < before.top
-        ]
+        gaps = [before.bottom - line.top for before, line in pairwise(lines) if line.top < before.top]
         self._usual_gap = median(gaps) if gaps else 0.0
         self._lines = lines
 
@@ -90,6 +87,6 @@ def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Li
 def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
     """The text of a paragraph's lines, hyphen marks left in."""
     text = group[0].text
-    for before, line in zip(group, group[1:], strict=False):
+    for before, line in pairwise(group):
         text += (" " if rule.same_row(before, line) else rule.glue(before, line)) + line.text
     return text

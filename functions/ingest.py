@@ -1,0 +1,103 @@
+"""A blob came, changed or went: start the ingestion of its document. Reads names, never content.
+
+An event says only where to look; `ingest_document` finds out what to do. So events may come late, twice and
+out of order, and a sidecar's event is its document's.
+"""
+
+import base64
+import binascii
+import json
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.blob_reference import BlobReference
+from shared.core.document_ids import document_of_blob, instance_id
+from shared.errors import CallerError
+from shared.models.ingestion import IngestRequest
+from shared.models.names import BLOB_DELETED_QUEUE, DOCUMENTS
+
+blueprint = df.Blueprint()
+
+CONNECTION = "DocumentsStorage"
+_SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
+
+
+@blueprint.blob_trigger(
+    arg_name="blob", path=f"{DOCUMENTS}/{{name}}", connection=CONNECTION, source=func.BlobSource.EVENT_GRID
+)
+@blueprint.durable_client_input(client_name="client")
+async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
+    """A document or a sidecar was written."""
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.wiring import get_services
+
+    properties = await get_services().blobs.properties(DOCUMENTS, blob.name)
+    occasion = properties.etag if properties is not None else "gone"
+    await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)
+@blueprint.durable_client_input(client_name="client")
+async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
+    """A document or a sidecar was deleted. A message that is no event raises: it goes to the poison queue."""
+    event = read_event(message.get_body())
+    name = deleted_blob(event)
+    if name is not None:
+        await start_ingestion(client, document_of_blob(name), f"{name} deleted {event.get('id', '')}")
+
+
+async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str, occasion: str) -> str:
+    """Start `ingest_document` unless this very event's instance is at work; returns the instance id.
+
+    An instance that has ended is started again: it finds that all is done, or repairs what is not.
+    """
+    instance = instance_id(blob_name, occasion)
+    if await _is_at_work(client, instance):
+        return instance
+    payload = IngestRequest(blob_name=blob_name).model_dump(mode="json")
+    try:
+        started: str = await client.start_new("ingest_document", instance, payload)
+    except Exception:
+        # The SDK raises a bare Exception for a conflict; its text is not to be relied on, the status is.
+        if await _is_at_work(client, instance):
+            return instance
+        raise
+    return started
+
+
+def read_event(body: bytes) -> dict[str, Any]:
+    """The Event Grid event in a queue message, which arrives as JSON or as base64 of JSON.
+
+    Raises:
+        CallerError: it is neither.
+    """
+    try:
+        event = json.loads(body)
+    except ValueError:
+        try:
+            event = json.loads(base64.b64decode(body, validate=True))
+        except (binascii.Error, ValueError):
+            raise CallerError("The message is not an event in JSON.") from None
+    if not isinstance(event, dict):
+        raise CallerError("The message is not one event.")
+    return event
+
+
+def deleted_blob(event: dict[str, Any]) -> str | None:
+    """The blob's name; None for events of another kind or another container."""
+    subject = str(event.get("subject", ""))
+    is_deletion = event.get("eventType") == "Microsoft.Storage.BlobDeleted"
+    if not is_deletion or not subject.startswith(_SUBJECT_START):
+        return None
+    return subject.removeprefix(_SUBJECT_START)
+
+
+async def _is_at_work(client: df.DurableOrchestrationClient, instance: str) -> bool:
+    status = await client.get_status(instance)
+    return status is not None and status.runtime_status in (
+        df.OrchestrationRuntimeStatus.Pending,
+        df.OrchestrationRuntimeStatus.Running,
+        df.OrchestrationRuntimeStatus.ContinuedAsNew,
+    )

@@ -1,0 +1,139 @@
+"""Blob -> searchable document: brings both indexes in line with one blob, whatever happened to it.
+
+Only sequences. One instance at a time works on a document: others leave a note and end, and the holder begins
+anew when it finds one. New blocks are written before the document's row, and old ones deleted after it.
+"""
+
+from collections.abc import Generator
+from math import ceil
+from typing import Any, TypeVar
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import as_object
+from orchestrations.retries import call, call_all
+from shared.models.ingestion import (
+    Accepted,
+    Closed,
+    CloseRequest,
+    Described,
+    IngestFailure,
+    IngestReply,
+    IngestRequest,
+    IngestResult,
+    IngestStep,
+    Parsed,
+    Planned,
+    RightsApplied,
+    Superseded,
+    Written,
+)
+
+blueprint = df.Blueprint()
+
+MIN_RANGE = 64  # blocks an activity embeds and writes
+MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
+
+Outcome = tuple[IngestResult, bool]
+"""How it ended, and whether to look at the blob again."""
+
+ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
+
+
+class _StoppedError(Exception):
+    """A step answered with something that ends the ingestion. Never leaves this module."""
+
+    def __init__(self, reply: IngestReply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
+    """Ingest, update or remove one document. Input: IngestRequest. Output: IngestResult."""
+    request = IngestRequest.model_validate(as_object(context.get_input()))
+    step = IngestStep(blob_name=request.blob_name, instance_id=context.instance_id)
+    try:
+        result, again = yield from _bring_in_line(context, step)
+    except _StoppedError as stopped:
+        result, again = yield from _end_early(context, step, stopped.reply)
+    if again:
+        context.continue_as_new(request.model_dump(mode="json"))
+    return result.model_dump(mode="json")
+
+
+def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) -> Generator[Any, Any, Outcome]:
+    accepted = yield from _step(context, "accept_document", step, Accepted)
+    if accepted.outcome == "nothing":
+        return IngestResult(outcome="nothing"), False
+    if accepted.outcome == "noted":
+        return IngestResult(outcome="noted"), False
+    if accepted.outcome == "gone":
+        closed = yield from _step(context, "remove_document", step, Closed)
+        return IngestResult(outcome="removed"), closed.again
+    result = IngestResult(outcome="current")
+    # Rights before content: a narrower list holds at once, not when a long ingestion is done.
+    if accepted.rights_changed:
+        yield from _step(context, "apply_rights", step, RightsApplied)
+        result = IngestResult(outcome="rights")
+    if accepted.content_changed:
+        result = yield from _ingest(context, step, result)
+    closed = yield from _step(context, "close_document", CloseRequest(step=step, status="ready"), Closed)
+    return result, closed.again
+
+
+def _ingest(
+    context: df.DurableOrchestrationContext, step: IngestStep, unchanged: IngestResult
+) -> Generator[Any, Any, IngestResult]:
+    parsed = yield from _step(context, "parse_document", step, Parsed)
+    if parsed.same_bytes:
+        return unchanged
+    step = step.model_copy(update={"content_hash": parsed.content_hash})
+    yield from _step(context, "describe_document", step, Described)
+    planned = yield from _step(context, "plan_document", step, Planned)
+    for reply in (yield from call_all(context, "write_blocks", _ranges(step, planned.new_count))):
+        _expect(reply, Written)
+    yield from _step(context, "finish_document", step, Written)
+    return IngestResult(
+        outcome="ready",
+        new_count=planned.new_count,
+        kept_count=planned.kept_count,
+        moved_count=planned.moved_count,
+        gone_count=planned.gone_count,
+    )
+
+
+def _ranges(step: IngestStep, count: int) -> list[IngestStep]:
+    size = max(MIN_RANGE, ceil(count / MAX_RANGES))
+    return [
+        step.model_copy(update={"first": first, "end": min(first + size, count)})
+        for first in range(0, count, size)
+    ]
+
+
+def _end_early(
+    context: df.DurableOrchestrationContext, step: IngestStep, reply: IngestReply
+) -> Generator[Any, Any, Outcome]:
+    if isinstance(reply, Superseded) or not isinstance(reply, IngestFailure):
+        return IngestResult(outcome="superseded"), False
+    request = CloseRequest(step=step, status="failed", reason=reply.reason, hint=reply.hint or None)
+    closed = yield from call(context, "close_document", request)
+    again = isinstance(closed, Closed) and closed.again
+    return IngestResult(outcome="failed", reason=reply.reason), again
+
+
+def _step(
+    context: df.DurableOrchestrationContext,
+    activity: str,
+    payload: IngestStep | CloseRequest,
+    kind: type[ReplyKind],
+) -> Generator[Any, Any, ReplyKind]:
+    context.set_custom_status({"step": activity})
+    reply = yield from call(context, activity, payload)
+    return _expect(reply, kind)
+
+
+def _expect(reply: IngestReply, kind: type[ReplyKind]) -> ReplyKind:
+    if not isinstance(reply, kind):
+        raise _StoppedError(reply)
+    return reply

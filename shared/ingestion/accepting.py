@@ -1,0 +1,96 @@
+"""The first step: claim the document, look at its blob, and say what there is to do. Reads no content."""
+
+from shared.core.document_ids import SIDECAR_SUFFIX, digest, document_id
+from shared.core.document_rights import decide_rights
+from shared.errors import NotFoundError
+from shared.ingestion.claims import claim, update, with_status
+from shared.ingestion.prepare import ensure_ready
+from shared.models.blobs import BlobProperties
+from shared.models.ingestion import Accepted, DocumentState, IngestStep, Rights
+from shared.models.names import DOCUMENTS
+from shared.ports import BlobStore
+from shared.services import Services
+from shared.settings import Settings
+
+RULES_VERSION = "1"  # of parsing and chunking: a new one makes every document new
+_MAX_SIDECAR_BYTES = 64 * 1024
+
+
+async def accept(step: IngestStep, services: Services) -> Accepted:
+    """Compare the blob with what the indexes hold.
+
+    Raises:
+        GroundworkError: a service failed.
+    """
+    await ensure_ready(services)
+    if await _never_was(step, services):
+        return Accepted(outcome="nothing")
+    state = await claim(services.documents, step)
+    if state is None:
+        return Accepted(outcome="noted")
+    # Looked at under the claim: an event that comes from now on leaves a note.
+    properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
+    if properties is None:
+        return Accepted(outcome="gone")
+    rights = await _read_rights(services, properties)
+    accepted = _compare(state, properties, rights, pipeline(services.settings))
+    if accepted.outcome == "changed":
+        await update(services.documents, step, lambda current: _begun(current, properties, rights, accepted))
+    return accepted
+
+
+def pipeline(settings: Settings) -> str:
+    """A hash of everything beside the file that decides its blocks, and of where they are."""
+    return digest(
+        RULES_VERSION,
+        settings.embedding_model,
+        str(settings.embedding_dimensions),
+        str(settings.max_block_tokens),
+        settings.azure_search_content_index,
+        settings.azure_search_documents_index,
+    )[:16]
+
+
+async def _never_was(step: IngestStep, services: Services) -> bool:
+    if await services.blobs.properties(DOCUMENTS, step.blob_name) is not None:
+        return False
+    return await services.documents.get(document_id(step.blob_name)) is None
+
+
+def _compare(
+    state: DocumentState, properties: BlobProperties, rights: Rights, current_pipeline: str
+) -> Accepted:
+    has_rows = state.content_hash != "" and state.pipeline == current_pipeline
+    content_changed = state.blob_etag != properties.etag or not has_rows
+    rights_changed = has_rows and state.rights != rights
+    if not content_changed and not rights_changed:
+        return Accepted(outcome="current")
+    return Accepted(outcome="changed", content_changed=content_changed, rights_changed=rights_changed)
+
+
+def _begun(
+    state: DocumentState, properties: BlobProperties, rights: Rights, accepted: Accepted
+) -> DocumentState:
+    """The state as an ingestion begins: what is wanted, and the story of the last one wiped."""
+    wanted = state.model_copy(update={"wanted_etag": properties.etag, "wanted_rights": rights})
+    if not accepted.content_changed:
+        return wanted
+    told = {"phases": (), "warnings": (), "reason": None, "hint": None}
+    return with_status(wanted.model_copy(update=told), "queued")
+
+
+async def _read_rights(services: Services, properties: BlobProperties) -> Rights:
+    sidecar = await _read_sidecar(services.blobs, properties.name + SIDECAR_SUFFIX)
+    return decide_rights(properties.metadata, sidecar, services.settings.default_access)
+
+
+async def _read_sidecar(blobs: BlobStore, name: str) -> str | None:
+    properties = await blobs.properties(DOCUMENTS, name)
+    if properties is None:
+        return None
+    if properties.size_bytes > _MAX_SIDECAR_BYTES:
+        return ""  # not JSON: closed to all but the owner
+    try:
+        return (await blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
+    except NotFoundError:  # removed in between
+        return None

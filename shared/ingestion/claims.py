@@ -1,0 +1,157 @@
+"""The state of a document, and the claim on it: one instance at a time works on a document.
+
+An instance that finds the document held leaves a note (`pending`) and ends; the holder looks again before it
+ends. A holder that shows no sign of life for 15 minutes loses its claim, and every later step of it does
+nothing. All writes compare revisions, so no note and no change is lost.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePosixPath
+
+from shared.core.document_ids import document_id
+from shared.errors import ConflictError, DependencyError
+from shared.models.documents import DocumentStatus
+from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep, PhaseTime
+from shared.ports import DocumentStore
+
+LEASE = timedelta(minutes=15)  # longer than any activity may run (functionTimeout, 10 minutes)
+_TRIES = 8  # of a compare-and-write; two writers at most meet on one document
+
+
+class ClaimLostError(Exception):
+    """Another instance works on the document: this one must not touch it any more."""
+
+
+def now() -> datetime:
+    """The wall clock, with zone."""
+    return datetime.now(UTC)
+
+
+async def claim(store: DocumentStore, step: IngestStep) -> DocumentState | None:
+    """Claim the document for the step's instance; None when it is held: its holder was told to look again.
+
+    Whoever claims must look at the blob afterwards, not before: a note left earlier is wiped here.
+    """
+    doc_id = document_id(step.blob_name)
+    for _ in range(_TRIES):
+        state = await store.get(doc_id)
+        try:
+            if state is None:
+                return await store.create(_held(_fresh(step.blob_name), step))
+            if _is_held_by_other(state, step):
+                await store.replace(state.model_copy(update={"pending": True}))
+                return None
+            return await store.replace(_held(state.model_copy(update={"pending": False}), step))
+        except ConflictError:
+            continue
+    raise _contended()
+
+
+async def update(
+    store: DocumentStore, step: IngestStep, change: Callable[[DocumentState], DocumentState]
+) -> DocumentState:
+    """Change the state of a document that the step's instance holds, and prolong the claim.
+
+    Raises:
+        ClaimLostError: it holds it no more.
+    """
+    for _ in range(_TRIES):
+        state = await store.get(document_id(step.blob_name))
+        if state is None or state.holder != step.instance_id:
+            raise ClaimLostError
+        try:
+            return await store.replace(_touched(change(state)))
+        except ConflictError:
+            continue
+    raise _contended()
+
+
+async def enter(store: DocumentStore, step: IngestStep, status: DocumentStatus) -> DocumentState:
+    """Note that the ingestion reached `status`.
+
+    Raises:
+        ClaimLostError: the step's instance holds the document no more.
+    """
+    return await update(store, step, lambda state: with_status(state, status))
+
+
+def with_status(state: DocumentState, status: DocumentStatus) -> DocumentState:
+    """The state in another status, and since when; unchanged if it is in it already."""
+    if state.status == status and state.phases:
+        return state
+    phases = (*state.phases, PhaseTime(status=status, at=now()))
+    return state.model_copy(update={"status": status, "phases": phases})
+
+
+async def close(store: DocumentStore, request: CloseRequest) -> Closed:
+    """Set how the ingestion ended, and give the claim up unless an event came meanwhile.
+
+    Raises:
+        ClaimLostError: the instance holds the document no more.
+    """
+
+    def ended(state: DocumentState) -> DocumentState:
+        if request.status is not None:
+            state = with_status(state, request.status)
+            state = state.model_copy(update={"reason": request.reason, "hint": request.hint})
+        if state.pending:
+            return state.model_copy(update={"pending": False})
+        return state.model_copy(update={"holder": None})
+
+    state = await update(store, request.step, ended)
+    return Closed(again=state.holder is not None)
+
+
+async def forget(store: DocumentStore, step: IngestStep) -> Closed:
+    """Remove the state of a document that is gone; when an event came meanwhile, begin with a fresh one.
+
+    Raises:
+        ClaimLostError: the instance holds the document no more.
+    """
+    for _ in range(_TRIES):
+        state = await store.get(document_id(step.blob_name))
+        if state is None:
+            return Closed(again=False)
+        if state.holder != step.instance_id:
+            raise ClaimLostError
+        try:
+            if not state.pending:
+                await store.delete(state)
+                return Closed(again=False)
+            fresh = _fresh(step.blob_name).model_copy(update={"revision": state.revision})
+            await store.replace(_held(fresh, step))
+        except ConflictError:
+            continue
+        return Closed(again=True)
+    raise _contended()
+
+
+def _fresh(blob_name: str) -> DocumentState:
+    return DocumentState(
+        doc_id=document_id(blob_name),
+        blob_name=blob_name,
+        filename=PurePosixPath(blob_name).name,
+        updated_at=now(),
+    )
+
+
+def _held(state: DocumentState, step: IngestStep) -> DocumentState:
+    """The state with the step's instance as its holder."""
+    return _touched(state.model_copy(update={"holder": step.instance_id}))
+
+
+def _touched(state: DocumentState) -> DocumentState:
+    """The state with its times: a claim, if there is one, lasts from now on."""
+    at = now()
+    held_until = None if state.holder is None else at + LEASE
+    return state.model_copy(update={"updated_at": at, "held_until": held_until})
+
+
+def _is_held_by_other(state: DocumentState, step: IngestStep) -> bool:
+    held = state.holder is not None and state.held_until is not None and state.held_until > now()
+    return held and state.holder != step.instance_id
+
+
+def _contended() -> DependencyError:
+    return DependencyError("The document's state is being changed by too many at once.", "Try again.")

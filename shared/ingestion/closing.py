@@ -1,0 +1,32 @@
+"""The last steps: close an ingestion, or remove a document that is gone. Both end the claim."""
+
+from shared.core.document_ids import document_id
+from shared.ingestion import claims, index_rows, work_files
+from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep
+from shared.models.names import FIGURES
+from shared.services import Services
+
+
+async def close(request: CloseRequest, services: Services) -> Closed:
+    """Note how it ended. A document that turned out to be as before has the blob's new etag from now on."""
+    if request.status == "ready":
+        await claims.update(services.documents, request.step, _with_wanted_etag)
+    return await claims.close(services.documents, request)
+
+
+async def remove(step: IngestStep, services: Services) -> Closed:
+    """Remove every trace of a document whose blob is gone; its state last, so that a crash is made good."""
+    await claims.update(services.documents, step, lambda current: current)
+    doc_id = document_id(step.blob_name)
+    # The row first: a document in the list must be searchable in full.
+    await services.documents_index.delete([doc_id])
+    # Until none is found: the service shows rows that were written a moment ago with some delay.
+    while keys := await index_rows.block_ids(services.content_index, doc_id):
+        await services.content_index.delete(keys)
+    await services.blobs.delete_prefix(FIGURES, f"{doc_id}/")
+    await work_files.remove_all(services.blobs, doc_id)
+    return await claims.forget(services.documents, step)
+
+
+def _with_wanted_etag(state: DocumentState) -> DocumentState:
+    return state.model_copy(update={"blob_etag": state.wanted_etag or state.blob_etag})

@@ -1,0 +1,94 @@
+"""Rows of the indexes: how blocks and documents are written there, and how rows are read back."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from shared.core.document_ids import digest
+from shared.core.odata import quote
+from shared.models.blocks import Block
+from shared.models.documents import DocumentRecord
+from shared.models.ingestion import Rights
+from shared.models.search import IndexRow, SearchRequest
+from shared.ports import SearchIndex
+
+_PAGE_ROWS = 1000
+
+
+def copied_fields(record: DocumentRecord) -> IndexRow:
+    """What every block's row copies from its document, so that retrieval can filter by it."""
+    return {
+        "project_id": record.project_id,
+        "filename": record.filename,
+        "document_type": record.document_type,
+        "department": record.department,
+        "access_control_list": list(record.access_control_list),
+    }
+
+
+def copied_hash(record: DocumentRecord) -> str:
+    """A hash of the copied fields: while it stays, rows that are kept need no write."""
+    return digest(*(repr(value) for _, value in sorted(copied_fields(record).items())))[:32]
+
+
+def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> IndexRow:
+    """The whole row of a text block."""
+    row = block.model_dump(mode="json", exclude_none=True)
+    return {**row, **copied_fields(record), "content_vector": list(vector)}
+
+
+def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
+    """The fields of a row whose text, and so its vector, stays."""
+    row = block.model_dump(mode="json", include={"block_id", "page_number", "start_seconds", "content_hash"})
+    return {**row, **copied_fields(record)}
+
+
+def document_row(record: DocumentRecord) -> IndexRow:
+    """The whole row of a document."""
+    return record.model_dump(mode="json")
+
+
+def rights_fields(rights: Rights) -> IndexRow:
+    """What rights say in either index; the documents' rows have the owner beside it."""
+    return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
+
+
+async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
+    """block_id -> content_hash of every row of a document."""
+    return {
+        str(row["block_id"]): str(row.get("content_hash") or "")
+        async for page in _pages(index, doc_id)
+        for row in page
+    }
+
+
+async def block_ids(index: SearchIndex, doc_id: str) -> list[str]:
+    """The keys of every row of a document."""
+    return list(await block_hashes(index, doc_id))
+
+
+async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRow, ...]]:
+    # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
+    last = ""
+    while True:
+        page = await index.search(
+            SearchRequest(
+                filter=f"doc_id eq {quote(doc_id)} and block_id gt {quote(last)}",
+                select=("block_id", "content_hash"),
+                order_by=("block_id",),
+                top=_PAGE_ROWS,
+            )
+        )
+        if page.rows:
+            yield page.rows
+        if len(page.rows) < _PAGE_ROWS:
+            return
+        last = str(page.rows[-1]["block_id"])
+
+
+async def document_record(index: SearchIndex, doc_id: str) -> DocumentRecord | None:
+    """The document's row as it stands in the index, None when there is none."""
+    page = await index.search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
+    if not page.rows:
+        return None
+    row = page.rows[0]
+    known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
+    return DocumentRecord.model_validate(known)

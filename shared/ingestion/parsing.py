@@ -1,0 +1,82 @@
+"""The step that downloads a file and has it parsed in the worker process; chunks go to the work container."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from shared.errors import ConflictError, DependencyError, PayloadTooLargeError
+from shared.ingestion import work_files
+from shared.ingestion.accepting import pipeline
+from shared.ingestion.claims import enter, update
+from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.registry import format_of
+from shared.models.blobs import BlobProperties
+from shared.models.ingestion import IngestStep, Parsed, ParsedFile
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+
+
+async def parse(step: IngestStep, services: Services) -> Parsed:
+    """Download, hash, and unless the indexes hold these very bytes, parse and chunk.
+
+    Raises:
+        BadDocumentError, PayloadTooLargeError: the file cannot be ingested, and why.
+        NotFoundError: it is gone.
+        DependencyError: a service failed, or the file changed under our hands.
+    """
+    state = await enter(services.documents, step, "parsing")
+    format_of(state.filename)
+    properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
+    if properties is not None:
+        _check_size(properties, services.settings.max_document_bytes)
+    with TemporaryDirectory(prefix="groundwork-") as folder:
+        source = Path(folder) / "document"
+        downloaded = await _download(services, step, source)
+        content_hash = await asyncio.to_thread(_hash_file, source)
+        state = await update(
+            services.documents,
+            step,
+            lambda current: current.model_copy(update={"wanted_etag": downloaded.etag}),
+        )
+        if content_hash == state.content_hash and state.pipeline == pipeline(services.settings):
+            return Parsed(content_hash=content_hash, same_bytes=True)
+        target = Path(folder) / "parsed.json"
+        await parser_pool().run(
+            _job(services, source, target, state.filename), services.settings.parse_timeout_s
+        )
+        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(target.read_bytes))
+    keyed = step.model_copy(update={"content_hash": content_hash})
+    await work_files.put(services.blobs, keyed, work_files.PARSED, parsed)
+    return Parsed(content_hash=content_hash, chunk_count=len(parsed.chunks))
+
+
+def _job(services: Services, source: Path, target: Path, filename: str) -> ParseJob:
+    return ParseJob(
+        source=source,
+        target=target,
+        filename=filename,
+        max_tokens=services.settings.max_block_tokens,
+        tokenizer_path=services.settings.embedding_tokenizer_path,
+    )
+
+
+async def _download(services: Services, step: IngestStep, target: Path) -> BlobProperties:
+    try:
+        return await services.blobs.download(DOCUMENTS, step.blob_name, target)
+    except ConflictError:
+        raise DependencyError("The file was replaced while it was read.", "It is read again.") from None
+
+
+def _check_size(properties: BlobProperties, max_bytes: int) -> None:
+    if properties.size_bytes > max_bytes:
+        raise PayloadTooLargeError(
+            f"The file has {properties.size_bytes:,} bytes; at most {max_bytes:,} are read.",
+            "Split the file.",
+        )
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

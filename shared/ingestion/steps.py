@@ -1,0 +1,58 @@
+"""Ingestion's steps by name: each does one thing and answers with a reply; expected failures are replies."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
+
+from shared.errors import GroundworkError
+from shared.ingestion import accepting, closing, describing, parsing, writing
+from shared.ingestion.claims import ClaimLostError
+from shared.models.ingestion import CloseRequest, IngestFailure, IngestReply, IngestStep, Superseded
+from shared.services import Services
+from shared.telemetry import get_logger
+
+StepName = Literal["accept", "parse", "describe", "plan", "write_blocks", "finish", "apply_rights", "remove"]
+
+_STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply]]] = {
+    "accept": accepting.accept,
+    "parse": parsing.parse,
+    "describe": describing.describe,
+    "plan": writing.plan,
+    "write_blocks": writing.write_blocks,
+    "finish": writing.finish,
+    "apply_rights": writing.apply_rights,
+    "remove": closing.remove,
+}
+_MAX_TEXT = 500
+
+
+async def perform(name: StepName, step: IngestStep, services: Services) -> IngestReply:
+    """Perform one step. May run twice for the same step after a crash, and does no harm then."""
+    return await _answer(name, step, _STEPS[name](step, services))
+
+
+async def perform_close(request: CloseRequest, services: Services) -> IngestReply:
+    """Perform the last step."""
+    return await _answer("close", request.step, closing.close(request, services))
+
+
+async def _answer(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:
+    try:
+        return await performed
+    except ClaimLostError:
+        return Superseded()
+    except GroundworkError as failed:
+        get_logger().warning(
+            "ingestion.step_failed", step=name, run_id=step.instance_id, error_type=failed.code
+        )
+        return IngestFailure(
+            reason=failed.detail[:_MAX_TEXT],
+            hint=" ".join(failed.hints)[:_MAX_TEXT],
+            retryable=failed.retryable,
+            retry_after_s=failed.retry_after_s,
+        )
+    except Exception:  # noqa: BLE001 - the border: a defect ends this document, visibly, and no other
+        get_logger().exception("ingestion.defect", step=name, run_id=step.instance_id)
+        return IngestFailure(
+            reason="The document could not be ingested because of an internal error.",
+            hint="Tell the operator the document's name and the time.",
+        )

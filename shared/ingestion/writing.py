@@ -1,0 +1,172 @@
+"""The steps that write: plan what changes, embed and write new blocks, then the document, then clear up.
+
+The order is the promise: new blocks, then the document's row, then the deletion of blocks that vanished. A
+document in the list is complete, and one that is being replaced never disappears from search.
+"""
+
+from dataclasses import dataclass
+
+from shared.core.chunking import embedded_text
+from shared.core.document_ids import document_id
+from shared.core.metadata_rules import with_corrections
+from shared.core.record_manager import make_blocks, plan_changes
+from shared.ingestion import index_rows, work_files
+from shared.ingestion.accepting import pipeline
+from shared.ingestion.claims import enter, now, update
+from shared.models.blocks import Block
+from shared.models.documents import DocumentMetadata, DocumentRecord
+from shared.models.ingestion import (
+    BlockChanges,
+    DocumentState,
+    IngestStep,
+    ParsedFile,
+    Planned,
+    RightsApplied,
+    Written,
+)
+from shared.models.prompts import CallLimits
+from shared.services import Services
+
+EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
+_EMBED_LIMITS = CallLimits(timeout_s=120, max_retries=2)
+
+
+@dataclass(frozen=True)
+class _Version:
+    """One version of a document, as the work container holds it."""
+
+    state: DocumentState
+    parsed: ParsedFile
+    blocks: list[Block]
+    record: DocumentRecord
+
+
+async def plan(step: IngestStep, services: Services) -> Planned:
+    """Compare the chunks with the index; the verdict goes to the work container."""
+    await enter(services.documents, step, "embedding")
+    doc_id = document_id(step.blob_name)
+    parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
+    blocks = make_blocks(doc_id, parsed.chunks, services.settings.embedding_model)
+    changes = plan_changes(blocks, await index_rows.block_hashes(services.content_index, doc_id))
+    await work_files.put(services.blobs, step, work_files.CHANGES, changes)
+    return Planned(
+        new_count=len(changes.new),
+        moved_count=len(changes.moved),
+        kept_count=len(changes.kept),
+        gone_count=len(changes.gone),
+    )
+
+
+async def write_blocks(step: IngestStep, services: Services) -> Written:
+    """Embed and write the new chunks from `step.first` up to `step.end`; twice does no harm."""
+    version = await _load(step, services, await enter(services.documents, step, "embedding"))
+    changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
+    positions = changes.new[step.first : step.end]
+    for start in range(0, len(positions), EMBED_BATCH):
+        batch = positions[start : start + EMBED_BATCH]
+        texts = [embedded_text(version.parsed.chunks[position]) for position in batch]
+        vectors = await services.embedder.embed(texts, _EMBED_LIMITS)
+        await services.content_index.upload(
+            [
+                index_rows.block_row(version.blocks[position], version.record, vector)
+                for position, vector in zip(batch, vectors, strict=True)
+            ]
+        )
+    return Written(block_count=len(positions))
+
+
+async def finish(step: IngestStep, services: Services) -> Written:
+    """Make the new version the one that is found, and clear away what was only the old one's."""
+    state = await enter(services.documents, step, "indexing")
+    version = await _load(step, services, state)
+    changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
+    await _merge_rows(version, changes, services)
+    # Metadata are written last: a document visible in the list must be searchable in full.
+    await services.documents_index.upload([index_rows.document_row(version.record)])
+    await update(services.documents, step, lambda current: _indexed(current, version, services))
+    await services.content_index.delete(changes.gone)
+    await work_files.remove_all(services.blobs, state.doc_id)
+    return Written(block_count=len(version.blocks))
+
+
+async def apply_rights(step: IngestStep, services: Services) -> RightsApplied:
+    """Write the wanted rights into every row of the document; content and vectors stay as they are."""
+    state = await update(services.documents, step, lambda current: current)
+    fields = index_rows.rights_fields(state.wanted_rights)
+    keys = await index_rows.block_ids(services.content_index, state.doc_id)
+    await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+    owner = {"doc_id": state.doc_id, "owner_id": state.wanted_rights.owner_id}
+    await services.documents_index.merge([{**owner, **fields}])
+    await update(services.documents, step, _with_wanted_rights)
+    return RightsApplied(block_count=len(keys))
+
+
+async def _load(step: IngestStep, services: Services, state: DocumentState) -> _Version:
+    parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
+    metadata = await work_files.get(services.blobs, step, work_files.METADATA, DocumentMetadata)
+    previous = await index_rows.document_record(services.documents_index, state.doc_id)
+    record = with_corrections(_record(state, step, parsed, metadata), previous)
+    blocks = make_blocks(state.doc_id, parsed.chunks, services.settings.embedding_model)
+    return _Version(state, parsed, blocks, record)
+
+
+def _record(
+    state: DocumentState, step: IngestStep, parsed: ParsedFile, metadata: DocumentMetadata
+) -> DocumentRecord:
+    is_new_content = step.content_hash != state.content_hash
+    rights = state.wanted_rights
+    return DocumentRecord(
+        doc_id=state.doc_id,
+        project_id=rights.project_id,
+        filename=state.filename,
+        title=metadata.title,
+        document_type=metadata.document_type,
+        upload_date=now(),
+        author=metadata.author or parsed.author,
+        department=metadata.department,
+        language=metadata.language,
+        tags=metadata.tags,
+        page_count=parsed.page_count,
+        summary_brief=metadata.summary_brief,
+        summary_standard=metadata.summary_standard,
+        content_hash=step.content_hash,
+        version=state.version + 1 if is_new_content else max(state.version, 1),
+        status="ready",
+        owner_id=rights.owner_id,
+        access_control_list=rights.acl,
+    )
+
+
+async def _merge_rows(version: _Version, changes: BlockChanges, services: Services) -> None:
+    """Bring rows that stay up to date: moved ones always, kept ones when the document's fields changed."""
+    positions = list(changes.moved)
+    if index_rows.copied_hash(version.record) != version.state.copied_hash:
+        positions += changes.kept
+    await services.content_index.merge(
+        [index_rows.moved_row(version.blocks[position], version.record) for position in positions]
+    )
+
+
+def _indexed(state: DocumentState, version: _Version, services: Services) -> DocumentState:
+    """The state once the version is in the indexes."""
+    warnings = dict.fromkeys((*state.warnings, *version.parsed.warnings))
+    return _with_wanted_rights(state).model_copy(
+        update={
+            "blob_etag": state.wanted_etag,
+            "content_hash": version.record.content_hash,
+            "pipeline": pipeline(services.settings),
+            "copied_hash": index_rows.copied_hash(version.record),
+            "version": version.record.version,
+            "page_count": version.record.page_count,
+            "block_count": len(version.blocks),
+            "warnings": tuple(warnings),
+        }
+    )
+
+
+def _with_wanted_rights(state: DocumentState) -> DocumentState:
+    rights = state.wanted_rights
+    warnings = state.warnings
+    if rights.warning is not None and rights.warning not in warnings:
+        warnings = (*warnings, rights.warning)
+    return state.model_copy(update={"rights": rights, "warnings": warnings})
