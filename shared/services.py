@@ -1,5 +1,6 @@
 """What effects may use: the settings and one adapter per port. Made in `shared.wiring`; fakes in tests."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from shared.ports import (
@@ -29,3 +30,9 @@ class Services:
     run_log: RunLog
     runs: RunStore
     documents: DocumentStore
+    closers: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    async def close(self) -> None:
+        """End every connection: for programs and tests, whose event loop ends before the process."""
+        for close in self.closers:
+            await close()

@@ -1,9 +1,14 @@
 """The only place that builds clients: settings in, services out. Built once per process, on first use."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from shared.services import Services  # the dataclass lives there: agents and ingestion may not import wiring
 from shared.settings import Settings, get_settings
+
+if TYPE_CHECKING:
+    from shared.clients.connections import Connections
+    from shared.clients.search_index import AzureSearchIndex
 
 
 @cache
@@ -13,5 +18,43 @@ def get_services() -> Services:
 
 
 def build_services(settings: Settings) -> Services:
-    """Make every client. The SDKs are imported here and not at start: a cold start pays for what it uses."""
-    raise NotImplementedError
+    """Make every adapter. Nothing is connected, and no SDK imported, before an adapter's first call.
+
+    The async clients behind them belong to the event loop of that call. Whoever ends the loop before the
+    process (a test, a program around `asyncio.run`) calls `await services.close()` first.
+    """
+    from shared.clients.blob_store import AzureBlobStore
+    from shared.clients.chat_model import OpenAIChatModel
+    from shared.clients.connections import Connections
+    from shared.clients.dependency import model_endpoint
+    from shared.clients.document_store import TableDocumentStore
+    from shared.clients.embeddings import OpenAIEmbedder
+    from shared.clients.run_log import BlobRunLog
+    from shared.clients.run_store import TableRunStore
+    from shared.clients.search_admin import AzureSearchAdmin
+    from shared.clients.tables import Table
+    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
+
+    to = Connections(settings)
+    endpoint = model_endpoint(settings)
+    return Services(
+        settings=settings,
+        content_index=_index(to, settings.azure_search_content_index, "block_id", settings),
+        documents_index=_index(to, settings.azure_search_documents_index, "doc_id", settings),
+        search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
+        chat_model=OpenAIChatModel(to.model, settings.chat_model, endpoint),
+        embedder=OpenAIEmbedder(to.model, settings.embedding_model, settings.embedding_dimensions, endpoint),
+        blobs=AzureBlobStore(to.blobs),
+        run_log=BlobRunLog(to.blobs),
+        runs=TableRunStore(Table(to.tables, RUNS_TABLE)),
+        documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
+        closers=(to.close,),
+    )
+
+
+def _index(to: "Connections", name: str, key_field: str, settings: Settings) -> "AzureSearchIndex":
+    from shared.clients.search_index import AzureSearchIndex
+
+    return AzureSearchIndex(
+        to.search_index(name), name, timeout_s=settings.search_timeout_s, key_field=key_field
+    )

@@ -28,13 +28,13 @@ SEARCH = Dependency(
 )
 BLOBS = Dependency(
     "the blob storage",
-    "DocumentsStorage",
+    "DocumentsStorage or DocumentsStorage__blobServiceUri",
     "Check DocumentsStorage; without a connection string the app's identity needs the role "
     "Storage Blob Data Contributor.",
 )
 TABLES = Dependency(
     "the table storage",
-    "DocumentsStorage",
+    "DocumentsStorage or DocumentsStorage__tableServiceUri",
     "Check DocumentsStorage; without a connection string the app's identity needs the role "
     "Storage Table Data Contributor.",
 )

@@ -1,4 +1,8 @@
-"""`DocumentStore` in a table: one entity per document, changed only by who read its last revision."""
+"""`DocumentStore` in a table: one entity per document, changed by its etag only, which is the state's revision.
+
+The state is kept as JSON, in as many properties as its length asks for: an access list alone can outgrow one.
+Beside it stand the columns that a query or an operator looks at.
+"""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -12,7 +16,7 @@ ROW_KEY = "document"
 
 
 class TableDocumentStore(DocumentStore):
-    """States of documents. The partition is the document: documents spread over the servers."""
+    """Ingestion states. The partition is the document, so that they spread over the servers."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -23,31 +27,29 @@ class TableDocumentStore(DocumentStore):
         return None if entity is None else _from_entity(entity)
 
     async def create(self, state: DocumentState) -> DocumentState:
-        """ConflictError when the document has one."""
-        return state.model_copy(update={"revision": await self._table.insert(_to_entity(state))})
+        """The state as stored. ConflictError when the document has one."""
+        revision = await self._table.insert(_to_entity(state))
+        return state.model_copy(update={"revision": revision})
 
     async def replace(self, state: DocumentState) -> DocumentState:
-        """Overwrite the very row that was read. ConflictError when it is another by now, or gone."""
+        """The state as stored. ConflictError when it changed, or went, since it was read."""
         try:
-            revision = await self._table.replace(_to_entity(state), state.revision)
+            revision = await self._table.replace(_to_entity(state), _revision(state))
         except NotFoundError:
-            raise ConflictError("The document's state was removed meanwhile.") from None
+            raise ConflictError("The document's record is gone.") from None
         return state.model_copy(update={"revision": revision})
 
     async def delete(self, state: DocumentState) -> None:
-        """Remove the very row that was read; one that is gone is no error."""
-        try:
-            await self._table.delete(state.doc_id, ROW_KEY, state.revision)
-        except NotFoundError:
-            return
+        """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
+        await self._table.delete(state.doc_id, ROW_KEY, _revision(state))
 
     async def all(self) -> AsyncIterator[DocumentState]:
-        """Every state, read page by page."""
+        """Every document's state."""
         async for entity in self._table.query():
             yield _from_entity(entity)
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:
-        """Those in work or failed."""
+        """States of documents that are in work or failed."""
         async for entity in self._table.query("status ne 'ready'"):
             yield _from_entity(entity)
 
@@ -56,29 +58,28 @@ class TableDocumentStore(DocumentStore):
         await self._table.ensure()
 
 
+def _revision(state: DocumentState) -> str:
+    if state.revision is None:
+        raise ConflictError("The document's record was never read.")
+    return state.revision
+
+
 def _to_entity(state: DocumentState) -> Entity:
-    """The state as JSON, cut into as many columns as it takes; those beside it are for queries and people."""
     text = state.model_dump_json(exclude={"revision"})
-    parts = [text[start : start + MAX_TEXT_CHARS] for start in range(0, len(text), MAX_TEXT_CHARS)]
+    pieces = [text[start : start + MAX_TEXT_CHARS] for start in range(0, len(text), MAX_TEXT_CHARS)]
     return {
         "PartitionKey": state.doc_id,
         "RowKey": ROW_KEY,
         "blob_name": state.blob_name,
         "status": state.status,
         "updated_at": state.updated_at,
-        **{_column(number): part for number, part in enumerate(parts)},
+        **{f"state_{number:03d}": piece for number, piece in enumerate(pieces)},
     }
 
 
 def _from_entity(entity: Mapping[str, Any]) -> DocumentState:
-    parts = []
-    while (column := _column(len(parts))) in entity:
-        parts.append(entity[column])
-    # The SDK keeps the etag beside the columns, as metadata of its own entity type.
+    names = sorted(name for name in entity if name.startswith("state_"))
+    state = DocumentState.model_validate_json("".join(entity[name] for name in names))
+    # The etag is no property of the row: the SDK keeps it beside.
     metadata: Mapping[str, Any] = getattr(entity, "metadata", {})
-    state = DocumentState.model_validate_json("".join(parts))
-    return state.model_copy(update={"revision": metadata.get("etag")})
-
-
-def _column(number: int) -> str:
-    return f"state_{number}"
+    return state.model_copy(update={"revision": metadata["etag"]})

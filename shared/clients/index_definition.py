@@ -1,12 +1,12 @@
-"""Index definitions in the REST API's JSON: what an existing index lacks, and what could only be had anew. Pure."""
+"""Index definitions in the REST API's JSON: what an existing index lacks, and what it cannot become. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from shared.models.search import IndexRow
 
-# What the service refuses to change in a field that exists.
-# Source: learn.microsoft.com, "Update or rebuild an index": only retrievable, searchAnalyzer, synonymMaps may change.
+# What the service refuses to change in a field (retrievable, searchAnalyzer, synonymMaps may change).
+# Source: "Update or rebuild an index", learn.microsoft.com.
 FIXED_ATTRIBUTES = (
     "type",
     "key",
@@ -23,9 +23,9 @@ FIXED_ATTRIBUTES = (
 
 
 def changed_attributes(existing: IndexRow, wanted: IndexRow) -> list[str]:
-    """The attributes of existing fields that would have to change: "content_vector: dimensions 384, not 1536".
+    """What would have to change in existing fields, such as "content_vector: dimensions 384, not 1536".
 
-    Only attributes that `wanted` states are compared; a field that `existing` alone has is none of our business.
+    Only attributes that `wanted` states are compared; fields that `existing` alone has do not matter.
     """
     fields: dict[str, IndexRow] = {field["name"]: field for field in existing["fields"]}
     return [

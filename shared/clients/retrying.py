@@ -1,4 +1,4 @@
-"""One call of a model endpoint, tried again within its limits: the timeout covers all tries and all waits."""
+"""One call, tried again within its limits: the deadline covers all tries and all waits."""
 
 import asyncio
 import random
@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from shared.errors import CallTimeoutError, DependencyError
-from shared.models.prompts import CallLimits
 
 Answer = TypeVar("Answer")
 
@@ -26,18 +25,22 @@ class Deadline:
 
 
 async def call_within(
-    limits: CallLimits, deadline: Deadline, attempt: Callable[[], Awaitable[Answer]]
+    deadline: Deadline,
+    max_retries: int,
+    attempt: Callable[[], Awaitable[Answer]],
+    *,
+    retry_on: type[DependencyError] = DependencyError,
 ) -> Answer:
     """The first success of `attempt`, which must end by `deadline` and raise errors of `shared.errors`.
 
-    Tried again, at most `limits.max_retries` times: what is retryable, apart from timeouts. The wait is what the
-    service asks for, else 0.5 s doubled each time, with jitter. A wait past the deadline is not begun.
+    Tried again is what is retryable and a `retry_on`, apart from timeouts, at most `max_retries` times. The
+    wait is what the service asks for, else 0.5 s doubled each time, with jitter; never past the deadline.
     """
-    for tries in range(limits.max_retries + 1):
+    for tries in range(max_retries + 1):
         try:
             return await attempt()
-        except DependencyError as failed:
-            last = tries == limits.max_retries
+        except retry_on as failed:
+            last = tries == max_retries
             if last or not failed.retryable or isinstance(failed, CallTimeoutError):
                 raise
             wait_s = failed.retry_after_s or _wait_s(tries)
@@ -48,4 +51,4 @@ async def call_within(
 
 
 def _wait_s(tries: int) -> float:
-    return min(MAX_WAIT_S, FIRST_WAIT_S * 2**tries) * random.uniform(0.75, 1.25)
+    return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0**tries) * random.uniform(0.75, 1.25)

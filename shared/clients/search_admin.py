@@ -40,10 +40,6 @@ class AzureSearchAdmin(SearchAdmin):
             get_logger().info("index.changed", azure_operation=change, index_name=definition["name"])
         return bool(change)
 
-    async def close(self) -> None:
-        """End the connection."""
-        await self._connection.close()
-
     async def _create(self, definition: IndexRow) -> str | None:
         from azure.core.exceptions import ResourceExistsError
 
@@ -65,8 +61,8 @@ class AzureSearchAdmin(SearchAdmin):
         if changed:
             raise ConfigurationError(
                 f"The search index {definition['name']} was made differently: {'; '.join(changed)}.",
-                "Use another index name (AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX), or delete "
-                "the index and ingest the documents again.",
+                "Name another index in AZURE_SEARCH_CONTENT_INDEX or AZURE_SEARCH_DOCUMENTS_INDEX, or delete "
+                "this one; then ingest the documents again.",
                 "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
             )
         wanted = with_missing_parts(existing, definition)

@@ -73,10 +73,6 @@ class AzureSearchIndex(SearchIndex):
         """Remove rows by key."""
         await self._write("delete", [{self._key_field: key} for key in keys])
 
-    async def close(self) -> None:
-        """End the connection."""
-        await self._connection.close()
-
     async def _query(self, request: SearchRequest) -> SearchPage:
         # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
         results = await self._connection.client().search(**_query_arguments(request), **CALL_OPTIONS)

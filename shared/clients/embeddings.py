@@ -1,0 +1,87 @@
+"""`Embedder` over the openai SDK: any number of texts, in batches, a few at a time, in order."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shared.clients.connection import Connection
+from shared.clients.dependency import Dependency
+from shared.clients.parallel import for_each
+from shared.clients.retrying import Deadline, call_within
+from shared.clients.translate_openai import model_errors
+from shared.errors import ConfigurationError, DependencyError
+from shared.models.prompts import CallLimits
+from shared.ports import Embedder
+from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types import CreateEmbeddingResponse
+
+MODEL_SETTING = "EMBEDDING_MODEL"
+BATCH_TEXTS = 64  # 64 blocks of 500 tokens stay far below Azure OpenAI's 300,000 tokens a request
+BATCHES_AT_ONCE = 4  # unmeasured; enough to hide the way there and back, few enough for small rate limits
+
+Vector = tuple[float, ...]
+
+
+class OpenAIEmbedder(Embedder):
+    """One embedding deployment."""
+
+    def __init__(
+        self, connection: "Connection[AsyncOpenAI]", model: str, dimensions: int, endpoint: Dependency
+    ) -> None:
+        self._connection = connection
+        self._model = model
+        self._dimensions = dimensions
+        self._endpoint = endpoint
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._dimensions
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[Vector]:
+        """One vector per text, in order. The limit covers all batches.
+
+        Raises:
+            ConfigurationError: the vectors have another length than EMBEDDING_DIMENSIONS.
+        """
+        deadline = Deadline(limits.timeout_s)
+        started = time.perf_counter()
+        starts = range(0, len(texts), BATCH_TEXTS)
+
+        async def embed_from(start: int) -> list[Vector]:
+            batch = texts[start : start + BATCH_TEXTS]
+            return await call_within(deadline, limits.max_retries, lambda: self._embed_batch(batch, deadline))
+
+        batches = await for_each(starts, embed_from, at_once=BATCHES_AT_ONCE)
+        get_logger().info(
+            "texts.embedded",
+            model=self._model,
+            result_count=len(texts),
+            duration_ms=round((time.perf_counter() - started) * 1000),
+        )
+        return [vector for batch in batches for vector in batch]
+
+    async def _embed_batch(self, texts: Sequence[str], deadline: Deadline) -> list[Vector]:
+        with model_errors(self._endpoint, MODEL_SETTING):
+            async with asyncio.timeout_at(deadline.at):
+                answer = await self._connection.client().embeddings.create(
+                    model=self._model, input=list(texts), timeout=max(deadline.remaining_s, 0.001)
+                )
+        return self._vectors(answer, len(texts))
+
+    def _vectors(self, answer: "CreateEmbeddingResponse", expected: int) -> list[Vector]:
+        rows = sorted(answer.data, key=lambda row: row.index)
+        if len(rows) != expected:
+            raise DependencyError(f"{len(rows)} vectors for {expected} texts from {self._endpoint.name}.")
+        vectors = [tuple(row.embedding) for row in rows]
+        for vector in vectors:
+            if len(vector) != self._dimensions:
+                raise ConfigurationError(
+                    f"EMBEDDING_DIMENSIONS is {self._dimensions}, but {self._model} gives {len(vector)}.",
+                    f"Set EMBEDDING_DIMENSIONS={len(vector)}, and use indexes made for it.",
+                )
+        return vectors

@@ -1,0 +1,44 @@
+"""`RunStore` in a table: one entity per run, made for reading by id."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from shared.clients.tables import Entity, Table
+from shared.models.runs import RunRecord
+from shared.ports import RunStore
+
+ROW_KEY = "run"
+
+
+class TableRunStore(RunStore):
+    """Records of runs. The partition is the run, so that runs spread over the service's servers."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def create(self, record: RunRecord) -> None:
+        """ConflictError when the id exists."""
+        await self._table.insert(_to_entity(record))
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        """The record, or None."""
+        entity = await self._table.get(run_id, ROW_KEY)
+        return None if entity is None else _from_entity(entity)
+
+    async def replace(self, record: RunRecord) -> None:
+        """Overwrite. NotFoundError when the run was purged: a late writer does not bring it back."""
+        await self._table.replace(_to_entity(record))
+
+
+def _to_entity(record: RunRecord) -> Entity:
+    fields = record.model_dump(exclude={"run_id", "todo"}, exclude_none=True)
+    todo = [item.model_dump(mode="json") for item in record.todo]
+    return {"PartitionKey": record.run_id, "RowKey": ROW_KEY, **fields, "todo": json.dumps(todo)}
+
+
+def _from_entity(entity: Mapping[str, Any]) -> RunRecord:
+    fields = {name: entity[name] for name in RunRecord.model_fields if name in entity}
+    return RunRecord.model_validate(
+        {**fields, "run_id": entity["PartitionKey"], "todo": json.loads(entity["todo"])}
+    )

@@ -1,0 +1,82 @@
+"""How the storage account is reached: one blob and one table client per process."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.connection import Connection, SdkClient
+from shared.clients.credentials import Credentials
+from shared.errors import ConfigurationError
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from azure.data.tables.aio import TableServiceClient
+    from azure.storage.blob.aio import BlobServiceClient
+
+CONNECT_TIMEOUT_S = 5
+PIECE_BYTES = 4 * 1024 * 1024  # of a download; what one download holds in memory, twice at most
+
+# The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
+_BLOB_RETRIES: dict[str, Any] = {
+    "retry_total": 2,
+    "initial_backoff": 0.5,
+    "increment_base": 2,
+    "random_jitter_range": 0.25,
+}
+_TABLE_RETRIES: dict[str, Any] = {"retry_total": 2, "retry_backoff_factor": 0.4}
+
+
+def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":
+    """The account's blobs."""
+
+    def make() -> "BlobServiceClient":
+        from azure.storage.blob.aio import BlobServiceClient
+
+        options = {
+            "connection_timeout": CONNECT_TIMEOUT_S,
+            "max_single_get_size": PIECE_BYTES,
+            "max_chunk_get_size": PIECE_BYTES,
+            **_BLOB_RETRIES,
+        }
+        if settings.documents_storage:
+            return _opened(BlobServiceClient.from_connection_string, settings.documents_storage, options)
+        url = _required(settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
+        return BlobServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
+
+    return Connection(make)
+
+
+def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[TableServiceClient]":
+    """The account's tables."""
+
+    def make() -> "TableServiceClient":
+        from azure.data.tables.aio import TableServiceClient
+
+        options = {"connection_timeout": CONNECT_TIMEOUT_S, **_TABLE_RETRIES}
+        if settings.documents_storage:
+            return _opened(TableServiceClient.from_connection_string, settings.documents_storage, options)
+        url = _required(settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
+        return TableServiceClient(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
+
+    return Connection(make)
+
+
+def _opened(
+    open_client: Callable[..., SdkClient], connection_string: str, options: dict[str, Any]
+) -> SdkClient:
+    try:
+        return open_client(connection_string, **options)
+    except ValueError:  # its text repeats parts of the string
+        raise ConfigurationError(
+            "DocumentsStorage is not a connection string.",
+            "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
+            "EndpointSuffix=core.windows.net",
+        ) from None
+
+
+def _required(url: str | None, setting: str) -> str:
+    if not url:
+        raise ConfigurationError(
+            f"{setting} is missing: the storage account with the documents.",
+            "Set it, or DocumentsStorage with a connection string.",
+        )
+    return url

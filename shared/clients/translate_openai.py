@@ -1,0 +1,121 @@
+"""The exceptions of the openai SDK as errors of ours; what `translate.py` is for azure-core.
+
+Raised `from None`, too: the SDK's errors carry whole answers and requests.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from shared.clients.dependency import Dependency
+from shared.clients.translate import failed, rate_limited, refused, timed_out, unreachable
+from shared.errors import (
+    ConfigurationError,
+    GroundworkError,
+    InvalidQueryError,
+    ModelFixableError,
+    PayloadTooLargeError,
+)
+from shared.telemetry import redact
+
+if TYPE_CHECKING:
+    from openai import APIError, APIStatusError, OpenAIError
+
+_MAX_MESSAGE_CHARS = 300
+_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+_OUT_OF_QUOTA = frozenset({"rate_limit_exceeded", "insufficient_quota"})
+
+
+@contextmanager
+def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
+    """Translate what the openai SDK raises in the block. `model_setting` names the model's variable."""
+    from openai import OpenAIError
+
+    try:
+        yield
+    except OpenAIError as error:
+        raise from_openai(error, dependency, model_setting) from None
+    except ValidationError as invalid:  # from parse(): the answer is not what the schema asked for
+        raise ModelFixableError(_explain(invalid)) from None
+    except TimeoutError:
+        raise timed_out(dependency) from None
+
+
+def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
+    """Our error for one of the SDK's."""
+    from openai import (
+        APIConnectionError,
+        APIError,
+        APIStatusError,
+        APITimeoutError,
+        ContentFilterFinishReasonError,
+        LengthFinishReasonError,
+    )
+
+    match error:
+        case LengthFinishReasonError():
+            return ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
+        case ContentFilterFinishReasonError():
+            return ModelFixableError(
+                "The model's content filter stopped the answer.", "Put it in other words."
+            )
+        case APITimeoutError():
+            return timed_out(dependency)
+        case APIStatusError():
+            return _from_status(error, dependency, model_setting)
+        case APIError() if not isinstance(error, APIConnectionError):
+            return _from_stream(error, dependency)
+    return unreachable(dependency)
+
+
+def filtered() -> ModelFixableError:
+    """The endpoint's content filter ended an answer."""
+    return ModelFixableError("The model's content filter stopped the answer.", "Put it in other words.")
+
+
+def _from_status(error: "APIStatusError", dependency: Dependency, model_setting: str) -> GroundworkError:
+    status = error.status_code
+    if status in (401, 403):
+        return refused(dependency)
+    if status == 404:
+        return ConfigurationError(
+            f"{dependency.name.capitalize()} does not know the model.",
+            f"Check {model_setting}: it is the deployment's name in Azure, else the model's; "
+            f"and the path of {dependency.endpoint_setting}.",
+        )
+    if status == 429:
+        return rate_limited(dependency, error.response.headers)
+    if status in (400, 413, 422):
+        return _bad_request(error, dependency)
+    return failed(dependency, status)
+
+
+def _bad_request(error: "APIStatusError", dependency: Dependency) -> GroundworkError:
+    if error.status_code == 413 or error.code in _TOO_LONG:
+        return PayloadTooLargeError(
+            f"The prompt is too long for {dependency.name}.", "Ask about less at once."
+        )
+    if error.code == "content_filter":
+        return InvalidQueryError("The model's content filter refused the question.", "Rephrase it.")
+    message = " ".join(redact(error.message).split())[:_MAX_MESSAGE_CHARS]
+    return InvalidQueryError(f"{dependency.name.capitalize()} refused the request: {message}")
+
+
+def _from_stream(error: "APIError", dependency: Dependency) -> GroundworkError:
+    """An error sent in the middle of a stream: the HTTP status was 200, the kind is in the body."""
+    if error.code in _OUT_OF_QUOTA or error.type in _OUT_OF_QUOTA:
+        return rate_limited(dependency, {})
+    if error.code == "content_filter":
+        return filtered()
+    return failed(dependency, 500)
+
+
+def _explain(invalid: ValidationError) -> str:
+    """Where the answer does not fit the schema, without quoting the answer."""
+    places = [
+        f"{'.'.join(str(part) for part in problem['loc']) or 'the whole'}: {problem['msg']}"
+        for problem in invalid.errors(include_input=False, include_url=False)
+    ]
+    return f"The model's answer does not fit the schema {invalid.title}: {'; '.join(places[:5])}"
