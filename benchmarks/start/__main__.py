@@ -1,0 +1,92 @@
+"""`make bench-start`: what a cold start costs, against the packages that no function app can do without.
+
+Each measurement is a fresh process; the variants take turns, so that a busy moment hits all of them.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.start.probes import AGENT_CREATION, AGENT_SETTINGS, APP_IMPORT, BASE_IMPORTS
+
+ROOT = Path(__file__).resolve().parents[2]
+MAX_RATIO = 1.3
+MAX_COLD_AGENT_S = 1.0
+MAX_WARM_AGENT_S = 0.05
+# getrusage counts kilobytes on Linux, bytes on macOS.
+PEAK_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One fresh process. `warm_s` is the slowest of many further creations; 0 where there are none."""
+
+    seconds: float
+    peak_mb: float
+    warm_s: float = 0.0
+    tool_count: int = 0
+
+
+def measure(probe: str) -> Measurement:
+    """Run a probe in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", probe],
+        cwd=ROOT,
+        env={**os.environ, **AGENT_SETTINGS, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        sys.exit(f"A probe failed:\n{done.stderr}")
+    seen = json.loads(done.stdout.splitlines()[-1])
+    peak_mb = seen["peak"] * PEAK_UNIT_BYTES / 1e6
+    return Measurement(seen["seconds"], peak_mb, seen.get("warm", 0.0), seen.get("tools", 0))
+
+
+def measure_in_turns(probes: dict[str, str], runs: int) -> dict[str, list[Measurement]]:
+    """Every probe `runs` times, taking turns; one round before that fills the file cache and is dropped."""
+    rounds = [{name: measure(probe) for name, probe in probes.items()} for _ in range(runs + 1)]
+    return {name: [one[name] for one in rounds[1:]] for name in probes}
+
+
+def main() -> int:
+    """Measure and print. Exit code 1 when a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
+    parser.add_argument("--runs", type=int, default=7, help="processes per variant")
+    runs = parser.parse_args().runs
+    seen = measure_in_turns({"base": BASE_IMPORTS, "app": APP_IMPORT, "agent": AGENT_CREATION}, runs)
+    base, app, agent = seen["base"], seen["app"], seen["agent"]
+    print(f"Median of {runs} fresh processes each, taking turns.\n")
+    for label, ones in (("three base packages", base), ("function_app", app), ("first agent", agent)):
+        print(f"{label:<22}{median(ones, 'seconds') * 1000:7.0f} ms {median(ones, 'peak_mb'):7.1f} MB")
+    verdicts = [
+        verdict("time ratio", median(app, "seconds") / median(base, "seconds"), MAX_RATIO, ""),
+        verdict("memory ratio", median(app, "peak_mb") / median(base, "peak_mb"), MAX_RATIO, ""),
+        verdict("agent cold", median(agent, "seconds"), MAX_COLD_AGENT_S, " s"),
+        verdict("agent warm, slowest", median(agent, "warm_s"), MAX_WARM_AGENT_S, " s"),
+    ]
+    print(f"The agent has {agent[0].tool_count} tools.")
+    return 0 if all(verdicts) else 1
+
+
+def median(measurements: list[Measurement], field: str) -> float:
+    """The middle of one figure."""
+    middle: float = statistics.median(getattr(one, field) for one in measurements)
+    return middle
+
+
+def verdict(name: str, value: float, limit: float, unit: str) -> bool:
+    """Print one target and whether it is met."""
+    is_met = value <= limit
+    print(f"{name:<22}{value:9.4f}{unit} (at most {limit}{unit}): {'met' if is_met else 'MISSED'}")
+    return is_met
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What each fresh process does: imports or makes something, and prints its time and memory as JSON.
+
+The text of a probe is run by `python -c`, so that nothing of this process is imported before the clock runs.
+"""
+
+_HEAD = """
+import json, resource, time
+began = time.perf_counter()
+"""
+_TAIL = """
+seconds = time.perf_counter() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"seconds": seconds, "peak": peak, **extra}))
+"""
+
+# The floor: what every Python function app with streaming and orchestrations imports.
+BASE_IMPORTS = f"""{_HEAD}
+import azure.functions, azure.durable_functions, azurefunctions.extensions.http.fastapi
+extra = {{}}
+{_TAIL}"""
+
+APP_IMPORT = f"""{_HEAD}
+import function_app
+extra = {{}}
+{_TAIL}"""
+
+# Settings that need no server: making clients connects to nothing.
+AGENT_SETTINGS = {
+    "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
+    "AZURE_SEARCH_API_KEY": "unused",
+    "DocumentsStorage": (
+        "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=dW51c2Vk;"
+        "BlobEndpoint=http://127.0.0.1:9/devstoreaccount1;"
+        "QueueEndpoint=http://127.0.0.1:9/devstoreaccount1;"
+        "TableEndpoint=http://127.0.0.1:9/devstoreaccount1;"
+    ),
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    "OPENAI_API_KEY": "unused",
+    "CHAT_MODEL": "unused",
+    "EMBEDDING_MODEL": "unused",
+    "EMBEDDING_DIMENSIONS": "384",
+}
+
+WARM_REPETITIONS = 200
+AGENT_CREATION = f"""
+import asyncio, json, resource, statistics, time
+
+async def make():
+    began = time.perf_counter()
+    from shared.agents.agent import Agent
+    from shared.models.identity import UserContext
+    from shared.wiring import get_services
+
+    def create():
+        return Agent.create_rag_agent(get_services(), UserContext(user_id="u", groups=("g",)))
+
+    agent = create()
+    seconds = time.perf_counter() - began
+    warm = []
+    for _ in range({WARM_REPETITIONS}):
+        again = time.perf_counter()
+        create()
+        warm.append(time.perf_counter() - again)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tools = [tool.name for tool in agent.tools]
+    print(json.dumps({{"seconds": seconds, "peak": peak, "warm": max(warm), "tools": len(tools)}}))
+
+asyncio.run(make())
+"""
