@@ -20,6 +20,7 @@ DETERMINISTIC = (
     "functools",
     "itertools",
     "json",
+    "math",
     "datetime.timedelta",
     "datetime.datetime",
 )
