@@ -25,6 +25,7 @@ LISTING_PAUSE_S = 0.5
 LISTING_SHARE = (
     4  # pause at least four times as long as a listing takes: large containers must not eat a core
 )
+LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25
 POISON_QUEUE = "webjobs-blobtrigger-poison"
@@ -72,7 +73,7 @@ class BlobListener:
                     log.warning("cannot list %s: %s", place, error.__class__.__name__)
                 else:
                     listing_s += time.monotonic() - began
-            await asyncio.sleep(max(LISTING_PAUSE_S, LISTING_SHARE * listing_s))
+            await asyncio.sleep(min(max(LISTING_PAUSE_S, LISTING_SHARE * listing_s), LONGEST_PAUSE_S))
 
     async def handle(self) -> None:
         """Handle due events for ever, several at once."""

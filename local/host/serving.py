@@ -32,7 +32,8 @@ def bind(port: int) -> socket.socket:
     Raises:
         PortBusyError: another process has it.
     """
-    listener = socket.socket()
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers take 40 ms more.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))

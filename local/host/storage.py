@@ -13,7 +13,12 @@ from azure.storage.queue.aio import QueueClient, QueueServiceClient
 from local.host.settings import resolve_references, storage_connection
 
 # The default retries wait for up to a minute: listeners try again by themselves, and stopping must not wait.
-RETRIES: dict[str, Any] = {"retry_total": 1, "initial_backoff": 1, "random_jitter_range": 0}
+RETRIES: dict[str, Any] = {
+    "retry_total": 1,
+    "initial_backoff": 0.5,
+    "increment_base": 0.5,
+    "random_jitter_range": 0,
+}
 
 
 class StorageClients:
