@@ -135,25 +135,25 @@ class EpisodeWriter:
         return child.instance_id
 
     def _end(self, ending: Completion) -> Committed:
-        self._clear_work()
+        dropped = self._drop_work()
         parent = self.instance.parent
         if parent is None:
-            return NOTHING
+            return dropped
         waiting = self.connection.execute(
             "SELECT 1 FROM instances WHERE instance_id = ? AND execution_id = ?",
             (parent.instance_id, parent.execution_id),
         ).fetchone()
         event = _result_for_parent(parent.task_id, ending, utc_text(self.now))
         if waiting and inbox.post(self.connection, parent.instance_id, event):
-            return replace(NOTHING, woken=[parent.instance_id])
-        return NOTHING
+            return replace(dropped, woken=[parent.instance_id])
+        return dropped
 
     def _continue_as_new(self, ending: NextExecution) -> Committed:
         instance_id = self.instance.instance_id
         left_over = self.connection.execute(
             "SELECT event FROM inbox WHERE instance_id = ? ORDER BY position", (instance_id,)
         ).fetchall()
-        self._clear_work()
+        dropped = self._drop_work()
         self.connection.execute("DELETE FROM history WHERE instance_id = ?", (instance_id,))
         renewed = replace(self.instance, execution_id=uuid4().hex, input=json.dumps(ending.input))
         self.connection.execute(
@@ -167,16 +167,20 @@ class EpisodeWriter:
             "INSERT INTO inbox (instance_id, event) VALUES (?, ?)",
             [(instance_id, event) for (event,) in left_over],
         )
-        return replace(NOTHING, woken=[instance_id])
+        return replace(dropped, woken=[instance_id])
 
-    def _clear_work(self) -> None:
+    def _drop_work(self) -> Committed:
         """Drop what waits and what is scheduled; a result that still comes finds nobody."""
+        timers = self.connection.execute(
+            "SELECT task_id FROM timers WHERE instance_id = ?", (self.instance.instance_id,)
+        ).fetchall()
         for statement in (
             "DELETE FROM inbox WHERE instance_id = ?",
             "DELETE FROM activities WHERE instance_id = ?",
             "DELETE FROM timers WHERE instance_id = ?",
         ):
             self.connection.execute(statement, (self.instance.instance_id,))
+        return replace(NOTHING, cancelled_timers=[self._key(row["task_id"]) for row in timers])
 
     def _key(self, task_id: int) -> TaskKey:
         return TaskKey(self.instance.instance_id, self.instance.execution_id, task_id)

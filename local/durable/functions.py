@@ -51,3 +51,12 @@ class AppFunctions(Protocol):
             ActivityFailed: the activity raised, or its argument or result could not be converted.
         """
         ...
+
+
+def unknown_function(name: str, kind: str, known: Collection[str]) -> str:
+    """The host's words for a name that is not registered; `kind` is activity or orchestrator."""
+    names = "', '".join(sorted(known))
+    return (
+        f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. Additional info: "
+        f"The following are the known {kind} functions: '{names}'."
+    )

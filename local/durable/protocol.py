@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue, ValidationError
 
 from local.durable.actions import OrchestratorState
-from local.durable.functions import AppFunctions
+from local.durable.functions import AppFunctions, unknown_function
 from local.durable.history import SCHEDULING, EventType, HistoryEvent, dump_events
 from local.durable.instances import Instance
 from local.durable.work import ReplayFailed
@@ -54,8 +54,11 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
     """Let the SDK replay the orchestrator.
 
     Raises:
-        ReplayFailed: it failed without a state (an error outside the generator), or the state is malformed.
+        ReplayFailed: it is gone from the app, it failed without a state (an error outside the generator), or
+            the state is malformed.
     """
+    if name not in functions.orchestrators():
+        raise ReplayFailed(unknown_function(name, "orchestrator", functions.orchestrators()))
     try:
         state_json = await functions.run_orchestrator(name, trigger)
     except Exception as error:  # by contract: whatever application code and the SDK raise

@@ -25,6 +25,7 @@ from local.durable.actions import (
     WhenAll,
     WhenAny,
 )
+from local.durable.functions import unknown_function
 from local.durable.history import COMPLETIONS, FAILURES, SCHEDULING, EventType, HistoryEvent, parse_utc
 from local.durable.host_tasks import CompoundTask, HostTask, RetriedTask
 from local.durable.work import (
@@ -239,8 +240,4 @@ def _finished() -> HostTask:
 
 def _require(name: str, known: Collection[str], kind: str) -> None:
     if name not in known:
-        names = "', '".join(sorted(known))
-        raise ReplayFailed(
-            f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. "
-            f"The following are the known {kind} functions: '{names}'."
-        )
+        raise ReplayFailed(unknown_function(name, kind, known))

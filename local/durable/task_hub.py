@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from local.durable import instance_table
-from local.durable.functions import AppFunctions
+from local.durable.functions import AppFunctions, unknown_function
 from local.durable.history import EventType, HistoryEvent, utc_text
 from local.durable.instance_table import InstanceFilter, InstancePage
 from local.durable.instances import Instance, RuntimeStatus
@@ -39,12 +39,9 @@ class TaskHub:
             InvalidRequest: no such orchestrator, or an id that the host does not take.
             InstanceExists: an instance with this id has not ended.
         """
-        if name not in self._functions.orchestrators():
-            known = "', '".join(sorted(self._functions.orchestrators()))
-            raise InvalidRequest(
-                f"The function '{name}' doesn't exist, is disabled, or is not an orchestrator function. "
-                f"Additional info: The following are the known orchestrator functions: '{known}'."
-            )
+        known = self._functions.orchestrators()
+        if name not in known:
+            raise InvalidRequest(unknown_function(name, "orchestrator", known))
         now = utc_text(datetime.now(UTC))
         instance = Instance(
             instance_id=_valid_id(instance_id) if instance_id else uuid4().hex,

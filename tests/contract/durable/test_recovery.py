@@ -123,3 +123,18 @@ async def test_a_file_of_another_schema_is_refused(functions: SdkFunctions, tmp_
 def test_parallelism_must_be_positive(functions: SdkFunctions, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be positive"):
         DurableExecutor(tmp_path / "s.sqlite", functions, max_parallel_activities=0)
+
+
+async def test_an_instance_whose_orchestrator_is_gone_fails_clearly(
+    functions: SdkFunctions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with DurableServer(functions, tmp_path / "s.sqlite") as server:
+        instance_id = await server.start("waits_for_event", "go")
+        await server.until(instance_id, "Running")
+        left = {name for name in functions.orchestrators() if name != "waits_for_event"}
+        monkeypatch.setattr(functions, "orchestrators", lambda: left)
+        await server.client.raise_event(instance_id, "go")
+
+        status = await server.until(instance_id, "Failed")
+
+    assert status.output.startswith("The function 'waits_for_event' doesn't exist")
