@@ -1,4 +1,4 @@
-"""The activities of `ingest_document`, one step of `shared.ingestion.steps` each. They answer, never raise."""
+"""The activities of `ingest_document`: one step of `shared.ingestion.steps` each. They answer; none raises."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""`DocumentStore` in a table: one entity per document, changed by its etag only, which is the state's revision.
+"""`DocumentStore` in a table: one entity per document, whose etag is the revision of the state.
 
 The state is kept as JSON, in as many properties as its length asks for: an access list alone can outgrow one.
 Beside it stand the columns that a query or an operator looks at.

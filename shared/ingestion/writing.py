@@ -150,7 +150,7 @@ async def _merge_rows(version: _Version, changes: BlockChanges, services: Servic
 def _indexed(state: DocumentState, version: _Version, services: Services) -> DocumentState:
     """The state once the version is in the indexes."""
     warnings = dict.fromkeys((*state.warnings, *version.parsed.warnings))
-    return _with_wanted_rights(state).model_copy(
+    indexed = state.model_copy(
         update={
             "blob_etag": state.wanted_etag,
             "content_hash": version.record.content_hash,
@@ -162,11 +162,12 @@ def _indexed(state: DocumentState, version: _Version, services: Services) -> Doc
             "warnings": tuple(warnings),
         }
     )
+    return _with_wanted_rights(indexed)
 
 
 def _with_wanted_rights(state: DocumentState) -> DocumentState:
-    rights = state.wanted_rights
-    warnings = state.warnings
-    if rights.warning is not None and rights.warning not in warnings:
-        warnings = (*warnings, rights.warning)
-    return state.model_copy(update={"rights": rights, "warnings": warnings})
+    """The wanted rights hold; what was wrong with the old ones is told no more."""
+    kept = [warning for warning in state.warnings if warning != state.rights.warning]
+    told = state.wanted_rights.warning
+    warnings = dict.fromkeys([*kept, told] if told else kept)
+    return state.model_copy(update={"rights": state.wanted_rights, "warnings": tuple(warnings)})

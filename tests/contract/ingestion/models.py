@@ -1,0 +1,63 @@
+"""A chat model and an embedder that count their calls; everything else in these tests is real."""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+
+from shared.errors import GroundworkError
+from shared.models.documents import DocumentMetadata
+from shared.models.prompts import CallLimits, Prompt
+from shared.ports import ChatModel, Embedder, StructuredOutput
+
+DIMENSIONS = 8
+METADATA = DocumentMetadata(
+    title="Pump manual",
+    author="Groundwork",
+    document_type="manual",
+    department="maintenance",
+    date="2024",
+    language="en",
+    tags=("pump", "pressure", "safety"),
+    summary_brief="How to run the pump.",
+    summary_standard="How to run the pump, and what its limits are.",
+)
+
+
+class CountingChatModel(ChatModel):
+    """Describes every document alike; `failures` are raised first, one a call."""
+
+    def __init__(self) -> None:
+        self.prompts: list[Prompt] = []
+        self.failures: list[GroundworkError] = []
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        self.prompts.append(prompt)
+        if self.failures:
+            raise self.failures.pop(0)
+        return output.model_validate(METADATA.model_dump())
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+        raise AssertionError("ingestion streams nothing")
+        yield ""
+
+
+class CountingEmbedder(Embedder):
+    """Vectors made of a text's hash; `failures` are raised first, one a call."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.failures: list[GroundworkError] = []
+
+    @property
+    def dimensions(self) -> int:
+        return DIMENSIONS
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.texts.extend(texts)
+        return [
+            tuple(byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS])
+            for text in texts
+        ]
