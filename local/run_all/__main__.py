@@ -11,7 +11,7 @@ from local.run_all.api_client import ApiClient
 from local.run_all.conversation import StreamPrinter, print_citations
 from local.run_all.demo import bring_samples, run_demo
 from local.run_all.errors import StackError
-from local.run_all.sample_documents import show_bar
+from local.run_all.sample_documents import ProgressBar
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import read_stack_settings
 from samples.acl import ANNA, SAMPLE_USERS
@@ -40,7 +40,7 @@ def run(*, once: bool) -> int:
     print(f"Starting the local stack; its data and logs are in {settings.data}")
     with LocalStack(settings) as stack:
         print(f"Servers up after {time.monotonic() - started:.1f} s. Ingesting the samples:")
-        bring_samples(stack, show_bar)
+        bring_samples(stack, ProgressBar())
         print(f"Ready after {time.monotonic() - started:.1f} s. Model: {stack.model.description}\n")
         _ask_first_question(stack)
         _print_addresses(stack)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from local.run_all.errors import StackError
+from local.run_all.errors import CallRefusedError
 
 CALL_TIMEOUT_S = 60.0
 STREAM_TIMEOUT_S = 60.0  # of silence; the app sends a comment every 15 s
@@ -67,7 +67,7 @@ class ApiClient:
         """The JSON of a GET.
 
         Raises:
-            StackError: another status than 200.
+            CallRefusedError: another status than 200.
         """
         connection = http.client.HTTPConnection(self._address, timeout=CALL_TIMEOUT_S)
         with contextlib.closing(connection):
@@ -75,14 +75,14 @@ class ApiClient:
             response = connection.getresponse()
             body = response.read()
         if response.status != 200:
-            raise StackError(f"GET {path} answered {response.status}: {body[:500].decode(errors='replace')}")
+            raise CallRefusedError(f"GET {path}", response.status, body[:500].decode(errors="replace"))
         return json.loads(body)
 
     def ask(self, question: str, on_event: Callable[[StreamEvent], None] = lambda _: None) -> Reply:
         """Ask, and take every event to the end; `on_event` sees each as it comes.
 
         Raises:
-            StackError: the question was refused.
+            CallRefusedError: the question was refused.
         """
         body = json.dumps({"question": question})
         events = self._stream("POST", "/api/chat", body, {})
@@ -101,7 +101,7 @@ class ApiClient:
             response = connection.getresponse()
             if response.status != 200:
                 detail = response.read()[:500].decode(errors="replace")
-                raise StackError(f"{method} {path} answered {response.status}: {detail}")
+                raise CallRefusedError(f"{method} {path}", response.status, detail)
             yield from read_events(response)
 
 

@@ -1,18 +1,22 @@
 """`make demo`: five questions, each asked by two users with different rights, and proof for every answer."""
 
 import tempfile
+import textwrap
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from local.run_all.api_client import ApiClient, Reply
-from local.run_all.conversation import print_citations
 from local.run_all.proof import Finding, SampleTexts, check_reply
-from local.run_all.sample_documents import Show, show_last_bar, upload_samples, wait_until_ready
+from local.run_all.sample_documents import ProgressBar, Show, upload_samples, wait_until_ready
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
-from samples.acl import SAMPLE_USERS, SampleUser, readable_by
+from samples.acl import ACCESS, SAMPLE_USERS, SampleUser, readable_by
 from samples.questions import DEMO_QUESTIONS, SampleQuestion
+
+SHOWN_LINES = 4
+SHOWN_CHARACTERS = 160
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ def run_demo() -> int:
     with tempfile.TemporaryDirectory(prefix="groundwork-demo-", ignore_cleanup_errors=True) as folder:
         with LocalStack(StackSettings(FREE_PORTS, Path(folder))) as stack:
             print(f"Model: {stack.model.description}")
-            bring_samples(stack, show_last_bar)
+            bring_samples(stack, ProgressBar())
             print(f"Ready after {time.monotonic() - started:.1f} s.\n")
             asked = ask_all(stack)
         for one in asked:
@@ -62,17 +66,31 @@ def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts
 
 
 def report(asked: Asked) -> None:
-    """What was asked and answered, and what is wrong with it."""
+    """What was asked and the beginning of the answer, where it comes from, and what is wrong with it."""
     reads = len(readable_by(asked.user))
-    print(
-        f"{asked.question.query_type}  {asked.user.user_id} (may read {reads} documents): "
-        f"{asked.question.text}"
+    print(f"{asked.question.query_type}: {asked.question.text}")
+    print(f"  {asked.user.user_id}, who may read {reads} of {len(ACCESS)} documents ({asked.seconds:.1f} s):")
+    lines = [line.strip() for line in asked.reply.text.splitlines() if line.strip()]
+    for line in lines[:SHOWN_LINES]:
+        print(textwrap.indent(textwrap.shorten(line, SHOWN_CHARACTERS, placeholder=" ..."), "  | "))
+    if len(lines) > SHOWN_LINES:
+        print(f"  | ... {len(lines) - SHOWN_LINES} more lines")
+    print(f"  {_verdict(asked)}\n")
+
+
+def _verdict(asked: Asked) -> str:
+    if asked.findings:
+        return "WRONG: " + "; ".join(finding.text for finding in asked.findings)
+    if asked.reply.abstained:
+        return "ok: abstains, as it must"
+    places = Counter(
+        f"{cited['filename']} p. {cited['page_number']}" if cited.get("page_number") else cited["filename"]
+        for cited in asked.reply.citations
     )
-    print("\n".join(f"  {line}" for line in asked.reply.text.strip().splitlines() if line.strip()))
-    print_citations(asked.reply)
-    verdict = "abstained, as it must" if asked.reply.abstained else f"{len(asked.reply.citations)} citations"
-    problems = "; ".join(finding.text for finding in asked.findings)
-    print(f"  => {'WRONG: ' + problems if problems else 'ok, ' + verdict} ({asked.seconds:.1f} s)\n")
+    shown = ", ".join(f"{place} ({count})" if count > 1 else place for place, count in places.items())
+    return (
+        f"ok: {len(asked.reply.citations)} citations proved: {shown}" if shown else "ok: lists, cites nothing"
+    )
 
 
 def conclude(asked: list[Asked]) -> int:

@@ -12,6 +12,8 @@ from samples.acl import ACCESS, SampleUser, readable_by
 from samples.questions import GIVEAWAYS, Expected
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
+# What prompts are made of; none of it is meant for readers.
+_MARKUP = re.compile(r"(?:<|&lt;)/?(?:block|document|documents|cite|abstain|output_rules)\b")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def check_reply(reply: Reply, user: SampleUser, expected: Expected, texts: Sampl
     return [
         *_unproved(reply.citations, texts),
         *_leaks(reply, user),
+        *_markup(reply),
         *_misses(reply, expected),
     ]
 
@@ -80,6 +83,11 @@ def _leaks(reply: Reply, user: SampleUser) -> list[Finding]:
         words = (filename, *GIVEAWAYS.get(filename, ()))
         found += [Finding(f"{user.user_id} saw {word!r} of {filename}") for word in words if word in seen]
     return found
+
+
+def _markup(reply: Reply) -> list[Finding]:
+    found = _MARKUP.search(reply.text)
+    return [Finding(f"shows markup of a prompt: {found[0]!r}")] if found else []
 
 
 def _misses(reply: Reply, expected: Expected) -> list[Finding]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from local.run_all.api_client import ApiClient
-from local.run_all.errors import StackError
+from local.run_all.errors import CallRefusedError, StackError
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from local.run_all.storage import upload_changed
-from samples.acl import ACCESS, SAMPLE_USERS, readable_by
+from samples.acl import ACCESS, SAMPLE_USERS, SampleUser, readable_by
 from samples.generate import generate
 
 READY_TIMEOUT_S = 300.0
@@ -51,11 +51,21 @@ def wait_until_ready(stack: LocalStack, show: Show) -> None:
 def _statuses(stack: LocalStack) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for user in SAMPLE_USERS:
-        api = ApiClient(stack.base_url, stack.token(user))
-        for document in api.get("/api/documents?limit=100")["documents"]:
+        for document in _documents_of(stack, user):
             if document["filename"] in readable_by(user):
                 found[document["filename"]] = document
     return found
+
+
+def _documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
+    api = ApiClient(stack.base_url, stack.token(user))
+    try:
+        return list(api.get("/api/documents?limit=100")["documents"])
+    except CallRefusedError as refused:
+        if refused.status < 500:
+            raise
+        # The first ingestion is just making the indexes; the deadline says how long that may take.
+        return []
 
 
 def _refuse_failed(documents: dict[str, dict[str, Any]]) -> None:
@@ -64,15 +74,18 @@ def _refuse_failed(documents: dict[str, dict[str, Any]]) -> None:
             raise StackError(f"{name} could not be ingested: {document.get('status_reason')}")
 
 
-def show_bar(done: int, total: int, current: str) -> None:
-    """A progress bar: redrawn in place on a terminal, one line per step elsewhere."""
-    filled = BAR_WIDTH * done // total
-    line = f"  [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}  {current}"
-    if sys.stdout.isatty():
-        print(f"\r{line:<100.100}", end="\n" if done == total else "", flush=True)
+class ProgressBar:
+    """Draws how many are done: in place on a terminal, a line per change elsewhere."""
 
+    def __init__(self) -> None:
+        self._shown = -1
 
-def show_last_bar(done: int, total: int, current: str) -> None:
-    """Only the full bar: for logs."""
-    if done == total:
-        show_bar(done, total, current)
+    def __call__(self, done: int, total: int, current: str) -> None:
+        """Show `done` of `total`, and what is being worked on."""
+        filled = BAR_WIDTH * done // total
+        line = f"  [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}  {current}"
+        if sys.stdout.isatty():
+            print(f"\r{line:<100.100}", end="\n" if done == total else "", flush=True)
+        elif done != self._shown:
+            print(line, flush=True)
+        self._shown = done

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.run_all.demo import bring_samples
-from local.run_all.sample_documents import show_last_bar
+from local.run_all.sample_documents import ProgressBar
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
@@ -18,5 +18,5 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """A running stack that knows the samples."""
     folder = tmp_path_factory.mktemp("stack")
     with LocalStack(StackSettings(FREE_PORTS, folder)) as running:
-        bring_samples(running, show_last_bar)
+        bring_samples(running, ProgressBar())
         yield running

@@ -76,6 +76,10 @@ def test_a_missing_word_and_a_missing_citation_are_found(texts: SampleTexts) -> 
     assert len(findings(reply("Long.", GOOD), texts, expected)) == 2
 
 
+def test_markup_of_a_prompt_in_an_answer_is_found(texts: SampleTexts) -> None:
+    assert "markup" in findings(reply('Title: &lt;block heading="A">A'), texts)[0]
+
+
 def test_an_error_and_an_answer_that_never_came_are_found(texts: SampleTexts) -> None:
     assert "the model is away" in findings(Reply(error={"message": "the model is away"}), texts)[0]
     assert findings(Reply(), texts) == ["never completed"]
