@@ -35,8 +35,18 @@ _PLAIN: Final = {
 }
 
 
+# For the semantic heuristic only: a question's own words say nothing about where its answer is.
+QUESTION: Final = "groundwork.question"
+_QUESTION_WORDS: Final = (
+    "about am are as been being can could did do does doing done for from get give gives had has have having"
+    " he her here him his how i if its just let me more most much must my of on our please she should show so"
+    " some tell than that their them then there these they this those to us was we were what when where which"
+    " who whom whose why will with would you your"
+).split()
+
+
 def is_known(name: str) -> bool:
-    return name in _PLAIN or name == "keyword" or _language_of(name) is not None
+    return name in _PLAIN or name == "keyword" or (name != QUESTION and _language_of(name) is not None)
 
 
 @lru_cache(maxsize=64)
@@ -62,6 +72,8 @@ def _filters(name: str, language: str | None) -> list[Filter]:
     steps = [] if name == "whitespace" else [Filter.lowercase()]
     if name == "standardasciifolding.lucene":
         steps.append(Filter.ascii_fold())
+    if name == QUESTION:
+        steps.append(Filter.custom_stopword(_QUESTION_WORDS))
     if name == "stop":
         steps.append(Filter.stopword("english"))
     if language is not None:
@@ -72,5 +84,7 @@ def _filters(name: str, language: str | None) -> list[Filter]:
 
 
 def _language_of(name: str) -> str | None:
+    if name == QUESTION:
+        return "english"
     code, _, kind = name.rpartition(".")
     return _LANGUAGES.get(code) if kind in ("lucene", "microsoft") else None

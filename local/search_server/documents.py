@@ -131,9 +131,9 @@ def _canonical_object(fields: list[FieldDefinition], values: JsonObject, prefix:
     for name, value in values.items():
         if name not in by_name:
             raise RequestError(
-                f"The request is invalid. Details: parameters : The property '{prefix}{name}' does not exist"
-                " on type 'search.documentFields'. Make sure to only use property names that are defined by the"
-                " type."
+                f"The request is invalid. Details: parameters : The property '{prefix}{name}' does not"
+                " exist on type 'search.documentFields'. Make sure to only use property names that the type"
+                " defines."
             )
         canonical[name] = _canonical(by_name[name], value, prefix + name)
     return canonical

@@ -1,5 +1,6 @@
 """Facet counts over the matching documents: by value, by interval, or by given bounds."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -130,7 +131,7 @@ def _bucket(edm_type: str, value: SqlValue, interval: str) -> SqlValue:
         width = float(interval)
     except ValueError:
         width = 0
-    if width <= 0 or edm_type not in edm.NUMBER_TYPES or not isinstance(value, int | float):
+    if not 0 < width < math.inf or edm_type not in edm.NUMBER_TYPES or not isinstance(value, int | float):
         raise RequestError(f"Invalid facet interval '{interval}' for a field of type '{edm_type}'.")
     low = value // width * width
     return low if edm_type == edm.DOUBLE else int(low)

@@ -1,7 +1,7 @@
 """The full Lucene query syntax: fields, boolean words, phrases with slop, fuzzy, wildcards, regexes, boosts.
 
 Boolean words follow Lucene's classic parser: AND makes both neighbours required, NOT and `-` exclude, and
-what has no operator is joined by the search mode. Ranges belong in `$filter` and are refused, as in the service.
+what has no operator is joined by the search mode. Ranges are refused, as in the service: use `$filter`.
 """
 
 import re
@@ -27,7 +27,7 @@ MAX_DEPTH: Final = 50
 _TOKEN: Final = re.compile(
     r"""
     \s*(?:
-      (?P<and>AND(?=[\s(])|&&) | (?P<or>OR(?=[\s(])|\|\|) | (?P<not>NOT(?=[\s(])|!|-) | (?P<plus>\+)
+      (?P<and>AND(?=[\s(]|$)|&&) | (?P<or>OR(?=[\s(]|$)|\|\|) | (?P<not>NOT(?=[\s(]|$)|!|-) | (?P<plus>\+)
     | (?P<open>\() | (?P<close>\))
     | "(?P<phrase>(?:[^"\\]|\\.)*)"(?:~(?P<slop>\d+))?
     | /(?P<regex>(?:[^/\\]|\\.)+)/
@@ -74,7 +74,7 @@ class _LuceneParser:
                 occur = Occur.MUST_NOT if kind == "not" else Occur.MUST
             else:
                 node = self._operand(token, depth)
-                _add(clauses, Clause(occur or self._default, node), joined_by, fixed=occur is not None)
+                self._add(clauses, node, joined_by, occur)
                 joined_by, occur = None, None
         if joined_by or occur:
             raise self._error()
@@ -98,6 +98,19 @@ class _LuceneParser:
             raise self._error()
         self._at = token.end()
         return InField(path, self._operand(token, depth + 1))
+
+    def _add(
+        self, clauses: list[Clause], node: QueryNode, joined_by: str | None, given: Occur | None
+    ) -> None:
+        """Append as the classic parser does: a word between two clauses can change the one before it, too."""
+        occur = given or self._default
+        if clauses and joined_by:
+            changes_previous = joined_by == "and" or self._default is Occur.MUST
+            wanted = Occur.MUST if joined_by == "and" else Occur.SHOULD
+            if changes_previous and clauses[-1].occur is not Occur.MUST_NOT:
+                clauses[-1] = Clause(wanted, clauses[-1].node)
+            occur = given or wanted
+        clauses.append(Clause(occur, node))
 
     def _close(self) -> re.Match[str]:
         token = self._next()
@@ -156,15 +169,3 @@ def _distance(text: str, length: int) -> int:
 
 def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
-
-
-def _add(clauses: list[Clause], clause: Clause, joined_by: str | None, *, fixed: bool) -> None:
-    """Append as the classic parser does: a word between two clauses changes the one before it, too."""
-    if clauses and joined_by:
-        wanted = Occur.MUST if joined_by == "and" else Occur.SHOULD
-        previous = clauses[-1]
-        if previous.occur is not Occur.MUST_NOT:
-            clauses[-1] = Clause(wanted, previous.node)
-        if not fixed:
-            clause = Clause(wanted, clause.node)
-    clauses.append(clause)

@@ -83,8 +83,8 @@ def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Sc
 def fuse(rankings: Sequence[tuple[float, Scored]]) -> Scored:
     """Reciprocal rank fusion of (weight, ranking), best first.
 
-    Score = sum of weight / (60 + rank), rank counted from 0, as the service's scores show. Ties keep slot order, so
-    equal input gives equal output.
+    Score = sum of weight / (60 + rank), rank counted from 0, as the service's scores show. Ties keep slot
+    order, so equal input gives equal output.
     """
     scores: dict[int, float] = {}
     for weight, ranking in rankings:

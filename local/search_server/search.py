@@ -174,4 +174,7 @@ class _Highlighter:
         path, _, limit = text.partition("-")
         if limit and (not limit.isdecimal() or int(limit) < 1):
             raise RequestError(f"Invalid highlight expression '{text}'.")
-        return searchable(view.schema, path), int(limit or MAX_FRAGMENTS)
+        field = searchable(view.schema, path)
+        if field.definition.retrievable is False:
+            raise RequestError(f"The field '{path}' cannot be highlighted: it is not retrievable.")
+        return field, int(limit or MAX_FRAGMENTS)

@@ -2,8 +2,8 @@
 
 rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1:
 passage, document and title are the share of the query's term weight that the best passage, the whole text and
-the title hold; retrieval is the hit's score over the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) in the
-n reranked documents. Terms are English stems without stop words.
+the title hold; retrieval is the hit's score over the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) in
+the n reranked documents. Terms are English stems without stop and question words.
 """
 
 import math
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from local.search_server import analyzers
 from local.search_server.definition import SemanticConfiguration
 from local.search_server.errors import RequestError
 from local.search_server.passages import mark, passages, terms_of
@@ -19,7 +20,7 @@ from local.search_server.schema import JsonObject, values_at
 
 MAX_RERANKED: Final = 50  # the service reranks the first 50
 MAX_SCORE: Final = 4.0
-_ANALYZER: Final = "en.lucene"
+_ANALYZER: Final = analyzers.QUESTION
 _PASSAGE, _DOCUMENT, _TITLE, _RETRIEVAL = 0.55, 0.20, 0.10, 0.15
 _DEFAULT_THRESHOLD: Final = 0.7
 _OPTION: Final = re.compile(r"(none|extractive)(?:\|(.*))?")

@@ -1,7 +1,7 @@
 """One SQLite file per index: the system of record. Knows documents and rows, nothing of queries or of HTTP.
 
-A slot numbers one version of one document and is never reused while the process lives: a changed document gets
-another slot. So whatever a reader remembers of a slot can never turn into another document's content.
+A slot numbers one version of one document and is never reused while the process lives: a changed document
+gets another slot. So whatever a reader remembers of a slot can never turn into another document's content.
 """
 
 import json

@@ -19,6 +19,7 @@ SLOT: Final = "slot"
 SMALL_SELECTION: Final = 1000  # up to here the selected slots are cheaper inside the query than outside
 _WRITER_BYTES: Final = 50_000_000
 _GROWTH: Final = 4
+_MARGIN: Final = 10  # read beyond the cut at first; scores of different texts are rarely equal
 
 Slots = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -66,10 +67,11 @@ class TextIndex:
                     document.add_text(suggestion_name(field), str(text))
             writer.add_document(document)
 
-    def delete(self, slots: Iterable[int]) -> None:
-        writer = self._open_writer()
-        for slot in slots:
-            writer.delete_documents_by_term(SLOT, slot)
+    def delete(self, slots: Sequence[int]) -> None:
+        # By query: delete_documents_by_term takes a number for a signed one and silently deletes nothing.
+        if slots:
+            doomed = Query.term_set_query(self.layout, SLOT, list(slots))
+            self._open_writer().delete_documents_by_query(doomed)
 
     def commit(self) -> Searcher:
         """A searcher that sees everything added and deleted so far."""
@@ -94,18 +96,21 @@ def selected_only(layout: tantivy.Schema, query: Query, slots: Sequence[int]) ->
 
 
 def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) -> list[tuple[int, float]]:
-    """The `limit` best (slot, score) in the mask (None: of all), best first; equal scores in slot order."""
-    total = searcher.num_docs
-    wanted = limit
-    while True:
-        hits = searcher.search(query, max(1, min(wanted, total)), count=False).hits
+    """The `limit` best (slot, score) in the mask (None: of all), best first, equal ones in slot order.
+
+    Equal scores at the cut are all read before it is made: else pages of a search could repeat or lose hits.
+    """
+    wanted = min(limit + _MARGIN, searcher.num_docs)
+    while wanted > 0:
+        hits = searcher.search(query, wanted, count=False).hits
         slots = _slots_of_hits(searcher, hits)
-        keep = np.arange(len(slots)) if mask is None else np.flatnonzero(mask[slots])
-        if len(keep) >= limit or len(hits) < wanted:
-            break
-        wanted *= _GROWTH
-    scored = [(int(slots[at]), float(hits[at][0])) for at in keep[:limit]]
-    return sorted(scored, key=lambda one: (-one[1], one[0]))
+        kept = np.arange(len(slots)) if mask is None else np.flatnonzero(mask[slots])
+        is_all = len(hits) < wanted or wanted == searcher.num_docs
+        if is_all or (len(kept) >= limit and hits[kept[limit - 1]][0] > hits[-1][0]):
+            scored = [(int(slots[at]), float(hits[at][0])) for at in kept]
+            return sorted(scored, key=lambda one: (-one[1], one[0]))[:limit]
+        wanted = min(_GROWTH * wanted, searcher.num_docs)
+    return []
 
 
 def matching_slots(searcher: Searcher, query: Query) -> Slots:

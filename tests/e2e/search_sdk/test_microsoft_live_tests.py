@@ -1,6 +1,7 @@
-"""Somebody else's tests: Microsoft's live tests of azure-search-documents 12.0.0, unmodified, against the server.
+"""Somebody else's tests: Microsoft's live tests of azure-search-documents 12.0.0, unmodified.
 
-They come out of the SDK's source distribution. Left out are the knowledge bases, which the server does not have.
+They come out of the SDK's source distribution and run against the server. Left out are the knowledge bases,
+which the server does not have.
 """
 
 import os
@@ -69,7 +70,9 @@ def test_the_live_tests_of_the_sdk_pass(sdk_tests: Path, search_server: SearchSe
 
 def _outcomes(report: Path) -> dict[str, Counter[str]]:
     """How many tests of each name passed, failed, were skipped."""
-    outcomes: dict[str, Counter[str]] = {word: Counter() for word in ("passed", "failure", "error", "skipped")}
+    outcomes: dict[str, Counter[str]] = {
+        word: Counter() for word in ("passed", "failure", "error", "skipped")
+    }
     for case in ElementTree.parse(report).iter("testcase"):
         words = [child.tag for child in case if child.tag in outcomes]
         outcomes[words[0] if words else "passed"][case.get("name", "")] += 1

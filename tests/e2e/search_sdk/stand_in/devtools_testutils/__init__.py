@@ -26,7 +26,7 @@ class AzureRecordedTestCase:
 
 
 class EnvironmentVariableLoader:
-    """A decorator that gives the test the settings it names, from the environment or as written in the test."""
+    """A decorator that gives the test the settings it names, from the environment or the test itself."""
 
     def __init__(self, directory: str, **settings: str) -> None:
         self._settings = {name: os.environ.get(name.upper(), default) for name, default in settings.items()}
@@ -71,5 +71,5 @@ def remove_batch_sanitizers(names: list[str]) -> None:
 
 @pytest.fixture(scope="session")
 def test_proxy() -> None:
-    """Also takes out the waits for the cloud's indexing lag: the local server's writes are searchable at once."""
+    """Takes out the waits for the cloud's indexing lag, too: local writes are searchable at once."""
     time.sleep = lambda seconds: None

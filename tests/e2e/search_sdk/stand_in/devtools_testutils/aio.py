@@ -1,5 +1,5 @@
 """The asynchronous half of the stand-in."""
 
-from devtools_testutils import recorded_by_proxy as recorded_by_proxy_async
+from . import recorded_by_proxy as recorded_by_proxy_async
 
 __all__ = ["recorded_by_proxy_async"]

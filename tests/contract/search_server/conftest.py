@@ -1,0 +1,85 @@
+"""One server process for all contract tests, and an index of its own for each test."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from azure.core.credentials import AzureKeyCredential
+from azure.search.documents import SearchClient
+from azure.search.documents.indexes import SearchIndexClient
+from azure.search.documents.indexes.models import SearchIndex
+
+from tests.conftest import find_free_port
+from tests.contract.search_server.library import BOOKS, FIELDS, PARTS
+from tests.contract.search_server.server_process import SearchServerProcess
+
+Document = dict[str, Any]
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def search_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchServerProcess]:
+    server = SearchServerProcess(find_free_port(), tmp_path_factory.mktemp("search"))
+    server.start()
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def credential(search_server: SearchServerProcess) -> AzureKeyCredential:
+    return AzureKeyCredential(search_server.key)
+
+
+@pytest.fixture
+def indexes(
+    search_server: SearchServerProcess, credential: AzureKeyCredential
+) -> Iterator[SearchIndexClient]:
+    with SearchIndexClient(search_server.endpoint, credential) as client:
+        yield client
+
+
+@dataclass(frozen=True)
+class MadeIndex:
+    name: str
+    client: SearchClient
+
+
+MakeIndex = Callable[..., MadeIndex]
+
+
+@pytest.fixture
+def make_index(
+    search_server: SearchServerProcess, credential: AzureKeyCredential, indexes: SearchIndexClient
+) -> Iterator[MakeIndex]:
+    """A new index with these fields, documents and other parts, and its client."""
+    made: list[MadeIndex] = []
+
+    def make(fields: list[Document], documents: list[Document] | None = None, **parts: Any) -> MadeIndex:
+        name = f"test-{next(_numbers)}"
+        indexes.create_index(SearchIndex({"name": name, "fields": fields, **parts}))
+        made.append(MadeIndex(name, SearchClient(search_server.endpoint, name, credential)))
+        if documents:
+            assert all(result.succeeded for result in made[-1].client.upload_documents(documents))
+        return made[-1]
+
+    yield make
+    for one in made:
+        indexes.delete_index(one.name)
+        one.client.close()
+
+
+@pytest.fixture
+def books(make_index: MakeIndex) -> MadeIndex:
+    """The library with its five books."""
+    return make_index(FIELDS, BOOKS, **PARTS)
+
+
+@pytest.fixture
+def http(search_server: SearchServerProcess) -> Iterator[httpx.Client]:
+    """Requests that the SDK would never send."""
+    headers = {"api-key": search_server.key, "content-type": "application/json"}
+    with httpx.Client(base_url=search_server.endpoint, headers=headers, timeout=30) as client:
+        yield client
