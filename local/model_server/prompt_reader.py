@@ -74,7 +74,9 @@ def read_turns(message: str) -> list[Turn]:
 def read_documents(message: str) -> list[Document]:
     """The documents inside <documents>, in the order given; those without a doc_id are left out."""
     found = _element("documents").search(message)
-    documents = [_read_document(part) for part in _element("document").finditer(found.group(2))] if found else []
+    documents = (
+        [_read_document(part) for part in _element("document").finditer(found.group(2))] if found else []
+    )
     return [document for document in documents if document.doc_id]
 
 

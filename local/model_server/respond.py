@@ -13,7 +13,8 @@ from local.model_server.plain_chat import introduce_yourself
 from local.model_server.prompt_reader import has_element
 from local.model_server.protocol.replies import Reply
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.schemas.registry import SchemaTask, fill_schema
+from local.model_server.schemas.registry import fill_schema
+from local.model_server.schemas.task import SchemaTask
 from local.model_server.tools import answer_from_results, choose_tool_call
 from local.model_server.vision import describe_images
 
@@ -45,8 +46,8 @@ def _write_text(request: ChatRequest, embedder: EmbeddingService) -> Written:
     if has_element(message.text, "documents"):
         answer = answer_from_documents(read_material(message.text, embedder))
         return Written(Reply(_fit(answer, request.output_limit, embedder)), "documents")
-    if answer := answer_from_results(request, embedder):
-        return Written(Reply(_fit(answer, request.output_limit, embedder)), "tool_results")
+    if found := answer_from_results(request, embedder):
+        return Written(Reply(_fit(found, request.output_limit, embedder)), "tool_results")
     return Written(Reply(introduce_yourself(message.text)), "plain")
 
 

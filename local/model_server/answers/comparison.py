@@ -14,7 +14,7 @@ from local.model_server.answers.phrases import Phrases, phrases_for
 from local.model_server.prompt_reader import Document
 from local.model_server.text.passages import Passage, passages_of
 from local.model_server.text.ranking import Ranked, rank_passages
-from local.model_server.text.words import content_words, stem
+from local.model_server.text.words import content_words, stem, stems_of
 
 MAX_ROWS = 6
 MAX_CHANGES = 4
@@ -22,6 +22,11 @@ SAME_PATTERN = 0.6  # shared words of all words, numbers left out; unmeasured
 SAME_ASPECT = 0.3
 FIT_FOR_ROW = 0.6  # share of the document's best score; unmeasured
 MIN_SCORE = 0.25  # below that a passage has nothing to do with the question
+_COMPARING = frozenset(
+    stem(word)
+    for word in """change changed changes differ difference differences different between version versions versus
+    two both new old unterschied unterschiede unterscheiden geändert änderung neu alt""".split()
+)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -43,7 +48,7 @@ def answer_comparison(material: Material) -> str:
         for document in documents
     }
     rows = _rows(documents, ranked)
-    if not rows:
+    if not rows or _is_beside_the_point(material, ranked):
         return abstain_from(material.question)
     phrases = phrases_for(material.question)
     names = ", ".join(f"**{plain(document.title)}**" for document in documents)
@@ -51,6 +56,14 @@ def answer_comparison(material: Material) -> str:
     if changes := [_change(row, documents) for row in rows if row.differs]:
         parts.append("\n".join([phrases.changed, "", *changes]))
     return "\n\n".join(parts)
+
+
+def _is_beside_the_point(material: Material, ranked: dict[str, list[Ranked]]) -> bool:
+    """Whether the question names an aspect that nothing is close to; "what changed?" names none."""
+    names = stems_of(" ".join(f"{document.title} {document.filename}" for document in material.documents))
+    aspects = material.question_stems - set(names) - _COMPARING
+    best = max((items[0].score for items in ranked.values() if items), default=0.0)
+    return bool(aspects) and best < MIN_SCORE
 
 
 def _rows(documents: Sequence[Document], ranked: dict[str, list[Ranked]]) -> list[Row]:
@@ -72,7 +85,7 @@ def _rows(documents: Sequence[Document], ranked: dict[str, list[Ranked]]) -> lis
 
 def _relevant(items: Sequence[Ranked]) -> list[Passage]:
     best = items[0].score if items else 0.0
-    return [item.passage for item in items if item.score >= max(MIN_SCORE, FIT_FOR_ROW * best)][:MAX_ROWS]
+    return [item.passage for item in items if item.score >= FIT_FOR_ROW * best][:MAX_ROWS]
 
 
 def _changed_pairs(documents: Sequence[Document], everything: dict[str, list[Passage]]) -> list[Row]:
@@ -103,7 +116,9 @@ def _matched_rows(documents: Sequence[Document], relevant: dict[str, list[Passag
 
 def _twin(passage: Passage, candidates: Sequence[Passage], least: float) -> Passage | None:
     """The candidate that shares most words; rows of tables only meet rows, with the same first cell."""
-    fitting = [other for other in candidates if other.is_row == passage.is_row and _same_first_cell(passage, other)]
+    fitting = [
+        other for other in candidates if other.is_row == passage.is_row and _same_first_cell(passage, other)
+    ]
     best = max(fitting, key=lambda other: _likeness(passage, other), default=None)
     return best if best and _likeness(passage, best) >= least else None
 

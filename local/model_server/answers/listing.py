@@ -10,10 +10,12 @@ from local.model_server.prompt_reader import Document
 from local.model_server.text.words import stems_of
 
 _FIELD_QUESTIONS = {
-    "author": re.compile(r"\b(who (wrote|is the author|authored)|author of|wer hat|verfasser|autor)\b", re.I),
-    "department": re.compile(r"\b(which|what|welche) (department|abteilung)\b", re.I),
-    "upload_date": re.compile(r"\b(when (was|were|is|did)|what date|wann|welches datum)\b", re.I),
-    "document_type": re.compile(r"\b(what (type|kind) of document|welche art von dokument)\b", re.I),
+    "author": re.compile(
+        r"\b(who (wrote|is the author|authored)|author of|wer hat|verfasser|autor)\b", re.IGNORECASE
+    ),
+    "department": re.compile(r"\b(which|what|welche) (department|abteilung)\b", re.IGNORECASE),
+    "upload_date": re.compile(r"\b(when (was|were|is|did)|what date|wann|welches datum)\b", re.IGNORECASE),
+    "document_type": re.compile(r"\b(what (type|kind) of document|welche art von dokument)\b", re.IGNORECASE),
 }
 
 
@@ -45,7 +47,8 @@ def answer_metadata(material: Material) -> str:
 def _most_named(documents: Sequence[Document], question_stems: frozenset[str]) -> Document:
     """The document whose names share most words with the question; the first of equals."""
     return max(
-        documents, key=lambda document: len(question_stems & set(stems_of(f"{document.title} {document.filename}")))
+        documents,
+        key=lambda document: len(question_stems & set(stems_of(f"{document.title} {document.filename}"))),
     )
 
 

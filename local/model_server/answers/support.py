@@ -90,7 +90,8 @@ def _occurs(word_stem: str, stems: set[str]) -> bool:
     if len(word_stem) < _STEM_PREFIX or any(letter.isdigit() for letter in word_stem):
         return False
     return any(
-        other.startswith(word_stem[:_STEM_PREFIX]) or (len(other) >= _STEM_PREFIX and word_stem.startswith(other))
+        other.startswith(word_stem[:_STEM_PREFIX])
+        or (len(other) >= _STEM_PREFIX and word_stem.startswith(other))
         for other in stems
     )
 

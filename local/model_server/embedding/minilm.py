@@ -85,7 +85,11 @@ class MiniLM:
 
     def _layer_weights(self, index: int) -> dict[str, Matrix]:
         prefix = f"encoder.layer.{index}."
-        own = {name.removeprefix(prefix): value for name, value in self._weights.items() if name.startswith(prefix)}
+        own = {
+            name.removeprefix(prefix): value
+            for name, value in self._weights.items()
+            if name.startswith(prefix)
+        }
         # Query, key and value in one product; kept transposed so that no call has to.
         parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
         own["qkv.weight"] = np.ascontiguousarray(np.concatenate([own[f"{part}.weight"] for part in parts]).T)
@@ -103,7 +107,9 @@ def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice])
         context[span] = _attend(projected[span])
     attended = context @ layer["attention.output.dense.weight"] + layer["attention.output.dense.bias"]
     hidden = _layer_norm(
-        attended + hidden, layer["attention.output.LayerNorm.weight"], layer["attention.output.LayerNorm.bias"]
+        attended + hidden,
+        layer["attention.output.LayerNorm.weight"],
+        layer["attention.output.LayerNorm.bias"],
     )
     inner = hidden @ layer["intermediate.dense.weight"] + layer["intermediate.dense.bias"]
     outer = _gelu(inner) @ layer["output.dense.weight"] + layer["output.dense.bias"]

@@ -24,7 +24,7 @@ from local.model_server.embedding.minilm import MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
 HASHING_NAME = "hashing-words-1024"
-GROUP_SIZE = 8  # texts of one step: about 0.1 s at 128 tokens on one core
+GROUP_SIZE = 6  # texts of one step: about 0.1 s at 128 tokens on one core
 WORKERS = 2  # each step keeps one core busy
 CACHE_SIZE = 20_000  # vectors: 31 MB
 CHARACTERS_PER_TOKEN = 3.6  # English and German text with the MiniLM tokenizer
@@ -80,15 +80,20 @@ class EmbeddingService:
         """Unit vectors, shape (len(texts), dimensions). Blocks: call it from a worker thread."""
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        keys = [
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
+        ]
         known = self._recall(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         # Texts of like length together, so that the two workers end at about the same time.
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
         groups = [ordered[start : start + GROUP_SIZE] for start in range(0, len(ordered), GROUP_SIZE)]
-        results = self._pool.map(lambda group: self._embedder.embed([text for _, text in group]), groups)
-        for group, vectors in zip(groups, results, strict=True):
-            known.update(zip((key for key, _ in group), vectors, strict=True))
+        # A few groups at a time, so that another request's groups get in between.
+        for start in range(0, len(groups), WORKERS):
+            wave = groups[start : start + WORKERS]
+            results = self._pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
+            for group, vectors in zip(wave, results, strict=True):
+                known.update(zip((key for key, _ in group), vectors, strict=True))
         self._remember({key: known[key] for key in missing})
         return np.stack([known[key] for key in keys])
 

@@ -81,7 +81,11 @@ def usage_chunk(envelope: Envelope, usage: Usage) -> Json:
 def tool_call_start(envelope: Envelope, call: ToolCall) -> Json:
     """The delta that opens a tool call; its arguments follow in pieces."""
     opened = ToolCall(call.name, "")
-    return {"tool_calls": [{"index": 0, **_tool_call(envelope, opened), "id": call.call_id(envelope.completion_id)}]}
+    return {
+        "tool_calls": [
+            {"index": 0, **_tool_call(envelope, opened), "id": call.call_id(envelope.completion_id)}
+        ]
+    }
 
 
 def tool_call_piece(piece: str) -> Json:
@@ -112,4 +116,9 @@ def _tool_call(envelope: Envelope, call: ToolCall) -> Json:
 
 
 def _head(envelope: Envelope, kind: str) -> Json:
-    return {"id": envelope.completion_id, "object": kind, "created": envelope.created, "model": envelope.model}
+    return {
+        "id": envelope.completion_id,
+        "object": kind,
+        "created": envelope.created,
+        "model": envelope.model,
+    }

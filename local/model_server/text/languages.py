@@ -6,35 +6,39 @@ from collections import Counter
 STOP_WORDS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
     for language, words in {
-        "en": """a about above after again against all also am an and any are as at be because been before being
-            below between both but by can could did do does doing down during each few for from further had has
-            have having he her here hers him his how i if in into is it its itself just me more most my no nor
-            not now of off on once only or other our out over own same she should so some such than that the
-            their them then there these they this those through to too under until up us very was we were what
-            when where which while who whom why will with within without would you your s t don shall may might
-            must upon per via whether""",
-        "de": """ab aber alle allem allen aller alles als also am an andere anderen auch auf aus bei beim bin bis
-            bist da damit dann das dass dein deine dem den denn der des dessen dich die dies diese diesem diesen
-            dieser dieses dir doch dort du durch ein eine einem einen einer eines er es etwas für gegen hat
-            hatte habe haben hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist ja jede jedem
-            jeden jeder jedes kann kein keine können könnte man mehr mein meine mit muss müssen nach nicht noch
-            nun nur ob oder ohne sehr sein seine seinem seinen seiner sich sie sind so soll sollen sowie über um
-            und uns unser unter vom von vor wann war waren warum was weil welche welchem welchen welcher welches
-            wenn wer werden wie wieder wieviel will wir wird wo wurde wurden zu zum zur zwischen""",
-        "fr": """à au aux avec c ce ces cette comme d dans de des du elle elles en est et être il ils je l la le
-            les leur leurs lui mais ne nous on ont ou où par pas plus pour qu que qui sa sans se ses si son sont
-            sur un une vous été""",
-        "es": """a al como con de del desde el ella ellos en entre era es esta este está están fue ha han hasta la
-            las le lo los más no nos o para pero por que se ser si sin sobre son su sus también un una uno y ya""",
-        "it": """a ad al alla alle anche che chi ci come con cui da dal dalla degli dei del della delle di e è ed
-            gli ha hanno i il in io la le lo ma nel nella non o per più quando questo questa sono su sul un una
-            uno""",
-        "nl": """aan als bij dan dat de deze die dit door een en er geen had heeft het hij hoe ik in is je kan
-            maar meer met naar niet nog of om onder ook op over te tot uit van voor was wat we wel werd wij worden
-            wordt ze zich zijn zo""",
-        "pt": """a ao aos as até com como da das de do dos e é ela ele em entre era essa esse esta este eu foi
-            há isso já mais mas na não nas no nos o os ou para pela pelo por quando que se sem ser seu sua são
-            também um uma""",
+        "en": """a about above after again against all also am an and any are as at be because been before
+            being below between both but by can could did do does doing down during each few
+            for from further had has have having he her here hers him his how i if in into
+            is it its itself just me more most my no nor not now of off on once only or
+            other our out over own same she should so some such than that the their them
+            then there these they this those through to too under until up us very was we
+            were what when where which while who whom why will with within without would you
+            your s t don shall may might must upon per via whether""",
+        "de": """ab aber alle allem allen aller alles als also am an andere anderen auch auf aus bei beim bin
+            bis bist da damit dann das dass dein deine dem den denn der des dessen dich die
+            dies diese diesem diesen dieser dieses dir doch dort du durch ein eine einem
+            einen einer eines er es etwas für gegen hat hatte habe haben hier hin ich ihm
+            ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist ja jede jedem jeden jeder
+            jedes kann kein keine können könnte man mehr mein meine mit muss müssen nach
+            nicht noch nun nur ob oder ohne sehr sein seine seinem seinen seiner sich sie
+            sind so soll sollen sowie über um und uns unser unter vom von vor wann war waren
+            warum was weil welche welchem welchen welcher welches wenn wer werden wie wieder
+            wieviel will wir wird wo wurde wurden zu zum zur zwischen""",
+        "fr": """à au aux avec c ce ces cette comme d dans de des du elle elles en est et être il ils je l la
+            le les leur leurs lui mais ne nous on ont ou où par pas plus pour qu que qui sa
+            sans se ses si son sont sur un une vous été""",
+        "es": """a al como con de del desde el ella ellos en entre era es esta este está están fue ha han
+            hasta la las le lo los más no nos o para pero por que se ser si sin sobre son su
+            sus también un una uno y ya""",
+        "it": """a ad al alla alle anche che chi ci come con cui da dal dalla degli dei del della delle di e
+            è ed gli ha hanno i il in io la le lo ma nel nella non o per più quando questo
+            questa sono su sul un una uno""",
+        "nl": """aan als bij dan dat de deze die dit door een en er geen had heeft het hij hoe ik in is je
+            kan maar meer met naar niet nog of om onder ook op over te tot uit van voor was
+            wat we wel werd wij worden wordt ze zich zijn zo""",
+        "pt": """a ao aos as até com como da das de do dos e é ela ele em entre era essa esse esta este eu
+            foi há isso já mais mas na não nas no nos o os ou para pela pelo por quando que
+            se sem ser seu sua são também um uma""",
     }.items()
 }
 _LETTERS = re.compile(r"[^\W\d_]+")

@@ -1,7 +1,7 @@
 """Ranks passages for a question: 0.25 * BM25 / best BM25 + 0.75 * cosine.
 
-That mix beat both of its halves in picking the sentence of the right paragraph (84.7 % against 84.0 % for BM25
-and 80.8 % for MiniLM alone). Embedding is the slow part, so only the likely passages are embedded.
+That mix beat both of its halves in picking the sentence of the right paragraph (84.7 %; BM25 alone
+84.0 %, MiniLM alone 80.8 %). Embedding is the slow part, so only the likely passages are embedded.
 """
 
 from collections.abc import Sequence
