@@ -67,7 +67,7 @@ def _check_generic(function_name: str, parameter: Parameter) -> None:
     if not (is_generic and parameter.binding_type == "activityTrigger"):
         raise AppError(
             f"function {function_name}: the worker refuses the annotation {parameter.annotation} "
-            f"of parameter {parameter.name}; a plain class such as dict is accepted"
+            f"of parameter {parameter.name}; a plain class such as dict or object is accepted"
         )
 
 
