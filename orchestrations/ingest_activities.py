@@ -1,10 +1,10 @@
-"""The activities of `ingest_document`: one step of `shared.ingestion.steps` each. They answer; none raises."""
+"""The activities of `ingest_document`, each one step of `shared.ingestion.steps`. They never raise."""
 
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object
+from orchestrations.payloads import Payload, as_object
 from shared.models.ingestion import CloseRequest, IngestReplyEnvelope, IngestStep
 
 if TYPE_CHECKING:
@@ -14,55 +14,55 @@ blueprint = df.Blueprint()
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def accept_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def accept_document(payload: Payload) -> dict[str, Any]:
     """Claim the document and say what there is to do. Input: IngestStep. Output: Accepted or a failure."""
     return await _perform("accept", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def parse_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def parse_document(payload: Payload) -> dict[str, Any]:
     """Download, parse and chunk. Input: IngestStep. Output: Parsed or a failure."""
     return await _perform("parse", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def describe_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def describe_document(payload: Payload) -> dict[str, Any]:
     """Make the metadata. Input: IngestStep. Output: Described or a failure."""
     return await _perform("describe", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def plan_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def plan_document(payload: Payload) -> dict[str, Any]:
     """Say which blocks change. Input: IngestStep. Output: Planned or a failure."""
     return await _perform("plan", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def write_blocks(payload: dict[str, Any]) -> dict[str, Any]:
+async def write_blocks(payload: Payload) -> dict[str, Any]:
     """Embed and write a range of new blocks. Input: IngestStep. Output: Written or a failure."""
     return await _perform("write_blocks", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def finish_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def finish_document(payload: Payload) -> dict[str, Any]:
     """Write the document's row, delete what vanished. Input: IngestStep. Output: Written or a failure."""
     return await _perform("finish", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def apply_rights(payload: dict[str, Any]) -> dict[str, Any]:
+async def apply_rights(payload: Payload) -> dict[str, Any]:
     """Write new rights into both indexes. Input: IngestStep. Output: RightsApplied or a failure."""
     return await _perform("apply_rights", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def remove_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def remove_document(payload: Payload) -> dict[str, Any]:
     """Remove a document whose blob is gone. Input: IngestStep. Output: Closed or a failure."""
     return await _perform("remove", payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def close_document(payload: dict[str, Any]) -> dict[str, Any]:
+async def close_document(payload: Payload) -> dict[str, Any]:
     """Note how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.ingestion.steps import perform_close

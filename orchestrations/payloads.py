@@ -4,6 +4,10 @@ import json
 from typing import Any
 
 
+class Payload(dict[str, Any]):
+    """The declared type of an activity's input: the worker takes plain classes, not `dict[…]`."""
+
+
 def as_object(value: Any) -> dict[str, Any]:
     """The JSON object of an input, an activity's result or an external event.
 

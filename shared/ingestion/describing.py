@@ -3,16 +3,14 @@
 from functools import cache
 from pathlib import Path
 
-from shared.core.document_ids import document_id
 from shared.core.metadata_rules import describe_by_rule
-from shared.core.prompts import documents_with_blocks, element
+from shared.core.prompts import element
 from shared.errors import GroundworkError, ModelFixableError
 from shared.ingestion import work_files
 from shared.ingestion.claims import enter, update
 from shared.models.documents import DocumentMetadata
 from shared.models.ingestion import Described, DocumentState, IngestStep, ParsedFile
 from shared.models.prompts import CallLimits, Prompt
-from shared.models.search import Hit
 from shared.ports import ChatModel
 from shared.services import Services
 from shared.telemetry import get_logger
@@ -61,14 +59,8 @@ async def _by_model(
 
 
 def _prompt(state: DocumentState, parsed: ParsedFile) -> Prompt:
-    opening = Hit(
-        block_id="opening",
-        doc_id=document_id(state.blob_name),
-        filename=state.filename,
-        heading_path=parsed.title or "",
-        content=parsed.opening,
-    )
-    return Prompt(name="metadata", system=_system_prompt(), user=documents_with_blocks([opening], {}))
+    user = "\n".join((element("filename", state.filename), element("document", parsed.opening)))
+    return Prompt(name="metadata", system=_system_prompt(), user=user)
 
 
 def _repair(prompt: Prompt, invalid: ModelFixableError) -> Prompt:
