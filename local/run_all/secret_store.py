@@ -23,7 +23,7 @@ def load_or_make_secrets(data: Path) -> StackSecrets:
     path = data / FILE_NAME
     if path.exists():
         return StackSecrets(**json.loads(path.read_text(encoding="utf-8")))
-    made = StackSecrets(*(secrets.token_urlsafe(32) for _ in range(3)))
+    made = StackSecrets(*(secrets.token_hex(32) for _ in range(3)))
     # Written aside and moved into place: a kill in between must not leave half a file.
     draft = data / f"{FILE_NAME}.new"
     draft.unlink(missing_ok=True)
