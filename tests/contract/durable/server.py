@@ -21,6 +21,25 @@ HANG_GUARD_S = 20.0
 ENDED = ("Completed", "Failed", "Terminated")
 
 
+class _QuickServer(uvicorn.Server):
+    """uvicorn without the tenths of a second that it waits between looks; there is one server per test."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.stopping = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.stopping.wait()
+
+    async def shutdown(self, sockets: object = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        for server in self.servers:
+            await server.wait_closed()
+
+
 class DurableServer:
     """Serve an app; `restart` ends the executor and begins another on the same store."""
 
@@ -48,7 +67,7 @@ class DurableServer:
         )
         port = int(self.base_url.rpartition(":")[2])
         config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
-        self._server = uvicorn.Server(config)
+        self._server = _QuickServer(config)
         self._serving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "DurableServer":
@@ -61,7 +80,7 @@ class DurableServer:
     async def __aexit__(self, *_: object) -> None:
         # The SDK keeps one session per process; it must not outlive this event loop.
         await http_utils._close_session()
-        self._server.should_exit = self._server.force_exit = True
+        self._server.stopping.set()
         if self._serving is not None:
             await self._serving
         await self.executor.stop()

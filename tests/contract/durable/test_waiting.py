@@ -154,6 +154,22 @@ async def _has_begun(activity: str) -> None:
     raise AssertionError(f"{activity} did not begin")
 
 
+async def test_a_late_result_does_not_reach_the_next_instance_of_the_same_id(server: DurableServer) -> None:
+    await server.start("holds", "old", instance_id="one")
+    await _has_begun("old")
+    await server.client.terminate("one", "start over")
+    await server.until("one", "Terminated")
+    await server.start("holds", "new", instance_id="one")
+    await _has_begun("new")
+
+    stage.gate("old").set()
+    await server.run("sequence", [1, 2, 3])
+    assert (await server.status("one")).runtime_status.value == "Running"
+
+    stage.gate("new").set()
+    assert (await server.until("one", "Completed")).output == "new"
+
+
 async def test_terminating_a_parent_leaves_its_children_running(server: DurableServer) -> None:
     """As with Azure Storage. The product ends its children itself."""
     await server.start("calls_child_holding", "work", instance_id="parent")
