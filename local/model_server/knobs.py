@@ -20,7 +20,7 @@ _ERROR_STATUS = range(400, 600)
 
 @dataclass(frozen=True)
 class Failure:
-    """An HTTP error instead of an answer: always, the first `count` times, or in `percent` of the requests."""
+    """An HTTP error instead of an answer: always, the first `count` times, or in `percent` of cases."""
 
     status: int
     count: int | None = None

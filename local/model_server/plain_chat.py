@@ -5,14 +5,15 @@ from local.model_server.text.languages import detect_language
 CHAT_MODEL = "groundwork-extractive"
 
 _ENGLISH = (
-    f"I am {CHAT_MODEL}, the local stand-in for a language model: I quote sentences from documents that a prompt "
-    "holds, by rules and word statistics, and I write nothing of my own. This message holds no documents, so "
-    "there is nothing that I could answer from. Configure a real model for open conversation."
+    f"I am {CHAT_MODEL}, the local stand-in for a language model: I quote sentences from documents that a "
+    "prompt holds, by rules and word statistics, and I write nothing of my own. This message holds no "
+    "documents, so there is nothing that I could answer from. Configure a real model for open conversation."
 )
 _GERMAN = (
-    f"Ich bin {CHAT_MODEL}, der lokale Ersatz für ein Sprachmodell: Ich zitiere Sätze aus den Dokumenten einer "
-    "Anfrage, nach Regeln und Wortstatistik, und schreibe nichts Eigenes. Diese Nachricht enthält keine Dokumente, "
-    "also nichts, woraus ich antworten könnte. Für freie Gespräche bitte ein echtes Modell einstellen."
+    f"Ich bin {CHAT_MODEL}, der lokale Ersatz für ein Sprachmodell: Ich zitiere Sätze aus den Dokumenten "
+    "einer Anfrage, nach Regeln und Wortstatistik, und schreibe nichts Eigenes. Diese Nachricht enthält "
+    "keine Dokumente, also nichts, woraus ich antworten könnte. Für freie Gespräche bitte ein echtes Modell "
+    "einstellen."
 )
 
 

@@ -1,4 +1,4 @@
-"""Reads the XML that an application puts into the user message. Tolerant: never raises, unknown tags are text.
+"""Reads the XML that an application puts into the user message. Never raises; unknown tags are text.
 
 Application text inside is escaped, so a tag that is seen is a tag that was meant.
 """

@@ -1,4 +1,4 @@
-"""The model server behind its routes: embeds, writes replies in worker threads, keeps count, applies knobs."""
+"""The model server behind its routes: embeds, writes replies in threads, counts, applies knobs."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Counts of what was asked of the server, for tests that count model calls. Touched by the event loop only."""
+"""Counts of what was asked of the server, for tests that count calls. Touched by the event loop only."""
 
 from collections import Counter
 

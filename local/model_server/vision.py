@@ -20,6 +20,7 @@ OCR_TIMEOUT_S = 10
 MAX_OCR_WORDS = 40
 MAX_COLOURS = 3
 CONTEXT_SENTENCES = 2
+CAPTION_NOTE = "(Local caption: from surrounding text, size, colours and OCR; the content was not seen.)"
 LARGEST_IMAGE_BYTES = 20_000_000  # OpenAI's own limit
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,(.+)", re.DOTALL)
 _FIGURE_LINE = re.compile(
@@ -56,7 +57,7 @@ def _describe(url: str) -> str:
     looks = _looks(picture)
     words = _read_words(picture)
     text = f" Words in the picture: {' '.join(words)}." if words else ""
-    return f"{looks}{text} (Local caption: from surrounding text, size, colours and OCR; the content was not seen.)"
+    return f"{looks}{text} {CAPTION_NOTE}"
 
 
 def _from_context(text: str, embedder: EmbeddingService) -> str:

@@ -24,8 +24,9 @@ FIT_FOR_ROW = 0.6  # share of the document's best score; unmeasured
 MIN_SCORE = 0.25  # below that a passage has nothing to do with the question
 _COMPARING = frozenset(
     stem(word)
-    for word in """change changed changes differ difference differences different between version versions versus
-    two both new old unterschied unterschiede unterscheiden geändert änderung neu alt""".split()
+    for word in """change changed changes differ difference differences different between version
+    versions versus two both new old unterschied unterschiede unterscheiden geändert änderung neu
+    alt""".split()
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -172,9 +173,8 @@ def _aspect(row: Row) -> str:
 
 
 def _change(row: Row, documents: Sequence[Document]) -> str:
-    values = [
-        f"{plain(document.title)}: {', '.join(_numbers(row.cells[document.doc_id]))} {cite(row.cells[document.doc_id])}"
-        for document in documents
-        if document.doc_id in row.cells
+    held = [
+        (document.title, row.cells[document.doc_id]) for document in documents if document.doc_id in row.cells
     ]
+    values = [f"{plain(title)}: {', '.join(_numbers(passage))} {cite(passage)}" for title, passage in held]
     return f"- {plain(_aspect(row))}: {'; '.join(values)}"

@@ -18,7 +18,7 @@ _ANSWERS: dict[str, Callable[[Material], str]] = {
 
 
 def answer_from_documents(material: Material) -> str:
-    """Markdown with cite tags, or the abstain tag alone. An unknown query type is answered from the content."""
+    """Markdown with cite tags, or the abstain tag alone. An unknown query type counts as CONTENT_SEARCH."""
     wants_blocks = material.query_type not in {"LISTING", "METADATA_SEARCH"}
     if wants_blocks and not material.has_blocks and material.documents:
         return answer_metadata(material)

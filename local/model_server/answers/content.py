@@ -6,12 +6,14 @@ from local.model_server.answers.markup import abstain, cite, statement
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import phrases_for
 from local.model_server.answers.support import judge_support
+from local.model_server.text.parts import question_parts
 from local.model_server.text.passages import Passage, passages_of
 from local.model_server.text.ranking import Ranked, rank_passages
 from local.model_server.text.words import content_words, stem
 
 MAX_STATEMENTS = 4
 CLOSE_TO_BEST = 0.85  # share of the best score that a further sentence needs; unmeasured
+STATEMENTS_OF_PART = 2
 MAX_LIST_ITEMS = 6
 SAME_STATEMENT = 0.7  # share of common words from which two sentences say the same
 
@@ -22,7 +24,21 @@ def answer_content(material: Material) -> str:
     ranked = rank_passages(material.question, passages, material.embedder)
     if not judge_support(material.question, ranked, passages, material.embedder).is_enough:
         return abstain_from(material.question)
-    return "\n\n".join(_paragraph(group) for group in _with_list_items(choose(ranked), passages))
+    chosen = _choose_for_parts(material, passages) or choose(ranked)
+    return "\n\n".join(_paragraph(group) for group in _with_list_items(chosen, passages))
+
+
+def _choose_for_parts(material: Material, passages: Sequence[Passage]) -> list[Passage]:
+    """The best passages for each question inside the question; none when there is only one."""
+    parts = question_parts(material.question)
+    if len(parts) < 2:
+        return []
+    chosen: dict[str, Passage] = {}
+    for part in parts[:MAX_STATEMENTS]:
+        ranked = rank_passages(part, passages, material.embedder)
+        if judge_support(part, ranked, passages, material.embedder).is_enough:
+            chosen |= {passage.quote: passage for passage in choose(ranked)[:STATEMENTS_OF_PART]}
+    return list(chosen.values())[:MAX_STATEMENTS]
 
 
 def abstain_from(question: str) -> str:

@@ -25,7 +25,7 @@ def attribute(text: str) -> str:
 
 
 def statement(passage: Passage) -> str:
-    """The passage as a sentence of the answer: without list marks, and without anything that looks like a tag."""
+    """The passage as a sentence of the answer: without list marks, and without what looks like a tag."""
     text = _LEADING_MARK.sub("", passage.reading).strip()
     return plain(text if text.endswith((".", "!", "?", ":", "…")) else f"{text}.")
 

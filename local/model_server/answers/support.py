@@ -1,4 +1,4 @@
-"""Decides whether the documents hold the answer: how close, and how much of the question, the best passage is.
+"""Decides whether the documents hold the answer: how close they come, and how much of the question they name.
 
 support = 0.6 * best cosine + 0.4 * coverage - 0.1 if a name or number of the question occurs nowhere.
 Coverage is the share of the question's words, rare ones counting more, that the best passages' blocks hold.
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from local.model_server.text.languages import detect_language
 from local.model_server.text.passages import Passage
 from local.model_server.text.ranking import Ranked
 from local.model_server.text.words import is_content_word, stem, stems_of, topic_words, words_of
@@ -18,6 +19,7 @@ from local.model_server.text.words import is_content_word, stem, stems_of, topic
 COSINE_WEIGHT = 0.6
 COVERAGE_WEIGHT = 0.4
 MISSING_NAME_PENALTY = 0.1
+CODE_THRESHOLD = 0.3  # a German question to an English text: only names and numbers can match; unmeasured
 THRESHOLD = 0.58  # the most that loses at most 10 % of answerable questions on two sets
 HASHING_THRESHOLD = 0.5  # hashing has no useful cosine: coverage alone; unmeasured
 BLOCKS_LOOKED_AT = 3
@@ -25,6 +27,7 @@ _FIRST_WORD_RANK = 1_996  # where whole words begin in the vocabulary, most freq
 _LAST_WORD_RANK = 30_522
 _LEAST_WEIGHT = 0.1
 _STEM_PREFIX = 6  # "reimburse" meets "reimbursement"
+_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")
 # Capitalised inside a sentence, or with a digit: names and numbers.
 _NAME = re.compile(r"(?<!^)(?<![.?!] )\b[A-ZÄÖÜ][\w-]*|\b\w*\d[\w.,-]*")
 
@@ -53,7 +56,8 @@ def judge_support(
     words = topic_words(question)
     if not ranked or not words:
         return Support(0.0, bool(ranked), tuple(words))
-    everything = set().union(*(_stems_around(passage) for passage in passages))
+    one_of_each_block = {passage.block_index: passage for passage in passages}.values()
+    everything = set().union(*(_stems_around(passage) for passage in one_of_each_block))
     missing = tuple(word for word in words if not _occurs(stem(word), everything))
     weights = [_weight(word, rank) for word, rank in zip(words, vocabulary.word_ranks(words), strict=True)]
     coverage = max(
@@ -64,7 +68,17 @@ def judge_support(
     cosine = max(item.cosine for item in ranked)
     penalty = MISSING_NAME_PENALTY if _misses_name(question, everything) else 0.0
     score = COSINE_WEIGHT * cosine + COVERAGE_WEIGHT * coverage - penalty
-    return Support(score, score >= THRESHOLD, missing)
+    threshold = CODE_THRESHOLD if _only_code_can_match(question, passages, missing) else THRESHOLD
+    return Support(score, score >= threshold, missing)
+
+
+def _only_code_can_match(question: str, passages: Sequence[Passage], missing: Sequence[str]) -> bool:
+    """Whether the texts are in another language than the question, and hold its product code ("X200")."""
+    codes = {word for word in words_of(question) if _CODE.fullmatch(word)}
+    if not codes or codes & set(missing):
+        return False
+    texts = " ".join(passage.reading for passage in passages)
+    return detect_language(question) != detect_language(texts)
 
 
 def _first_of_each_block(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -129,10 +129,10 @@ def _attend(projected: Matrix) -> Matrix:
 
 
 def _layer_norm(hidden: Matrix, scale: Matrix, shift: Matrix) -> Matrix:
-    centred = hidden - hidden.mean(axis=-1, keepdims=True)
+    centred: Matrix = hidden - hidden.mean(axis=-1, keepdims=True)
     variance = np.einsum("ij,ij->i", centred, centred)[:, None] / np.float32(DIMENSIONS)
-    normed: Matrix = centred / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON)) * scale + shift
-    return normed
+    normed = centred / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON)) * scale + shift
+    return np.asarray(normed, dtype=np.float32)
 
 
 def _gelu(inner: Matrix) -> Matrix:

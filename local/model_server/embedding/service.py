@@ -52,7 +52,7 @@ class EmbeddingService:
     """Embeds texts, with a cache by content. Safe for threads.
 
     Attributes:
-        model: the name to serve it under; it differs between MiniLM and hashing, for their vectors must not mix.
+        model: the name to serve it under; another one for hashing, for the vectors must not mix.
         dimensions: length of a vector.
         understands_meaning: False for hashing, whose cosines say nothing about synonyms.
     """
@@ -98,7 +98,7 @@ class EmbeddingService:
         return np.stack([known[key] for key in keys])
 
     def count_tokens(self, text: str) -> int:
-        """Tokens as MiniLM counts them, without its two marks; with hashing an estimate from the characters."""
+        """Tokens as MiniLM counts them, without its two marks; an estimate with hashing."""
         if self._counter is None:
             return round(len(text) / CHARACTERS_PER_TOKEN)
         return len(self._counter.encode(text, add_special_tokens=False).ids)

@@ -66,7 +66,7 @@ def split_pieces(text: str) -> list[str]:
 
 
 async def wait_whole(delivery: Delivery) -> None:
-    """Before a reply that is sent in one body: the time that streaming it would take; for ever if it stalls."""
+    """Before a reply that is sent in one body: as long as streaming it would take; for ever if it stalls."""
     knobs = delivery.knobs
     if knobs.stall is not None:
         await hang(delivery.is_disconnected)

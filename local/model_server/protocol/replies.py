@@ -20,7 +20,8 @@ class ToolCall:
 
     def call_id(self, salt: str) -> str:
         """A stable id: the same call in the same place of a conversation has the same one."""
-        return f"call_{hashlib.blake2b(f'{salt}{self.name}{self.arguments}'.encode(), digest_size=12).hexdigest()}"
+        content = f"{salt}{self.name}{self.arguments}".encode()
+        return f"call_{hashlib.blake2b(content, digest_size=12).hexdigest()}"
 
 
 @dataclass(frozen=True)

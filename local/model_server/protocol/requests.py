@@ -1,4 +1,4 @@
-"""Bodies of requests, as far as this server heeds them. Fields it does not know are ignored, as OpenAI's do grow."""
+"""Bodies of requests, as far as this server heeds them; fields it does not know are ignored."""
 
 from typing import Annotated, Literal, TypeVar
 

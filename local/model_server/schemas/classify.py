@@ -11,7 +11,10 @@ _MONTHS = (
     r"januar|februar|märz|mai|juni|juli|oktober|dezember)"
 )
 # What asks for documents by a field of theirs rather than for all of them.
-_FIELD = r"\b(?:by|from|dated|published|written|author\w*|department|von|vom|abteilung|verfasst|geschrieben|aus dem jahr)\b"
+_FIELD = (
+    r"\b(?:by|from|dated|published|written|author\w*|department|"
+    r"vo[nm]|abteilung|verfasst|geschrieben|aus dem jahr)\b"
+)
 
 # Order matters: the first type with a pattern that is found is taken.
 _TYPES: dict[str, tuple[str, ...]] = {
@@ -34,14 +37,18 @@ _TYPES: dict[str, tuple[str, ...]] = {
         r"\bwhat is (?:the|this) (?:\w+ )?(?:document|report|manual|file|paper|policy) about\b",
     ),
     "METADATA_SEARCH": (
-        r"\bwho (?:wrote|authored|published|created|is the author)\b|\bauthor of\b|\b(?:written|authored) by\b",
+        r"\bwho (?:wrote|authored|published|created|is the author)\b",
+        r"\bauthor of\b|\b(?:written|authored) by\b",
         r"\bwhen was\b.{0,60}\b(?:written|published|uploaded|created|issued|updated)\b",
-        r"\bwer hat\b.{0,60}\b(?:geschrieben|verfasst|erstellt)\b|\bverfasser\b|\bautor\b|\bgeschrieben von\b",
+        r"\bwer hat\b.{0,60}\b(?:geschrieben|verfasst|erstellt)\b",
+        r"\bverfasser\b|\bautor\b|\bgeschrieben von\b",
         r"\bwann wurde\b.{0,60}\b(?:veröffentlicht|erstellt|hochgeladen|geschrieben)\b",
-        rf"\b{_DOCUMENTS}\b.{{0,30}}\b(?:by|from|dated|published|of)\b.{{0,40}}(?:\bdepartment\b|\bteam\b|\b(?:19|20)\d\d\b|\b{_MONTHS}\b)",
+        rf"\b{_DOCUMENTS}\b.{{0,30}}\b(?:by|from|dated|published|of)\b.{{0,40}}"
+        rf"(?:\bdepartment\b|\bteam\b|\b(?:19|20)\d\d\b|\b{_MONTHS}\b)",
         rf"\b(?:which|what|list|show)\b.{{0,20}}\b{_DOCUMENTS}\b.{{0,40}}{_FIELD}",
         rf"\b{_DOCUMENTS}\b.{{0,40}}(?:\bvo[nm]\b|\babteilung\b|\baus dem jahr\b|\b(?:19|20)\d\d\b)",
-        r"\b(?:title|department|language|type|date) of (?:the|this)\b.{0,40}\b(?:document|file|report|manual|policy)\b",
+        r"\b(?:title|department|language|type|date) of (?:the|this)\b"
+        r".{0,40}\b(?:document|file|report|manual|policy)\b",
         r"\bwhich department\b.{0,40}\b(?:owns|wrote|published)\b",
     ),
 }
@@ -53,14 +60,17 @@ _EVIDENCE = re.compile(
     re.IGNORECASE,
 )
 _PROCEDURAL = re.compile(
-    r"\bhow (?:do|can|should|would|to)\b|\bsteps? (?:to|for)\b|\b(?:instructions?|procedure|process) (?:for|to|of)\b|"
+    r"\bhow (?:do|can|should|would|to)\b|\bsteps? (?:to|for)\b|"
+    r"\b(?:instructions?|procedure|process) (?:for|to|of)\b|"
     r"\bwhat (?:should|must) (?:i|we|you|one) do\b|\bschritte\b|\banleitung\b|\bvorgehen\b|"
     r"\bwie (?:kann|muss|soll|mache|gehe|stelle|richte|wird|werden|ersetze|wechsle|beantrage)\b",
     re.IGNORECASE,
 )
 _FACT = re.compile(
-    r"^(?:what|which|who|when|where|how (?:many|much|long|often|high|old|far)|is|are|does|do|can|may|was|were|has|have)\b|"
-    r"^(?:was|welche\w*|wer|wann|wo|wie (?:viel\w*|lange|oft|hoch|alt|weit)|ist|sind|darf|gibt|hat|wieviel\w*)\b",
+    r"^(?:what|which|who|when|where|how (?:many|much|long|often|high|old|far)|"
+    r"is|are|does|do|can|may|was|were|has|have)\b|"
+    r"^(?:was|welche\w*|wer|wann|wo|wie (?:viel\w*|lange|oft|hoch|alt|weit)|"
+    r"ist|sind|darf|gibt|hat|wieviel\w*)\b",
     re.IGNORECASE,
 )
 _BROAD = re.compile(

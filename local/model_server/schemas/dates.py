@@ -25,17 +25,20 @@ _MONTHS = {
     for name in names.split()
 }
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_ORDINAL = r"(?:st|nd|rd|th|\.|º)?"
+_OF = r"(?:(?:of|de)\s+)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _PATTERNS = (
     re.compile(rf"\b{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\b"),
     re.compile(rf"\b(?P<day>\d{{1,2}})\.\s?(?P<month>\d{{1,2}})\.\s?{_YEAR}\b"),
-    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|º)?\s+(?:of\s+|de\s+)?(?P<name>{_MONTH})\.?,?\s+(?:de\s+)?{_YEAR}\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<day>\d{{1,2}}){_ORDINAL}\s+{_OF}(?P<name>{_MONTH})\.?,?\s+{_OF}{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b(?P<name>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b(?P<name>{_MONTH})\.?,?\s+(?:de\s+)?{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b{_YEAR}-(?P<month>0[1-9]|1[0-2])\b(?!-\d)"),
 )  # fmt: skip
 _LABELLED_YEAR = re.compile(
-    rf"(?:©|\(c\)|copyright|version|date|datum|stand|fiscal year|geschäftsjahr|report|bericht)\D{{0,20}}{_YEAR}\b",
+    rf"(?:©|\(c\)|copyright|version|date|datum|stand|fiscal year|geschäftsjahr|report|bericht)"
+    rf"\D{{0,20}}{_YEAR}\b",
     re.IGNORECASE,
 )
 _NAME_YEAR = re.compile(rf"(?<!\d){_YEAR}(?!\d)")
@@ -43,7 +46,7 @@ CHARACTERS_SEARCHED = 3_000  # a date further down is about something else
 
 
 def find_date(text: str, filename: str = "") -> str | None:
-    """The first full date near the top, else month and year, else a labelled year, else the file name's year."""
+    """The first full date near the top, else month and year, else a labelled year, else the file name's."""
     top = text[:CHARACTERS_SEARCHED]
     for pattern in _PATTERNS:
         for found in pattern.finditer(top):

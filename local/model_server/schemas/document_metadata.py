@@ -24,8 +24,9 @@ MAX_TAGS = 8
 MIN_SENTENCE_WORDS = 5
 _HEADING = re.compile(r"^#{1,2}\s+(.+)$", re.MULTILINE)
 _AUTHOR = re.compile(
-    r"^\W*(?:authors?|written by|prepared by|issued by|published by|by|autor(?:in)?|verfasser(?:in)?|verfasst von|"
-    r"erstellt von|herausgeber|auteur|autore|autor(?:es)?)\s*[:：]?\s+(.{2,80})$",
+    r"^\W*(?:authors?|written by|prepared by|issued by|published by|by|"
+    r"autor(?:in|es)?|verfasser(?:in)?|verfasst von|erstellt von|herausgeber|auteur|autore)"
+    r"\s*[:：]?\s+(.{2,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
 # "Date: 12 March 2024": says nothing of the topic.

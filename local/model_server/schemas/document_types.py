@@ -24,12 +24,14 @@ _TYPES: dict[str, str] = {
 }
 _TYPE_PATTERNS = {name: re.compile(pattern, re.IGNORECASE | re.DOTALL) for name, pattern in _TYPES.items()}
 _DEPARTMENT_LINE = re.compile(
-    r"\b(?:department|owner|responsible(?: unit| department)?|abteilung|bereich|verantwortlich)\s*:\s*([^\n|;.]{2,40})",
+    r"\b(?:department|owner|responsible(?: unit| department)?|abteilung|bereich|verantwortlich)"
+    r"\s*:\s*([^\n|;.]{2,40})",
     re.IGNORECASE,
 )
 _NAMED_DEPARTMENT = re.compile(
-    r"\b((?:Human Resources|HR|Finance|Engineering|Legal|Marketing|Sales|Operations|Maintenance|Production|Quality|"
-    r"Purchasing|Procurement|IT|Research|Security|Safety|Logistics|Compliance)) (?:Department|Team|Division)\b"
+    r"\b((?:Human Resources|HR|Finance|Engineering|Legal|Marketing|Sales|Operations|Maintenance|Production|"
+    r"Quality|Purchasing|Procurement|IT|Research|Security|Safety|Logistics|Compliance))"
+    r" (?:Department|Team|Division)\b"
 )
 _NAMED_GERMAN = re.compile(
     r"\b(Personal|Finanz|Rechts|Marketing|Vertriebs|Einkaufs|IT-|Qualitäts)-?abteilung\b"

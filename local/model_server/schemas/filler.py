@@ -1,6 +1,6 @@
 """Makes a value that fits any JSON schema, so that parsing never fails. It means nothing; pure.
 
-Knows what structured outputs may use: $ref, $defs, anyOf, enum, const, objects, arrays, and the bounds on them.
+Knows what structured outputs may use: $ref, $defs, anyOf, enum, const, objects, arrays and their bounds.
 """
 
 from pydantic import JsonValue

@@ -10,7 +10,8 @@ from local.model_server.prompt_reader import Turn
 from local.model_server.text.words import is_content_word, topic_words
 
 _ELLIPSIS = re.compile(
-    r"^(?:(?:and|but|so|then|or|und|aber|oder)\s+)?(?:what about|how about|was ist mit|wie ist es mit|wie sieht es mit)\s+"
+    r"^(?:(?:and|but|so|then|or|und|aber|oder)\s+)?"
+    r"(?:what about|how about|was ist mit|wie ist es mit|wie sieht es mit)\s+"
     r"|^(?:and|or|und|oder)\s+(?:for\s+|für\s+)?(?=(?:the|der|die|das|den|dem|in|at|beim|im)\b|[A-ZÄÖÜ\d])",
     re.IGNORECASE,
 )

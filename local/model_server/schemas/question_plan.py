@@ -10,6 +10,7 @@ from local.model_server.schemas.follow_up import resolve
 from local.model_server.schemas.references import find_references
 from local.model_server.schemas.task import SchemaTask
 from local.model_server.schemas.todo import plan_todo
+from local.model_server.text.parts import question_parts
 from local.model_server.text.words import topic_words
 
 MAX_QUERIES = 3
@@ -17,10 +18,6 @@ MAX_KEYWORDS = 8
 _QUOTED = re.compile(r"[\"“„«]([^\"”“»]{2,80})[\"”“»]")
 _NUMBER_OR_CODE = re.compile(r"\b(?=[\w./-]*\d)[\w][\w./,-]*\w|\b\d\b")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-ZÄÖÜ][\w-]+(?:\s+[A-ZÄÖÜ][\w-]+)*")
-_PART = re.compile(
-    r"(?:\?\s+|;\s+|,?\s+(?:and|und)\s+(?=(?:what|how|when|who|which|why|was|wie|wann|wer|welche)\b))",
-    re.IGNORECASE,
-)
 
 
 def plan_question(task: SchemaTask) -> dict[str, JsonValue]:
@@ -38,12 +35,6 @@ def plan_question(task: SchemaTask) -> dict[str, JsonValue]:
         "document_references": list(references),
         "todo": plan_todo(standalone, query_type, references, question_parts(standalone)),
     }
-
-
-def question_parts(question: str) -> list[str]:
-    """The questions inside a question: split at question marks and before "and what", "und wie"."""
-    parts = [part.strip(" ,.?") for part in _PART.split(question)]
-    return [part for part in parts if len(part.split()) > 1] or [question]
 
 
 def search_queries(question: str) -> list[str]:

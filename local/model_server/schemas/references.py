@@ -7,8 +7,8 @@ _FILE = re.compile(
 )
 _QUOTED = re.compile(r"[\"“„«]([^\"”“»]{3,100})[\"”“»]")
 _KINDS = (
-    r"(?:annual report|price list|price table|user guide|manual|report|policy|guide|handbook|contract|agreement|"
-    r"presentation|minutes|brochure|specification|datasheet|whitepaper|paper|invoice|plan)"
+    r"(?:annual report|price list|price table|user guide|manual|report|policy|guide|handbook|contract|"
+    r"agreement|presentation|minutes|brochure|specification|datasheet|whitepaper|paper|invoice|plan)"
 )
 _WORD_OF_NAME = r"(?!(?:of|the|and|with|from|in|to)\b)[\w&'.-]+"
 _ENGLISH = re.compile(

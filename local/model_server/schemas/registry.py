@@ -1,7 +1,8 @@
 """Which handler fills which schema. A new schema: one file beside this one, and one line here.
 
 A handler returns the values; fields that the requested schema does not have are dropped and fields that the
-handler does not know are filled blindly, so that the reply fits the request even when the two have drifted apart.
+handler does not know are filled blindly, so that the reply fits the request even
+when the two have drifted apart.
 """
 
 import json

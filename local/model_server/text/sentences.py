@@ -9,7 +9,8 @@ _BREAK = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“„«(\[]?[A-ZÄÖÜ
 # No sentence ends after these, nor after a single letter ("J. Smith", "z. B.") or a number ("3. Mai").
 _ABBREVIATIONS = frozenset(
     """approx art bzgl bzw ca cf co corp dr e.g eg eq etc fig figs ggf hr i.e ie inc incl inkl jr kap
-    lt ltd max min mio mr mrs ms no nos nr pp prof ref rev s.o sec sr st str tab u.a u.s usw vgl vol vs z.b""".split()
+    lt ltd max min mio mr mrs ms no nos nr pp prof ref rev s.o sec sr st str tab u.a u.s usw
+    vgl vol vs z.b""".split()
 )
 _LAST_TOKEN = re.compile(r"([^\s(\"“„]+)[.!?…][\"'”’»)\]]*\s*$")
 _SEPARATOR_ROW = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")

@@ -16,9 +16,10 @@ _SHORTEST_STEM = 4
 # Words of a question that say how to answer, not what about.
 _ASKING = frozenset(
     """summarise summarize summary overview compare comparison wrote written author fasse zusammen
-    zusammenfassung vergleiche verfasst geschrieben viele often sagt say says tell explain describe give show list name find know mean means work works get does please much many
-    according document documents text report file page pages bitte zeige nenne erkläre beschreibe gibt laut
-    dokument dokumente seite seiten""".split()
+    zusammenfassung vergleiche verfasst geschrieben viele often sagt say says tell explain
+    describe give show list name find know mean means work works get does please much
+    many according document documents text report file page pages bitte zeige nenne erkläre
+    beschreibe gibt laut dokument dokumente seite seiten""".split()
 )
 
 
