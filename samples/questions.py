@@ -16,12 +16,12 @@ class Expected:
     Attributes:
         says: pieces of text that the answer contains.
         cites: file -> page (1-based; None = text without pages) of citations that must be among those shown.
-        abstains: the answer says that the documents do not hold it.
+        abstains: the answer says that the documents do not hold it; None = it may or may not.
     """
 
     says: tuple[str, ...] = ()
     cites: Mapping[str, int | None] = field(default_factory=dict)
-    abstains: bool = False
+    abstains: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ FIRST_QUESTION = SampleQuestion(
     "What is the maximum operating pressure of the Heron 400?",
     {
         ANNA.user_id: Expected(says=("6.5 bar",), cites={"heron-400-manual.pdf": 4}),
-        BEN.user_id: Expected(abstains=True),
+        # Other documents of his name the pump: what he is told may be beside the point, but never the manual.
+        BEN.user_id: Expected(abstains=None),
     },
 )
 

@@ -68,7 +68,8 @@ def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts
 def report(asked: Asked) -> None:
     """What was asked and the beginning of the answer, where it comes from, and what is wrong with it."""
     reads = len(readable_by(asked.user))
-    print(f"{asked.question.query_type}: {asked.question.text}")
+    if asked.user == SAMPLE_USERS[0]:
+        print(f"{asked.question.query_type}: {asked.question.text}\n")
     print(f"  {asked.user.user_id}, who may read {reads} of {len(ACCESS)} documents ({asked.seconds:.1f} s):")
     lines = [line.strip() for line in asked.reply.text.splitlines() if line.strip()]
     for line in lines[:SHOWN_LINES]:

@@ -91,7 +91,7 @@ def _markup(reply: Reply) -> list[Finding]:
 
 
 def _misses(reply: Reply, expected: Expected) -> list[Finding]:
-    if expected.abstains != reply.abstained:
+    if expected.abstains is not None and expected.abstains != reply.abstained:
         wanted = "should have abstained" if expected.abstains else "abstained, but the documents answer this"
         return [Finding(wanted)]
     if expected.abstains and reply.citations:

@@ -51,20 +51,21 @@ def wait_until_ready(stack: LocalStack, show: Show) -> None:
 def _statuses(stack: LocalStack) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for user in SAMPLE_USERS:
-        for document in _documents_of(stack, user):
+        for document in documents_of(stack, user):
             if document["filename"] in readable_by(user):
                 found[document["filename"]] = document
     return found
 
 
-def _documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
+def documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
+    """What the API lists for a user; nothing while there is no index yet."""
     api = ApiClient(stack.base_url, stack.token(user))
     try:
         return list(api.get("/api/documents?limit=100")["documents"])
     except CallRefusedError as refused:
         if refused.status < 500:
             raise
-        # The first ingestion is just making the indexes; the deadline says how long that may take.
+        # The first ingestion is just making the indexes; the caller's deadline says how long that may take.
         return []
 
 

@@ -7,7 +7,7 @@ import httpx
 from azure.storage.blob import BlobServiceClient
 from fpdf import FPDF
 
-from local.run_all.api_client import ApiClient
+from local.run_all.sample_documents import documents_of
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from samples.acl import ANNA, SampleUser
 
@@ -25,13 +25,12 @@ def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) 
 
 def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> dict[str, Any]:
     """The document's entry once its ingestion ended, well or not."""
-    api = ApiClient(stack.base_url, stack.token(user))
     deadline = time.monotonic() + HANG_GUARD_S
     while time.monotonic() < deadline:
         stack.check()
-        for document in api.get("/api/documents?limit=100")["documents"]:
+        for document in documents_of(stack, user):
             if document["filename"] == name and document["status"] in ENDED:
-                return dict(document)
+                return document
         time.sleep(0.2)
     raise AssertionError(f"{name} did not end within {HANG_GUARD_S:.0f} s")
 
