@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from azure.search.documents.models import IndexingResult
 
 MAX_BATCH_ROWS = 1000  # the service's limit
-MAX_BATCH_BYTES = 15_000_000  # the service takes 16 MB; the rest is for the envelope of the batch
+MAX_BATCH_BYTES = 1_000_000  # the service takes 16 MB, but encoding those holds up the event loop
 _ROW_ENVELOPE_BYTES = 40  # "@search.action": "mergeOrUpload", and a comma
 
 SCORE = "@search.score"

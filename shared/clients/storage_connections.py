@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobServiceClient
 
 CONNECT_TIMEOUT_S = 5
-PIECE_BYTES = 4 * 1024 * 1024  # of a download; what one download holds in memory, twice at most
+DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
+UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp hands larger ones to the socket in one go, and warns
 
 # The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
 _BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,
-    "initial_backoff": 0.5,
-    "increment_base": 2,
-    "random_jitter_range": 0.25,
+    "initial_backoff": 0.2,
+    "increment_base": 1,  # raised to the number of the try and added: 1.2 s each time
+    "random_jitter_range": 0.2,
 }
 _TABLE_RETRIES: dict[str, Any] = {"retry_total": 2, "retry_backoff_factor": 0.4}
 
@@ -33,8 +34,10 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
 
         options = {
             "connection_timeout": CONNECT_TIMEOUT_S,
-            "max_single_get_size": PIECE_BYTES,
-            "max_chunk_get_size": PIECE_BYTES,
+            "max_single_get_size": DOWNLOAD_PIECE_BYTES,
+            "max_chunk_get_size": DOWNLOAD_PIECE_BYTES,
+            "max_single_put_size": UPLOAD_PIECE_BYTES,
+            "max_block_size": UPLOAD_PIECE_BYTES,
             **_BLOB_RETRIES,
         }
         if settings.documents_storage:

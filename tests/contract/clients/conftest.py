@@ -1,0 +1,54 @@
+"""Connections to the local servers, made and closed for each test: an event loop has its own clients."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.clients.connections import Connections
+from shared.settings import Settings
+from tests.azurite_fixture import azurite
+from tests.fakes.services import fake_settings
+from tests.servers_fixture import ModelServer, SearchServer, model_server, search_server
+
+__all__ = ["azurite", "model_server", "search_server"]
+
+NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens
+
+MakeSettings = Callable[..., Settings]
+Connect = Callable[..., Connections]
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Connections by settings, closed at the end."""
+    opened: list[Connections] = []
+
+    def make(**settings: Any) -> Connections:
+        opened.append(Connections(fake_settings(**settings)))
+        return opened[-1]
+
+    yield make
+    for connections in opened:
+        await connections.close()
+
+
+def connect_search(server: SearchServer, connect: Connect) -> Connections:
+    """For async fixtures, which cannot ask for `to_search` by name."""
+    return connect(azure_search_endpoint=server.endpoint, azure_search_api_key=server.api_key)
+
+
+@pytest.fixture
+def to_storage(azurite: AzuriteServer, connect: Connect) -> Connections:
+    return connect(documents_storage=azurite.connection_string)
+
+
+@pytest.fixture
+def to_search(search_server: SearchServer, connect: Connect) -> Connections:
+    return connect(azure_search_endpoint=search_server.endpoint, azure_search_api_key=search_server.api_key)
+
+
+@pytest.fixture
+def to_models(model_server: ModelServer, connect: Connect) -> Connections:
+    return connect(openai_base_url=model_server.base_url)

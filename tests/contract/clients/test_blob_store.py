@@ -1,0 +1,113 @@
+"""What every `BlobStore` does, in memory and against Azurite."""
+
+from pathlib import Path
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.clients.blob_store import AzureBlobStore
+from shared.clients.connections import Connections
+from shared.errors import AuthenticationError, DependencyError, NotFoundError
+from shared.ports import BlobStore
+from tests.azurite_fixture import unique_name
+from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.fakes.blob_store import InMemoryBlobStore
+
+contract = pytest.mark.contract
+
+
+@pytest.fixture(params=["in memory", pytest.param("azurite", marks=contract)])
+def store(request: pytest.FixtureRequest) -> BlobStore:
+    if request.param == "in memory":
+        return InMemoryBlobStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return AzureBlobStore(connections.blobs)
+
+
+@pytest.fixture
+async def container(store: BlobStore) -> str:
+    name = unique_name("blobs")
+    await store.ensure_containers([name])
+    await store.ensure_containers([name])
+    return name
+
+
+async def test_what_was_written_is_read_and_described(store: BlobStore, container: str) -> None:
+    await store.write(container, "über uns/plan 1.png", b"\x89PNG", metadata={"Owner_Id": "u1"})
+    assert await store.read(container, "über uns/plan 1.png") == b"\x89PNG"
+    known = await store.properties(container, "über uns/plan 1.png")
+    assert known is not None
+    assert (known.name, known.size_bytes, known.content_type) == ("über uns/plan 1.png", 4, "image/png")
+    assert known.metadata == {"owner_id": "u1"}
+
+
+async def test_every_write_gives_another_etag_without_quotes(store: BlobStore, container: str) -> None:
+    etags = []
+    for _ in range(2):
+        await store.write(container, "a.txt", b"same")
+        known = await store.properties(container, "a.txt")
+        assert known is not None
+        etags.append(known.etag)
+    assert etags[0] != etags[1]
+    assert '"' not in "".join(etags)
+
+
+async def test_a_download_streams_into_the_file_and_describes_what_it_read(
+    store: BlobStore, container: str, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 40_000  # 10 MB: three pieces
+    await store.write(container, "large.bin", content, metadata={"project": "p1"})
+    known = await store.download(container, "large.bin", tmp_path / "large.bin")
+    assert (tmp_path / "large.bin").read_bytes() == content
+    assert (known.size_bytes, known.metadata) == (len(content), {"project": "p1"})
+
+
+async def test_an_empty_blob_is_read_and_downloaded(store: BlobStore, container: str, tmp_path: Path) -> None:
+    await store.write(container, "empty.txt", b"")
+    assert await store.read(container, "empty.txt") == b""
+    assert (await store.download(container, "empty.txt", tmp_path / "empty.txt")).size_bytes == 0
+    assert (tmp_path / "empty.txt").read_bytes() == b""
+
+
+async def test_what_is_not_there_is_not_found(store: BlobStore, container: str, tmp_path: Path) -> None:
+    assert await store.properties(container, "none") is None
+    with pytest.raises(NotFoundError, match="none"):
+        await store.read(container, "none")
+    with pytest.raises(NotFoundError, match="none"):
+        await store.download(container, "none", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+async def test_deleting_removes_and_deleting_again_is_no_error(store: BlobStore, container: str) -> None:
+    await store.write(container, "a.txt", b"a")
+    await store.delete(container, "a.txt")
+    await store.delete(container, "a.txt")
+    assert await store.properties(container, "a.txt") is None
+
+
+async def test_a_prefix_takes_its_blobs_along_and_no_others(store: BlobStore, container: str) -> None:
+    for name in ("doc1/1.png", "doc1/2.png", "doc10/1.png"):
+        await store.write(container, name, b"x")
+    await store.delete_prefix(container, "doc1/")
+    assert await store.properties(container, "doc1/2.png") is None
+    assert await store.properties(container, "doc10/1.png") is not None
+
+
+@contract
+async def test_a_wrong_account_key_names_the_setting_and_shows_nothing_of_it(
+    azurite: AzuriteServer, connect: Connect
+) -> None:
+    wrong = azurite.connection_string.replace("AccountKey=Eby8", "AccountKey=AAAA")
+    with pytest.raises(AuthenticationError) as refused:
+        await AzureBlobStore(connect(documents_storage=wrong).blobs).read("documents", "a.txt")
+    assert "DocumentsStorage" in refused.value.hints[0]
+    assert "AAAA" not in str(refused.value) + "".join(refused.value.hints)
+
+
+@contract
+async def test_storage_out_of_reach_names_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
+    blob_port = f"http://127.0.0.1:{azurite.blob_port}"
+    nowhere = azurite.connection_string.replace(blob_port, NOWHERE)
+    with pytest.raises(DependencyError) as unreachable:
+        await AzureBlobStore(connect(documents_storage=nowhere).blobs).read("documents", "a.txt")
+    assert "DocumentsStorage" in unreachable.value.hints[0]

@@ -1,0 +1,102 @@
+"""What every `RunLog` does, in memory and against Azurite."""
+
+import asyncio
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.clients.blob_store import AzureBlobStore
+from shared.clients.run_log import BlobRunLog
+from shared.errors import ConflictError, NotFoundError
+from shared.models.events import RunEvent
+from shared.ports import RunLog
+from tests.azurite_fixture import unique_name
+from tests.contract.clients.conftest import Connect
+from tests.fakes.run_log import InMemoryRunLog
+
+
+@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
+async def log(request: pytest.FixtureRequest, connect: Connect) -> RunLog:
+    made: RunLog = InMemoryRunLog()
+    if request.param == "azurite":
+        azurite: AzuriteServer = request.getfixturevalue("azurite")
+        connections = connect(documents_storage=azurite.connection_string)
+        container = unique_name("run-log")
+        await AzureBlobStore(connections.blobs).ensure_containers([container])
+        made = BlobRunLog(connections.blobs, container)
+    await made.create("r1")
+    return made
+
+
+def token(text: str) -> RunEvent:
+    return RunEvent(name="TOKEN", data={"text": text})
+
+
+async def test_a_new_log_is_empty(log: RunLog) -> None:
+    assert (await log.read("r1")).lines == ()
+    assert (await log.read("r1")).next_offset == 0
+
+
+async def test_events_come_back_as_lines_in_order_also_those_of_many_bytes(log: RunLog) -> None:
+    events = [token("Überdruck: 12 bar"), token("压力阀 🔧\n\u2028new line\u0085")]
+    end = await log.append("r1", events)
+    written = await log.read("r1")
+    assert [RunEvent.model_validate_json(line) for line in written.lines] == events
+    assert written.next_offset == end
+
+
+async def test_reading_goes_on_where_it_ended(log: RunLog) -> None:
+    middle = await log.append("r1", [token("ä")])
+    end = await log.append("r1", [token("b"), token("c")])
+    rest = await log.read("r1", middle)
+    assert [RunEvent.model_validate_json(line).data["text"] for line in rest.lines] == ["b", "c"]
+    assert await log.read("r1", end) == rest.model_copy(update={"lines": (), "next_offset": end})
+
+
+async def test_an_append_at_the_end_succeeds_and_one_elsewhere_is_a_conflict(log: RunLog) -> None:
+    end = await log.append("r1", [token("a")], at_offset=0)
+    with pytest.raises(ConflictError):
+        await log.append("r1", [token("late")], at_offset=0)
+    assert await log.append("r1", [token("b")], at_offset=end) > end
+    assert len((await log.read("r1")).lines) == 2
+
+
+async def test_of_many_writers_at_one_offset_exactly_one_wins(log: RunLog) -> None:
+    attempts = [log.append("r1", [token(str(n)), token(str(n))], at_offset=0) for n in range(8)]
+    outcomes = await asyncio.gather(*attempts, return_exceptions=True)
+    assert sum(isinstance(outcome, int) for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, ConflictError) for outcome in outcomes) == 7
+    assert len((await log.read("r1")).lines) == 2
+
+
+async def test_readers_never_see_part_of_an_append(log: RunLog) -> None:
+    async def write() -> None:
+        for n in range(20):
+            await log.append("r1", [token(f"{n} ä" * 50)] * 3)
+
+    writing = asyncio.create_task(write())
+    while not writing.done():
+        assert len((await log.read("r1")).lines) % 3 == 0
+        await asyncio.sleep(0)
+    await writing
+    assert len((await log.read("r1")).lines) == 60
+
+
+async def test_creating_a_log_again_keeps_what_it_holds(log: RunLog) -> None:
+    await log.append("r1", [token("a")])
+    await log.create("r1")
+    assert len((await log.read("r1")).lines) == 1
+
+
+async def test_a_log_that_is_not_there_is_not_found(log: RunLog) -> None:
+    with pytest.raises(NotFoundError):
+        await log.read("never")
+    with pytest.raises(NotFoundError):
+        await log.append("never", [token("a")])
+
+
+async def test_a_deleted_log_is_gone_and_deleting_it_again_is_no_error(log: RunLog) -> None:
+    await log.delete("r1")
+    await log.delete("r1")
+    with pytest.raises(NotFoundError):
+        await log.read("r1")

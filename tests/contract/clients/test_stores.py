@@ -1,0 +1,141 @@
+"""What every `RunStore` and `DocumentStore` does, in memory and against Azurite's tables."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.clients.connections import Connections
+from shared.clients.document_store import TableDocumentStore
+from shared.clients.run_store import TableRunStore
+from shared.clients.tables import Table
+from shared.errors import ConflictError, DependencyError, NotFoundError
+from shared.models.ingestion import DocumentState, Rights
+from shared.models.plan import TodoItem
+from shared.models.runs import RunRecord
+from shared.ports import DocumentStore, RunStore
+from tests.azurite_fixture import unique_name
+from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.fakes.stores import InMemoryDocumentStore, InMemoryRunStore
+
+NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
+
+
+def table_name(stem: str) -> str:
+    return unique_name(stem).replace("-", "x")
+
+
+@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
+def runs(request: pytest.FixtureRequest) -> RunStore:
+    if request.param == "in memory":
+        return InMemoryRunStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return TableRunStore(Table(connections.tables, table_name("runs")))
+
+
+@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
+def documents(request: pytest.FixtureRequest) -> DocumentStore:
+    if request.param == "in memory":
+        return InMemoryDocumentStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return TableDocumentStore(Table(connections.tables, table_name("documents")))
+
+
+def record(question: str = "How high?") -> RunRecord:
+    return RunRecord(run_id="r1", thread_id="t1", owner_id="u1", question=question, created_at=NOW)
+
+
+def state(doc_id: str = "d1", **fields: object) -> DocumentState:
+    known = {"doc_id": doc_id, "blob_name": f"{doc_id}.pdf", "filename": f"{doc_id}.pdf", "updated_at": NOW}
+    return DocumentState.model_validate({**known, **fields})
+
+
+async def test_a_record_comes_back_as_it_was(runs: RunStore) -> None:
+    long = record("Ünïcode 压力 🔧 'quote' \n" * 320)  # 8,000 characters
+    await runs.create(long)
+    assert await runs.get("r1") == long
+
+
+async def test_a_replaced_record_has_its_end_and_its_todo_list(runs: RunStore) -> None:
+    await runs.create(record())
+    item = TodoItem(position=1, description="The limit is known", acceptance_criteria="It is quoted")
+    ended = record().model_copy(update={"status": "completed", "finished_at": NOW, "todo": (item,)})
+    await runs.replace(ended)
+    assert await runs.get("r1") == ended
+
+
+async def test_a_run_id_is_taken_once(runs: RunStore) -> None:
+    await runs.create(record())
+    with pytest.raises(ConflictError):
+        await runs.create(record())
+
+
+async def test_an_unknown_run_is_none_and_a_purged_one_does_not_come_back(runs: RunStore) -> None:
+    assert await runs.get("r1") is None
+    with pytest.raises(NotFoundError):
+        await runs.replace(record())
+    assert await runs.get("r1") is None
+
+
+async def test_a_document_state_comes_back_with_its_revision(documents: DocumentStore) -> None:
+    stored = await documents.create(state(warnings=("Pages 3-5 hold no text.",)))
+    assert stored.revision
+    assert await documents.get("d1") == stored
+    assert await documents.get("d2") is None
+
+
+async def test_an_access_list_that_outgrows_one_property_is_kept_whole(documents: DocumentStore) -> None:
+    rights = Rights(acl=tuple(f"group-{n:04d}-of-the-würzburg-office" for n in range(3000)))
+    await documents.create(state(rights=rights))
+    found = await documents.get("d1")
+    assert found is not None
+    assert found.rights == rights
+
+
+async def test_a_state_is_created_once(documents: DocumentStore) -> None:
+    await documents.create(state())
+    with pytest.raises(ConflictError):
+        await documents.create(state())
+
+
+async def test_of_two_who_read_the_same_state_the_second_writer_is_refused(
+    documents: DocumentStore,
+) -> None:
+    first = await documents.create(state())
+    second = await documents.replace(first.model_copy(update={"status": "parsing"}))
+    with pytest.raises(ConflictError):
+        await documents.replace(first.model_copy(update={"status": "failed"}))
+    with pytest.raises(ConflictError):
+        await documents.delete(first)
+    assert await documents.get("d1") == second
+
+
+async def test_a_deleted_state_is_gone_and_cannot_be_replaced(documents: DocumentStore) -> None:
+    stored = await documents.create(state())
+    await documents.delete(stored)
+    await documents.delete(stored)
+    with pytest.raises(ConflictError):
+        await documents.replace(stored)
+    assert await documents.get("d1") is None
+
+
+async def test_unfinished_documents_are_told_from_ready_ones(documents: DocumentStore) -> None:
+    await documents.ensure_table()
+    await documents.ensure_table()
+    for doc_id, status in (("d1", "ready"), ("d2", "failed"), ("d3", "parsing")):
+        await documents.create(state(doc_id, status=status))
+    assert {one.doc_id async for one in documents.all()} == {"d1", "d2", "d3"}
+    assert {one.doc_id async for one in documents.unfinished()} == {"d2", "d3"}
+
+
+async def test_without_a_table_there_are_no_documents(documents: DocumentStore) -> None:
+    assert [one async for one in documents.all()] == []
+
+
+@pytest.mark.contract
+async def test_tables_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
+    nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.table_port}", NOWHERE)
+    store = TableRunStore(Table(connect(documents_storage=nowhere).tables, "runs"))
+    with pytest.raises(DependencyError) as unreachable:
+        await store.get("r1")
+    assert "DocumentsStorage" in unreachable.value.hints[0]

@@ -1,0 +1,74 @@
+"""Blobs in memory."""
+
+import hashlib
+import mimetypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shared.errors import NotFoundError
+from shared.models.blobs import BlobProperties
+from shared.ports import BlobStore
+
+
+@dataclass
+class _Blob:
+    content: bytes
+    metadata: dict[str, str] = field(default_factory=dict)
+    write_number: int = 0
+
+
+class InMemoryBlobStore(BlobStore):
+    """Containers are created by their first blob, so that tests need no set-up."""
+
+    def __init__(self) -> None:
+        self.containers: dict[str, dict[str, _Blob]] = {}
+        self._writes = 0
+
+    async def properties(self, container: str, name: str) -> BlobProperties | None:
+        blob = self.containers.get(container, {}).get(name)
+        return None if blob is None else _properties(name, blob)
+
+    async def read(self, container: str, name: str) -> bytes:
+        return self._find(container, name).content
+
+    async def download(self, container: str, name: str, target: Path) -> BlobProperties:
+        blob = self._find(container, name)
+        target.write_bytes(blob.content)
+        return _properties(name, blob)
+
+    async def write(
+        self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
+    ) -> None:
+        self._writes += 1
+        blob = _Blob(content, dict(metadata or {}), self._writes)
+        self.containers.setdefault(container, {})[name] = blob
+
+    async def delete(self, container: str, name: str) -> None:
+        self.containers.get(container, {}).pop(name, None)
+
+    async def delete_prefix(self, container: str, prefix: str) -> None:
+        blobs = self.containers.get(container, {})
+        for name in [name for name in blobs if name.startswith(prefix)]:
+            del blobs[name]
+
+    async def ensure_containers(self, containers: Sequence[str]) -> None:
+        for container in containers:
+            self.containers.setdefault(container, {})
+
+    def _find(self, container: str, name: str) -> _Blob:
+        try:
+            return self.containers[container][name]
+        except KeyError:
+            raise NotFoundError(f"There is no {container}/{name}.") from None
+
+
+def _properties(name: str, blob: _Blob) -> BlobProperties:
+    digest = hashlib.sha256(blob.content + str(blob.write_number).encode()).hexdigest()
+    return BlobProperties(
+        name=name,
+        size_bytes=len(blob.content),
+        etag=f"0x{digest[:16].upper()}",
+        content_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
+        metadata={key.lower(): value for key, value in blob.metadata.items()},
+    )

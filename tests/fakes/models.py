@@ -1,0 +1,67 @@
+"""A chat model that says what it was told to, and an embedder that hashes words."""
+
+import hashlib
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from pydantic import BaseModel
+
+from shared.errors import GroundworkError, ModelFixableError
+from shared.models.prompts import CallLimits, Prompt
+from shared.ports import ChatModel, Embedder, StructuredOutput
+
+Reply = BaseModel | str | GroundworkError
+"""A value for parse(), a text for stream(), or an error for either."""
+
+
+class ScriptedChatModel(ChatModel):
+    """Answers each call with the next reply, or with what a function of the prompt says."""
+
+    def __init__(self, *replies: Reply, answer: Callable[[Prompt], Reply] | None = None) -> None:
+        self.prompts: list[Prompt] = []
+        self._replies = list(replies)
+        self._answer = answer
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        reply = self._next(prompt)
+        if not isinstance(reply, output):
+            raise ModelFixableError(f"The model's answer does not fit the schema {output.__name__}.")
+        return reply
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+        text = str(self._next(prompt))
+        for start in range(0, len(text), 7):  # pieces that split words and tags anywhere
+            yield text[start : start + 7]
+
+    def _next(self, prompt: Prompt) -> BaseModel | str:
+        self.prompts.append(prompt)
+        reply = self._answer(prompt) if self._answer else self._replies.pop(0)
+        if isinstance(reply, GroundworkError):
+            raise reply
+        return reply
+
+
+class HashingEmbedder(Embedder):
+    """Texts that share words are near each other; the same text always gives the same vector, of length 1."""
+
+    def __init__(self, dimensions: int = 64) -> None:
+        self.texts: list[str] = []
+        self._dimensions = dimensions
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
+        self.texts.extend(texts)
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> tuple[float, ...]:
+        counts = [0.0] * self._dimensions
+        for word in text.lower().split() or [""]:
+            digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
+            counts[int.from_bytes(digest, "big") % self._dimensions] += 1.0
+        length = math.hypot(*counts)
+        return tuple(count / length for count in counts)

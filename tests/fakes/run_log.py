@@ -1,0 +1,42 @@
+"""Run logs in memory."""
+
+from collections.abc import Sequence
+
+from shared.errors import ConflictError, NotFoundError
+from shared.models.events import LogSlice, RunEvent
+from shared.ports import RunLog
+
+
+class InMemoryRunLog(RunLog):
+    """One bytearray per run."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, bytearray] = {}
+
+    async def create(self, run_id: str) -> None:
+        self.logs.setdefault(run_id, bytearray())
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        log = self._find(run_id)
+        if at_offset not in (None, len(log)):
+            raise ConflictError("The log of this run grew meanwhile.")
+        log.extend("".join(f"{event.model_dump_json()}\n" for event in events).encode())
+        return len(log)
+
+    async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+        content = bytes(self._find(run_id)[offset:])
+        return LogSlice(lines=tuple(content.decode().split("\n")[:-1]), next_offset=offset + len(content))
+
+    async def delete(self, run_id: str) -> None:
+        self.logs.pop(run_id, None)
+
+    def events(self, run_id: str) -> list[RunEvent]:
+        """What was written so far, for assertions."""
+        lines = self._find(run_id).decode().split("\n")[:-1]
+        return [RunEvent.model_validate_json(line) for line in lines]
+
+    def _find(self, run_id: str) -> bytearray:
+        try:
+            return self.logs[run_id]
+        except KeyError:
+            raise NotFoundError("There is no log of this run.") from None

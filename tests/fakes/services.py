@@ -1,0 +1,42 @@
+"""A whole world in memory: `fake_services()` for tests of what stands above the ports."""
+
+from typing import Any
+
+from shared.services import Services
+from shared.settings import Settings
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.models import HashingEmbedder, ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.search_index import InMemorySearchAdmin, InMemorySearchIndex
+from tests.fakes.stores import InMemoryDocumentStore, InMemoryRunStore
+
+
+def fake_settings(**changes: Any) -> Settings:
+    """Settings that reach nothing, whatever the environment says."""
+    values: dict[str, Any] = {
+        "azure_search_endpoint": "http://127.0.0.1:1",
+        "azure_search_api_key": "key",
+        "documents_storage": "UseDevelopmentStorage=true",
+        "openai_base_url": "http://127.0.0.1:1/v1",
+        "chat_model": "chat",
+        "embedding_model": "embedding",
+        "embedding_dimensions": 64,
+    }
+    return Settings(**{**values, **changes})
+
+
+def fake_services(**replacements: Any) -> Services:
+    """Fakes of every port; give those that a test looks into by name."""
+    parts: dict[str, Any] = {
+        "settings": fake_settings(),
+        "content_index": InMemorySearchIndex("block_id"),
+        "documents_index": InMemorySearchIndex("doc_id"),
+        "search_admin": InMemorySearchAdmin(),
+        "chat_model": ScriptedChatModel(),
+        "embedder": HashingEmbedder(),
+        "blobs": InMemoryBlobStore(),
+        "run_log": InMemoryRunLog(),
+        "runs": InMemoryRunStore(),
+        "documents": InMemoryDocumentStore(),
+    }
+    return Services(**{**parts, **replacements})
