@@ -95,9 +95,8 @@ async def close(store: DocumentStore, request: CloseRequest) -> Closed:
         if request.status is not None:
             state = with_status(state, request.status)
             state = state.model_copy(update={"reason": request.reason, "hint": request.hint})
-        if state.pending:
-            return state.model_copy(update={"pending": False})
-        return state.model_copy(update={"holder": None})
+        # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
+        return state if state.pending else state.model_copy(update={"holder": None})
 
     state = await update(store, request.step, ended)
     return Closed(again=state.holder is not None)
@@ -119,7 +118,7 @@ async def forget(store: DocumentStore, step: IngestStep) -> Closed:
             if not state.pending:
                 await store.delete(state)
                 return Closed(again=False)
-            fresh = _fresh(step.blob_name).model_copy(update={"revision": state.revision})
+            fresh = _fresh(step.blob_name).model_copy(update={"revision": state.revision, "pending": True})
             await store.replace(_held(fresh, step))
         except ConflictError:
             continue

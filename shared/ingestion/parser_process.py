@@ -27,6 +27,7 @@ class ParserPool:
     def __init__(self, workers: int = _WORKERS) -> None:
         self._slots = threading.BoundedSemaphore(workers)
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        self.started = 0  # workers so far: many mean many crashes
 
     async def run(self, job: ParseJob, timeout_s: float) -> None:
         """Parse one file; the result lies in `job.target`.
@@ -61,6 +62,7 @@ class ParserPool:
             try:
                 worker = self._idle.get_nowait()
             except Empty:
+                self.started += 1
                 return _Worker()
             if worker.usable:
                 return worker
@@ -81,10 +83,11 @@ class _Worker:
             encoding="utf-8",
         )
         self._jobs = 0
+        self._broken = False
 
     @property
     def usable(self) -> bool:
-        return self._process.poll() is None and self._jobs < _JOBS_PER_WORKER
+        return not self._broken and self._process.poll() is None and self._jobs < _JOBS_PER_WORKER
 
     def ask(self, job: ParseJob, timeout_s: float) -> WorkerReply:
         """The worker's reply; a reply of ours when it crashed or was ended for lateness."""
@@ -99,6 +102,8 @@ class _Worker:
             timer.cancel()
         if line:
             return WorkerReply.model_validate_json(line)
+        # Its pipe ends a moment before the process does: asking whether it lives would be too early.
+        self._broken = True
         if late.is_set():
             return WorkerReply(
                 ok=False, reason=f"Reading the file took longer than {timeout_s:g} s.", hint="Split the file."

@@ -78,6 +78,10 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
 async def finish(step: IngestStep, services: Services) -> Written:
     """Make the new version the one that is found, and clear away what was only the old one's."""
     state = await enter(services.documents, step, "indexing")
+    if state.content_hash == step.content_hash and not await work_files.exists(
+        services.blobs, step, work_files.PARSED
+    ):
+        return Written(block_count=state.block_count)  # an earlier attempt did it all
     version = await _load(step, services, state)
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     await _merge_rows(version, changes, services)

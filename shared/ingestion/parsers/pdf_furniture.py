@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from shared.ingestion.parsers.pdf_lines import Line
 
-_EDGE_LINES = 2  # at the top and at the bottom of a page
+_EDGE_LINES = 4  # at most, at the top and at the bottom of a page
 _MIN_PAGES = 4
 _MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
 _NUMBER = re.compile(r"\d+")
@@ -36,7 +37,20 @@ def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
 
 
 def _edge_lines(lines: Sequence[Line]) -> dict[int, str]:
-    """Position -> text with its numbers masked, of the highest and the lowest lines of a page."""
+    """Position -> text with its numbers masked, of the lines that stand apart at the page's edges."""
     by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
-    edge = {*by_height[:_EDGE_LINES], *by_height[-_EDGE_LINES:]}
-    return {position: _NUMBER.sub("#", lines[position].text) for position in edge}
+    edge = _until_gap([lines[position] for position in by_height])
+    foot = _until_gap([lines[position] for position in reversed(by_height)])
+    positions = by_height[:edge] + (by_height[-foot:] if foot else [])
+    return {position: _NUMBER.sub("#", lines[position].text) for position in positions}
+
+
+def _until_gap(lines: Sequence[Line]) -> int:
+    """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
+    for count, (outer, inner) in enumerate(pairwise(lines), start=1):
+        if count > _EDGE_LINES:
+            return 0
+        upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
+        if upper.bottom - lower.top >= outer.size:
+            return count
+    return 0

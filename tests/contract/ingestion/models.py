@@ -37,9 +37,8 @@ class CountingChatModel(ChatModel):
             raise self.failures.pop(0)
         return output.model_validate(METADATA.model_dump())
 
-    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
         raise AssertionError("ingestion streams nothing")
-        yield ""
 
 
 class CountingEmbedder(Embedder):

@@ -1,0 +1,181 @@
+"""Bad files, services that stumble, and instances that die: what is left, and what comes next."""
+
+import itertools
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shared.errors import DependencyError, ModelFixableError, RateLimitError
+from shared.ingestion import claims
+from shared.ingestion.claims import claim
+from shared.ingestion.steps import perform, perform_close
+from shared.models.ingestion import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
+from tests.unit.ingestion.pdf_files import PdfMaker
+
+pytestmark = pytest.mark.contract
+_numbers = itertools.count()
+
+
+def unique(suffix: str) -> str:
+    return f"bad/file-{next(_numbers)}{suffix}"
+
+
+async def drop(services: Services, name: str, content: bytes = b"The pump moves water.") -> None:
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, name, content, metadata={"owner_id": "u1"})
+
+
+def encrypted_pdf(folder: Path) -> bytes:
+    maker = PdfMaker().page().paragraph("Secret.")
+    maker.pdf.set_encryption(owner_password="owner", user_password="user")
+    return maker.write(folder / "encrypted.pdf").read_bytes()
+
+
+async def test_each_bad_file_fails_with_reason_and_hint_and_blocks_no_other(
+    services: Services, tmp_path: Path
+) -> None:
+    cases = {
+        unique(".pdf"): (b"", "empty"),
+        unique(".pdf "[:4]): (b"%PDF-1.7\n1 0 obj", "damaged"),
+        unique(".xyz"): (b"words", "cannot be read"),
+        unique("-encrypted.pdf"): (encrypted_pdf(tmp_path), "encrypted"),
+        unique(".md"): (b"%PDF-1.7 a pdf", "content is a PDF"),
+        unique('-it\'s "ünïcode" #1?.pdf'): (b"PK\x03\x04", "ZIP"),
+    }
+    for name, (content, reason) in cases.items():
+        await drop(services, name, content)
+        assert (await ingest(services, name)).outcome == "failed"
+        state = await state_of(services, name)
+        assert (state.status, state.holder) == ("failed", None)
+        assert reason in (state.reason or "")
+        assert state.hint
+        assert await documents_of(services, name) == []
+    good = unique(".txt")
+    await drop(services, good)
+    assert (await ingest(services, good)).outcome == "ready"
+
+
+async def test_a_file_that_was_mended_is_ingested(services: Services) -> None:
+    name = unique(".txt")
+    await drop(services, name, b"\x00\x01" * 100)
+    await ingest(services, name)
+    await drop(services, name)
+    assert (await ingest(services, name, "two")).outcome == "ready"
+    state = await state_of(services, name)
+    assert (state.status, state.reason, state.hint) == ("ready", None, None)
+
+
+async def test_too_large_a_file_is_refused_unread(services: Services) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    small = services.settings.model_copy(update={"max_document_bytes": 5})
+    object.__setattr__(services, "settings", small)
+    assert "at most 5" in ((await ingest(services, name)).reason or "")
+
+
+async def test_an_embedding_service_that_is_busy_is_asked_again(
+    services: Services, embedder: CountingEmbedder
+) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    embedder.failures = [RateLimitError("Too many requests.", retry_after_s=3), DependencyError("Down.")]
+    assert (await ingest(services, name)).outcome == "ready"
+    assert len(embedder.texts) == 1
+
+
+async def test_an_answer_that_does_not_validate_is_repaired_once(
+    services: Services, chat_model: CountingChatModel
+) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    chat_model.failures = [ModelFixableError("title is missing")]
+    await ingest(services, name)
+    assert len(chat_model.prompts) == 2
+    assert "title is missing" in chat_model.prompts[1].user
+    assert (await documents_of(services, name))[0]["title"] == "Pump manual"
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [[ModelFixableError("bad"), ModelFixableError("bad again")], [DependencyError("Down.")] * 12],
+    ids=["never valid", "out of reach"],
+)
+async def test_without_the_model_the_rule_describes_the_document(
+    services: Services, chat_model: CountingChatModel, failures: list[DependencyError]
+) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    chat_model.failures = list(failures)
+    assert (await ingest(services, name)).outcome == "ready"
+    (document,) = await documents_of(services, name)
+    assert document["title"] == name.rpartition("/")[2].removesuffix(".txt")
+    assert document["summary_brief"] == "The pump moves water."
+    assert "made by rule" in " ".join((await state_of(services, name)).warnings)
+
+
+@pytest.mark.parametrize("done", ["accept", "parse", "describe", "plan", "write_blocks", "finish"])
+async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: str) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    step = IngestStep(blob_name=name, instance_id="one", end=10)
+    for current in ("accept", "parse", "describe", "plan", "write_blocks", "finish"):
+        for _ in range(2 if current == done else 1):
+            reply = await perform(current, step, services)  # type: ignore[arg-type]
+            assert not isinstance(reply, IngestFailure), current
+            step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
+    assert len(await blocks_of(services, name)) == 1
+    assert (await state_of(services, name)).version == 1
+
+
+async def test_a_holder_that_shows_no_life_loses_the_document(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    await ingest(services, name, "first")
+    await drop(services, name, b"A new version.")
+    dead = IngestStep(blob_name=name, instance_id="dead")
+    monkeypatch.setattr(claims, "LEASE", timedelta(seconds=-1))
+    assert await claim(services.documents, dead) is not None
+    assert (await ingest(services, name, "successor")).outcome == "ready"
+    assert isinstance(await perform("plan", dead, services), Superseded)
+    assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
+
+
+async def test_nobody_reads_a_document_without_rights_and_its_state_says_so(services: Services) -> None:
+    name = unique(".txt")
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, name, b"The pump moves water.")
+    await ingest(services, name)
+    assert (await blocks_of(services, name))[0]["access_control_list"] == []
+    assert "Nobody can read" in " ".join((await state_of(services, name)).warnings)
+
+
+async def test_a_note_is_followed_even_if_the_last_step_runs_twice(services: Services) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    step = IngestStep(blob_name=name, instance_id="one")
+    await perform("accept", step, services)
+    assert await claim(services.documents, step.model_copy(update={"instance_id": "other"})) is None
+    for _ in range(2):
+        assert await perform_close(CloseRequest(step=step, status="failed"), services) == Closed(again=True)
+
+
+async def test_a_document_dropped_again_while_it_was_removed_is_not_forgotten(services: Services) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    await ingest(services, name)
+    await services.blobs.delete(DOCUMENTS, name)
+    step = IngestStep(blob_name=name, instance_id="remover")
+    await perform("accept", step, services)
+    await drop(services, name, b"Back again.")
+    assert (await ingest(services, name, "other")).outcome == "noted"
+    for _ in range(2):
+        assert await perform("remove", step, services) == Closed(again=True)
+    assert (await ingest(services, name, "remover")).outcome == "ready"
+    assert [block["content"] for block in await blocks_of(services, name)] == ["Back again."]

@@ -1,0 +1,199 @@
+"""`ingest_document` on a virtual clock: same actions on every replay, an end whatever the steps answer."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrations.ingest_document import MAX_RANGES, MIN_RANGE, ingest_document
+from orchestrations.retries import AT_ONCE, PAUSES_S
+from shared.models.ingestion import (
+    Accepted,
+    Closed,
+    Described,
+    IngestFailure,
+    IngestReply,
+    IngestReplyEnvelope,
+    Parsed,
+    Planned,
+    RightsApplied,
+    Superseded,
+    Written,
+)
+from tests.replay.harness import Reply, Run, Script, simulate
+from tests.replay.recording import replay_recording
+
+HISTORIES = Path(__file__).parent.parent / "histories"
+CHANGED = Accepted(outcome="changed", content_changed=True)
+BUSY = IngestFailure(reason="Too many requests.", retryable=True, retry_after_s=20)
+BROKEN = IngestFailure(reason="The PDF is damaged.", hint="Export it again.")
+GOOD: Mapping[str, IngestReply] = {
+    "accept_document": CHANGED,
+    "parse_document": Parsed(content_hash="abc", chunk_count=3),
+    "describe_document": Described(by_model=True),
+    "plan_document": Planned(new_count=3, moved_count=0, kept_count=0, gone_count=0),
+    "write_blocks": Written(block_count=3),
+    "finish_document": Written(block_count=3),
+    "apply_rights": RightsApplied(block_count=3),
+    "remove_document": Closed(again=False),
+    "close_document": Closed(again=False),
+}
+Answer = IngestReply | Reply | Callable[[Any], IngestReply]
+
+
+def answering(answer: Answer) -> Callable[[Any], object]:
+    def activity(given: Any) -> object:
+        if isinstance(answer, Reply):
+            return answer
+        reply = answer(given) if callable(answer) else answer
+        return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
+
+    return activity
+
+
+def ingest(**changes: Answer) -> Run:
+    answers: dict[str, Answer] = {**GOOD, **changes}
+    script = Script(activities={name: answering(answer) for name, answer in answers.items()})
+    return simulate(ingest_document, {"blob_name": "a.pdf"}, script)
+
+
+def names(run: Run) -> list[str]:
+    return [name for name, _ in run.calls]
+
+
+def failing(times: int, failure: IngestFailure, then: IngestReply) -> Callable[[Any], IngestReply]:
+    """Answers of one activity: failures first. Counted by calls made, not by replays: they do not call."""
+    calls = Counter[str]()
+
+    def answer(given: Any) -> IngestReply:
+        calls["made"] += 1
+        return failure if calls["made"] <= times else then
+
+    return answer
+
+
+def test_a_new_document_goes_through_every_step_once() -> None:
+    run = ingest()
+    assert names(run) == [
+        "accept_document",
+        "parse_document",
+        "describe_document",
+        "plan_document",
+        "write_blocks",
+        "finish_document",
+        "close_document",
+    ]
+    assert (run.output["outcome"], run.output["new_count"]) == ("ready", 3)
+    assert run.left_open == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "steps", "outcome"),
+    [
+        (Accepted(outcome="nothing"), [], "nothing"),
+        (Accepted(outcome="noted"), [], "noted"),
+        (Accepted(outcome="current"), ["close_document"], "current"),
+        (Accepted(outcome="gone"), ["remove_document"], "removed"),
+        (
+            Accepted(outcome="changed", rights_changed=True),
+            ["apply_rights", "close_document"],
+            "rights",
+        ),
+    ],
+)
+def test_only_what_is_needed_is_done(accepted: Accepted, steps: list[str], outcome: str) -> None:
+    run = ingest(accept_document=accepted)
+    assert names(run) == ["accept_document", *steps]
+    assert run.output["outcome"] == outcome
+
+
+def test_narrower_rights_hold_before_the_content_is_read() -> None:
+    both = Accepted(outcome="changed", rights_changed=True, content_changed=True)
+    run = ingest(accept_document=both)
+    assert names(run).index("apply_rights") < names(run).index("parse_document")
+
+
+def test_the_same_bytes_end_after_hashing() -> None:
+    run = ingest(parse_document=Parsed(content_hash="abc", same_bytes=True))
+    assert names(run) == ["accept_document", "parse_document", "close_document"]
+    assert run.output["outcome"] == "current"
+
+
+def test_a_large_document_is_written_in_ranges_that_cover_it_and_stay_few() -> None:
+    count = 30_000
+    run = ingest(plan_document=Planned(new_count=count, moved_count=0, kept_count=0, gone_count=0))
+    ranges = [(given["first"], given["end"]) for name, given in run.calls if name == "write_blocks"]
+    assert len(ranges) == MAX_RANGES
+    assert [first for first, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
+    assert ranges[-1][1] == count
+    assert len(run.recording.episodes) < 100
+    assert AT_ONCE < MAX_RANGES < count / MIN_RANGE
+
+
+def test_a_document_without_new_blocks_is_finished_all_the_same() -> None:
+    run = ingest(plan_document=Planned(new_count=0, moved_count=0, kept_count=3, gone_count=2))
+    assert "write_blocks" not in names(run)
+    assert "finish_document" in names(run)
+
+
+def test_a_bad_file_is_closed_with_its_reason_and_never_tried_again() -> None:
+    run = ingest(parse_document=BROKEN)
+    (closing,) = [given for name, given in run.calls if name == "close_document"]
+    assert names(run) == ["accept_document", "parse_document", "close_document"]
+    assert (closing["status"], closing["reason"], closing["hint"]) == (
+        "failed",
+        "The PDF is damaged.",
+        "Export it again.",
+    )
+    assert run.output["outcome"] == "failed"
+
+
+def test_a_failure_that_may_pass_is_tried_again_after_the_pause_that_was_asked_for() -> None:
+    run = ingest(write_blocks=failing(1, BUSY, Written(block_count=3)))
+    assert names(run).count("write_blocks") == 2
+    assert run.output["outcome"] == "ready"
+    assert run.returned_after_s == pytest.approx(20)
+
+
+def test_only_the_ranges_that_failed_are_tried_again() -> None:
+    planned = Planned(new_count=5 * MIN_RANGE, moved_count=0, kept_count=0, gone_count=0)
+    run = ingest(plan_document=planned, write_blocks=failing(2, BUSY, Written(block_count=MIN_RANGE)))
+    firsts = [given["first"] for name, given in run.calls if name == "write_blocks"]
+    assert firsts == [0, 64, 128, 192, 256, 0, 64]
+
+
+def test_an_outage_ends_as_a_failure_and_the_last_attempt_knows_that_it_is_the_last() -> None:
+    run = ingest(describe_document=BUSY)
+    marks = [given["last_attempt"] for name, given in run.calls if name == "describe_document"]
+    assert marks == [False] * len(PAUSES_S) + [True]
+    assert run.output["outcome"] == "failed"
+
+
+def test_a_step_that_raised_ends_the_document_and_nothing_else() -> None:
+    run = ingest(finish_document=Reply(failure="the worker timed out"))
+    assert run.output["outcome"] == "failed"
+    assert names(run)[-1] == "close_document"
+
+
+def test_who_lost_the_claim_touches_nothing_more() -> None:
+    run = ingest(plan_document=Superseded())
+    assert names(run)[-1] == "plan_document"
+    assert run.output["outcome"] == "superseded"
+
+
+@pytest.mark.parametrize("changes", [{}, {"parse_document": BROKEN}])
+def test_an_event_that_came_meanwhile_is_followed(changes: dict[str, Answer]) -> None:
+    run = ingest(close_document=Closed(again=True), **changes)
+    assert run.continued_with == {"blob_name": "a.pdf"}
+
+
+def test_a_document_dropped_again_while_it_was_removed_is_ingested() -> None:
+    run = ingest(accept_document=Accepted(outcome="gone"), remove_document=Closed(again=True))
+    assert run.continued_with == {"blob_name": "a.pdf"}
+
+
+@pytest.mark.parametrize("name", ["ingest_document-new", "ingest_document-retried"])
+def test_running_instances_survive_a_deployment(name: str) -> None:
+    replay_recording(HISTORIES / f"{name}.json", ingest_document)

@@ -1,0 +1,26 @@
+"""The definitions name every field that rows carry, and the contract's attributes."""
+
+from shared.core.index_schema import content_index, documents_index
+from shared.models.blocks import Block
+from shared.models.documents import DocumentRecord
+
+CONTENT = {field["name"]: field for field in content_index("blocks", 384)["fields"]}
+DOCUMENTS = {field["name"]: field for field in documents_index("documents")["fields"]}
+
+
+def test_every_field_of_a_block_and_of_a_document_has_its_column() -> None:
+    assert set(Block.model_fields) <= set(CONTENT)
+    assert set(DocumentRecord.model_fields) == set(DOCUMENTS)
+
+
+def test_vectors_have_the_length_of_the_settings_and_are_never_returned() -> None:
+    vectors = [field for field in CONTENT.values() if field["type"] == "Collection(Edm.Single)"]
+    assert [field["name"] for field in vectors] == ["content_vector", "image_caption_vector"]
+    assert all(field["dimensions"] == 384 and not field["retrievable"] for field in vectors)
+
+
+def test_both_indexes_can_be_trimmed_by_rights() -> None:
+    for fields in (CONTENT, DOCUMENTS):
+        assert fields["access_control_list"]["filterable"]
+        assert fields["access_control_list"]["type"] == "Collection(Edm.String)"
+        assert [name for name, field in fields.items() if field.get("key")] == [next(iter(fields))]

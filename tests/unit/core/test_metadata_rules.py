@@ -1,0 +1,58 @@
+"""Metadata without a model, and corrections by people."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.core.metadata_rules import describe_by_rule, guess_language, with_corrections
+from shared.models.documents import DocumentRecord
+
+OPENING = "The pump moves water from the basin. It is checked every year by a trained person. " * 60
+
+
+@pytest.mark.parametrize(
+    ("own_title", "heading", "expected"),
+    [("Own", "Heading", "Own"), (None, "Heading", "Heading"), (None, None, "pump manual 2024")],
+)
+def test_the_title_is_the_best_that_there_is(
+    own_title: str | None, heading: str | None, expected: str
+) -> None:
+    assert describe_by_rule("pump_manual_2024.pdf", own_title, heading, OPENING).title == expected
+
+
+def test_summaries_are_the_first_sentences_and_bounded() -> None:
+    described = describe_by_rule("a.txt", None, None, OPENING)
+    assert described.summary_brief == OPENING[: len(described.summary_brief)]
+    assert len(described.summary_brief) < len(described.summary_standard) <= 1502
+    assert describe_by_rule("a.txt", None, None, "").summary_brief == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (OPENING, "en"),
+        ("Die Pumpe fördert das Wasser und wird nicht ohne Aufsicht betrieben.", "de"),
+        ("La pompe est contrôlée par une personne formée, et les résultats sont notés.", "fr"),
+        ("1 2 3", "und"),
+    ],
+)
+def test_the_language_is_guessed_by_its_small_words(text: str, language: str) -> None:
+    assert guess_language(text) == language
+
+
+def record(title: str, edited: tuple[str, ...] = (), **fields: str) -> DocumentRecord:
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    return DocumentRecord(
+        doc_id="d", filename="a.pdf", upload_date=at, title=title, edited_fields=edited, **fields
+    )
+
+
+def test_corrected_fields_survive_and_others_are_new() -> None:
+    before = record("Corrected", ("title",), author="Old")
+    after = with_corrections(record("Extracted", author="New"), before)
+    assert (after.title, after.author, after.edited_fields) == ("Corrected", "New", ("title",))
+
+
+def test_fields_that_nobody_may_edit_are_never_carried_over() -> None:
+    before = record("t", ("owner_id", "title"), owner_id="intruder")
+    assert with_corrections(record("x", owner_id="u1"), before).owner_id == "u1"

@@ -1,0 +1,105 @@
+"""Events into instances: which document they mean, and that one event starts one instance."""
+
+import base64
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import azure.durable_functions as df
+import pytest
+from azurefunctions.extensions.base import Datum
+
+from functions.blob_reference import BlobReference, BlobReferenceConverter
+from functions.ingest import deleted_blob, read_event, start_ingestion
+from shared.core.document_ids import instance_id
+from shared.errors import CallerError
+
+Status = df.OrchestrationRuntimeStatus
+
+
+class RecordingClient:
+    """The two calls of the durable client that are used here."""
+
+    def __init__(self, *statuses: Any, refuses: bool = False) -> None:
+        self.started: list[tuple[str, str, Any]] = []
+        self._statuses = list(statuses)
+        self._refuses = refuses
+
+    async def get_status(self, instance: str) -> Any:
+        return SimpleNamespace(runtime_status=self._statuses.pop(0))
+
+    async def start_new(self, name: str, instance: str, payload: Any) -> str:
+        if self._refuses:
+            raise Exception("conflict, in words that may change")  # noqa: TRY002 - what the SDK raises
+        self.started.append((name, instance, payload))
+        return instance
+
+
+async def test_an_event_starts_the_ingestion_of_its_document() -> None:
+    client = RecordingClient(None)
+    started = await start_ingestion(client, "a/b.pdf", "0x1")
+    assert client.started == [("ingest_document", started, {"blob_name": "a/b.pdf"})]
+    assert started == instance_id("a/b.pdf", "0x1")
+
+
+@pytest.mark.parametrize("status", [Status.Pending, Status.Running, Status.ContinuedAsNew])
+async def test_a_redelivered_event_finds_the_instance_at_work(status: Status) -> None:
+    client = RecordingClient(status)
+    await start_ingestion(client, "a.pdf", "0x1")
+    assert client.started == []
+
+
+@pytest.mark.parametrize("status", [Status.Completed, Status.Failed, Status.Terminated])
+async def test_an_instance_that_ended_is_started_again(status: Status) -> None:
+    client = RecordingClient(status)
+    await start_ingestion(client, "a.pdf", "0x1")
+    assert len(client.started) == 1
+
+
+async def test_two_deliveries_at_once_are_one_instance() -> None:
+    client = RecordingClient(None, Status.Running, refuses=True)
+    assert await start_ingestion(client, "a.pdf", "0x1") == instance_id("a.pdf", "0x1")
+
+
+async def test_a_refusal_for_another_reason_is_raised_so_that_the_event_comes_again() -> None:
+    with pytest.raises(Exception, match="in words"):
+        await start_ingestion(RecordingClient(None, None, refuses=True), "a.pdf", "0x1")
+
+
+DELETED = {
+    "subject": "/blobServices/default/containers/documents/blobs/a/ö b.pdf",
+    "eventType": "Microsoft.Storage.BlobDeleted",
+    "id": "e1",
+}
+
+
+@pytest.mark.parametrize("encode", [lambda raw: raw, base64.b64encode], ids=["plain", "base64"])
+def test_a_message_is_json_plain_or_in_base64(encode: Any) -> None:
+    assert deleted_blob(read_event(encode(json.dumps(DELETED).encode()))) == "a/ö b.pdf"
+
+
+@pytest.mark.parametrize("body", [b"no event", b"[]", b"17", base64.b64encode(b"no event")])
+def test_a_message_that_is_no_event_is_refused(body: bytes) -> None:
+    with pytest.raises(CallerError):
+        read_event(body)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"subject": "/blobServices/default/containers/figures/blobs/a.pdf"},
+        {"eventType": "Microsoft.Storage.BlobCreated"},
+        {"subject": ""},
+    ],
+)
+def test_events_of_another_kind_or_container_are_let_go(change: dict[str, str]) -> None:
+    assert deleted_blob({**DELETED, **change}) is None
+
+
+def test_the_worker_hands_over_a_place_and_no_content() -> None:
+    place = SimpleNamespace(content=json.dumps({"ContainerName": "documents", "BlobName": "a.pdf"}))
+    datum = Datum(place, "model_binding_data")
+    blob = BlobReferenceConverter.decode(datum, trigger_metadata={}, pytype=BlobReference)
+    assert (blob.container, blob.name) == ("documents", "a.pdf")
+    with pytest.raises(ValueError, match="place of a blob"):
+        BlobReferenceConverter.decode(Datum(b"content", "bytes"), trigger_metadata={}, pytype=BlobReference)
