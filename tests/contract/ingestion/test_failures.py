@@ -125,7 +125,7 @@ async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: 
     step = IngestStep(blob_name=name, instance_id="one", end=10)
     for current in ("accept", "parse", "describe", "plan", "write_blocks", "finish"):
         for _ in range(2 if current == done else 1):
-            reply = await perform(current, step, services)  # type: ignore[arg-type]
+            reply = await perform(current, step, services)
             assert not isinstance(reply, IngestFailure), current
             step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
     assert len(await blocks_of(services, name)) == 1

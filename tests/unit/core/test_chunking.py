@@ -120,7 +120,7 @@ def test_a_heading_that_is_too_long_is_cut_in_the_path_only() -> None:
 WORDS = st.lists(
     st.text(st.characters(categories=["L", "Nd"]), min_size=1, max_size=12), min_size=1, max_size=60
 )
-KINDS = st.sampled_from(["heading", "paragraph", "list_item", "table", "code"])
+KINDS: list[ElementKind] = ["heading", "paragraph", "list_item", "table", "code"]
 
 
 @st.composite
@@ -128,7 +128,7 @@ def elements(draw: st.DrawFn) -> list[Element]:
     found = []
     for page in range(draw(st.integers(1, 3))):
         for _ in range(draw(st.integers(0, 6))):
-            kind: ElementKind = draw(KINDS)
+            kind = draw(st.sampled_from(KINDS))
             text = draw(st.sampled_from([" ", "\n", ". X"])).join(draw(WORDS))
             level = draw(st.integers(1, 6)) if kind == "heading" else None
             found.append(Element(kind=kind, text=text, page_number=page + 1, level=level))
