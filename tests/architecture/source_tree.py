@@ -47,14 +47,14 @@ def parse(path: Path) -> ast.Module:
 def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and full name of everything imported, wherever in the file it stands.
 
-    `from a.b import c` counts as `a.b.c`: c may be a module.
+    `from a.b import c` counts as `a.b.c`: c may be a module. A relative import keeps its dots.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: imports are absolute here"
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            package = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{package}.{alias.name}") for alias in node.names)
 
 
 def is_within(name: str, room: str) -> bool:

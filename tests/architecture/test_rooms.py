@@ -77,6 +77,15 @@ def test_a_room_imports_only_what_the_table_allows(room: Room) -> None:
     assert offences == []
 
 
+def test_imports_are_absolute() -> None:
+    relative = [
+        str(path)
+        for path in python_files(*OURS)
+        if any(name.startswith(".") for _, name in imports(parse(path)))
+    ]
+    assert relative == []
+
+
 def test_a_forbidden_import_would_be_found() -> None:
     core = room_of("shared.core.loop")
     assert core is not None
