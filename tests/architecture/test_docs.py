@@ -116,3 +116,9 @@ def test_every_decision_is_listed() -> None:
     decisions = [path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md")]
     assert decisions
     assert all(name in listed for name in decisions)
+
+
+def test_every_page_is_listed() -> None:
+    listed = read("docs/README.md")
+    pages = [path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md"]
+    assert [name for name in pages if name not in listed] == []
