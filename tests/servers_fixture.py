@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.conftest import find_free_port
@@ -22,6 +23,7 @@ from tests.conftest import find_free_port
 START_TIMEOUT_S = 90.0  # 1-3 s on an idle machine; two cores shared with much else take far longer
 STOP_TIMEOUT_S = 10.0
 SEARCH_KEY = "local-search-key"
+MODEL_KEY = "local-model-key"
 _counter = itertools.count()
 
 
@@ -35,9 +37,16 @@ class SearchServer:
 
 @dataclass(frozen=True)
 class ModelServer:
-    """Where the model server listens."""
+    """Where the model server listens, and what it serves: MiniLM, or hashing where the weights are absent."""
 
     base_url: str
+    api_key: str
+    chat_model: str
+    embedding_model: str
+
+    @property
+    def embedding_dimensions(self) -> int:
+        return 384 if "MiniLM" in self.embedding_model else 1024
 
 
 class ServerProcess:
@@ -106,7 +115,7 @@ class _Shared:
 
 
 _search = _Shared("local.search_server", ("--data", "{folder}/indexes", "--key", SEARCH_KEY))
-_model = _Shared("local.model_server")
+_model = _Shared("local.model_server", ("--key", MODEL_KEY))
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +128,10 @@ def search_server() -> Iterator[SearchServer]:
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[ModelServer]:
     """A running model server; faults and speeds are asked for in the model's name."""
-    yield ModelServer(base_url=f"http://127.0.0.1:{_model.acquire()}/v1")
+    base_url = f"http://127.0.0.1:{_model.acquire()}/v1"
+    served = httpx.get(f"{base_url}/models", headers={"api-key": MODEL_KEY}, timeout=START_TIMEOUT_S).json()
+    chat_model, embedding_model = (model["id"] for model in served["data"])
+    yield ModelServer(base_url, MODEL_KEY, chat_model, embedding_model)
     _model.release()
 
 

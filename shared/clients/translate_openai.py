@@ -5,6 +5,7 @@ Raised `from None`, too: the SDK's errors carry whole answers and requests.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -39,6 +40,8 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
         raise from_openai(error, dependency, model_setting) from None
     except ValidationError as invalid:  # from parse(): the answer is not what the schema asked for
         raise ModelFixableError(_explain(invalid)) from None
+    except JSONDecodeError:  # the SDK lets it through when an answer is cut off, or never was JSON
+        raise unreachable(dependency) from None
     except TimeoutError:
         raise timed_out(dependency) from None
 

@@ -51,4 +51,4 @@ def to_search(search_server: SearchServer, connect: Connect) -> Connections:
 
 @pytest.fixture
 def to_models(model_server: ModelServer, connect: Connect) -> Connections:
-    return connect(openai_base_url=model_server.base_url)
+    return connect(openai_base_url=model_server.base_url, openai_api_key=model_server.api_key)

@@ -1,0 +1,72 @@
+"""An HTTP server that answers as told, for what the local servers never do: shed load, lose answers, hang."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+OK = "200 OK"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP answer. `lost`: the connection ends without one; `delay_s`: it comes late."""
+
+    status: str = OK
+    body: bytes = b"{}"
+    headers: dict[str, str] = field(default_factory=dict)
+    lost: bool = False
+    delay_s: float = 0.0
+
+
+class ScriptedServer:
+    """Gives the next answer to each request, the last one for ever. An async context manager."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.requests: list[str] = []
+        self._answers = list(answers)
+        self._server: asyncio.Server | None = None
+
+    @property
+    def endpoint(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def __aenter__(self) -> "ScriptedServer":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                lines = head.decode().split("\r\n")
+                await reader.readexactly(_content_length(lines))
+                self.requests.append(lines[0])
+                answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+                await asyncio.sleep(answer.delay_s)
+                if answer.lost:
+                    break
+                writer.write(_encoded(answer))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client went away
+        finally:
+            writer.close()
+
+
+def _content_length(lines: list[str]) -> int:
+    headers = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
+    return int(headers.get("content-length", "0"))
+
+
+def _encoded(answer: Answer) -> bytes:
+    headers = {
+        "content-type": "application/json",
+        "content-length": str(len(answer.body)),
+        **answer.headers,
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {answer.status}\r\n{lines}\r\n".encode() + answer.body

@@ -1,0 +1,194 @@
+"""The chat client against the model server, whose faults are asked for in the model's name."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Literal, cast
+
+import pytest
+from pydantic import BaseModel
+
+from shared.clients.chat_model import OpenAIChatModel
+from shared.clients.connections import Connections
+from shared.clients.dependency import model_endpoint
+from shared.errors import (
+    AuthenticationError,
+    CallTimeoutError,
+    ConfigurationError,
+    DependencyError,
+    GroundworkError,
+    InvalidQueryError,
+    ModelFixableError,
+    RateLimitError,
+)
+from shared.models.plan import QuestionPlan
+from shared.models.prompts import CallLimits, Prompt
+from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.fakes.services import fake_settings
+from tests.servers_fixture import ModelServer
+
+pytestmark = pytest.mark.contract
+
+LIMITS = CallLimits(timeout_s=20)
+PLAN = Prompt(name="plan", system="Plan.", user="<question>How often is the relief valve checked?</question>")
+TALK = Prompt(name="answer", system="Answer.", user="Who are you?")
+ENDPOINT = model_endpoint(fake_settings())
+
+MakeModel = Callable[..., OpenAIChatModel]
+
+
+class Verdict(BaseModel):
+    """A schema of nobody's: the server fills it by its types."""
+
+    holds: bool
+    grade: Literal["good", "bad"]
+
+
+@pytest.fixture
+def make_model(to_models: Connections, model_server: ModelServer) -> MakeModel:
+    def make(knobs: str = "") -> OpenAIChatModel:
+        return OpenAIChatModel(to_models.model, f"{model_server.chat_model}{knobs}", ENDPOINT)
+
+    return make
+
+
+async def read(model: OpenAIChatModel, limits: CallLimits = LIMITS) -> list[str]:
+    return [piece async for piece in model.stream(TALK, limits)]
+
+
+async def test_a_plan_comes_back_as_the_model_that_was_asked_for(make_model: MakeModel) -> None:
+    plan = await make_model().parse(PLAN, QuestionPlan, LIMITS)
+    assert isinstance(plan, QuestionPlan)
+    assert plan.search_queries
+
+
+async def test_any_schema_can_be_asked_for(make_model: MakeModel) -> None:
+    assert isinstance(await make_model().parse(TALK, Verdict, LIMITS), Verdict)
+
+
+async def test_an_answer_is_streamed_in_pieces(make_model: MakeModel) -> None:
+    pieces = await read(make_model())
+    assert len(pieces) > 3
+    assert "groundwork-extractive" in "".join(pieces)
+
+
+async def test_an_answer_stops_at_its_largest_length(make_model: MakeModel) -> None:
+    whole = "".join(await read(make_model()))
+    short = "".join(await read(make_model(), CallLimits(timeout_s=20, max_output_tokens=8)))
+    assert short
+    assert len(short) < len(whole) / 2
+    assert whole.startswith(short.strip())
+
+
+@pytest.mark.parametrize(
+    ("knobs", "error"),
+    [
+        ("@cut=3", ModelFixableError),
+        ("@filter=1", ModelFixableError),
+        ("@refuse=1", ModelFixableError),
+        ("@garbage=content", ModelFixableError),
+        ("@garbage=body", DependencyError),
+        ("@fail=429", RateLimitError),
+        ("@fail=500", DependencyError),
+        ("@fail=503", DependencyError),
+        ("@fail=401", AuthenticationError),
+        ("@fail=403", AuthenticationError),
+        ("@fail=404", ConfigurationError),
+        ("@fail=400", InvalidQueryError),
+    ],
+)
+async def test_what_goes_wrong_becomes_an_error_of_ours(
+    make_model: MakeModel, knobs: str, error: type[GroundworkError]
+) -> None:
+    with pytest.raises(error) as raised:
+        await make_model(knobs).parse(PLAN, QuestionPlan, CallLimits(timeout_s=20, max_retries=0))
+    assert type(raised.value) is error
+
+
+async def test_a_failure_that_passes_is_tried_again(make_model: MakeModel) -> None:
+    model = make_model("@fail=503:1,ttft=1")
+    assert await model.parse(TALK, Verdict, CallLimits(timeout_s=20, max_retries=1))
+    streaming = make_model("@fail=503:1,ttft=2")
+    assert await read(streaming, CallLimits(timeout_s=20, max_retries=1))
+
+
+async def test_a_rate_limit_says_how_long_to_wait_and_no_wait_is_begun_past_the_limit(
+    make_model: MakeModel,
+) -> None:
+    with pytest.raises(RateLimitError) as limited:
+        await make_model("@fail=429,retry_after=40").parse(TALK, Verdict, LIMITS)
+    assert limited.value.retry_after_s == 40
+
+
+async def test_the_limit_covers_all_tries(make_model: MakeModel) -> None:
+    async with asyncio.timeout(10):  # three tries of their own would take 1.2 s times three
+        with pytest.raises(CallTimeoutError):
+            await make_model("@ttft=60000").parse(TALK, Verdict, CallLimits(timeout_s=1.2, max_retries=5))
+
+
+async def test_a_stream_that_falls_silent_ends_at_the_limit_with_what_was_read(
+    make_model: MakeModel,
+) -> None:
+    stream = make_model("@stall=3").stream(TALK, CallLimits(timeout_s=1.5))
+    pieces = [await anext(stream) for _ in range(3)]
+    assert all(pieces)
+    with pytest.raises(CallTimeoutError):
+        await anext(stream)
+
+
+@pytest.mark.parametrize("knobs", ["@midstream=3", "@drop=3"], ids=["an error event", "a lost connection"])
+async def test_a_failure_in_the_middle_of_a_stream_is_a_dependencys(
+    make_model: MakeModel, knobs: str
+) -> None:
+    with pytest.raises(DependencyError):
+        await read(make_model(knobs))
+
+
+async def test_a_filtered_stream_is_an_error_and_not_a_short_answer(make_model: MakeModel) -> None:
+    with pytest.raises(ModelFixableError):
+        await read(make_model("@filter=1"))
+
+
+async def test_a_reader_may_leave_a_stream_and_the_client_serves_the_next_one(
+    make_model: MakeModel,
+) -> None:
+    model = make_model()
+    stream = cast("AsyncGenerator[str, None]", model.stream(TALK, LIMITS))
+    assert await anext(stream)
+    await stream.aclose()
+    assert await read(model)
+
+
+async def test_an_unknown_model_points_to_its_setting(to_models: Connections) -> None:
+    with pytest.raises(ConfigurationError) as unknown:
+        await OpenAIChatModel(to_models.model, "gpt-nobody", ENDPOINT).parse(TALK, Verdict, LIMITS)
+    assert "CHAT_MODEL" in unknown.value.hints[0]
+
+
+async def test_a_wrong_key_names_the_variable_and_not_the_key(
+    model_server: ModelServer, connect: Connect
+) -> None:
+    wrong = connect(openai_base_url=model_server.base_url, openai_api_key="sk-wrong-key-0123456789")
+    with pytest.raises(AuthenticationError) as refused:
+        await OpenAIChatModel(wrong.model, model_server.chat_model, ENDPOINT).parse(TALK, Verdict, LIMITS)
+    assert "OPENAI_API_KEY" in refused.value.hints[0]
+    assert "sk-wrong" not in repr(refused.value)
+
+
+async def test_an_endpoint_out_of_reach_is_named_by_its_setting(connect: Connect) -> None:
+    model = OpenAIChatModel(connect(openai_base_url=f"{NOWHERE}/v1").model, "any", ENDPOINT)
+    with pytest.raises(DependencyError) as unreachable:
+        await model.parse(TALK, Verdict, CallLimits(timeout_s=20, max_retries=0))
+    assert "OPENAI_BASE_URL" in unreachable.value.hints[0]
+
+
+async def test_an_azure_endpoint_is_spoken_to_in_its_dialect(
+    model_server: ModelServer, connect: Connect
+) -> None:
+    settings = {
+        "openai_base_url": None,
+        "azure_openai_endpoint": model_server.base_url.removesuffix("/v1"),
+        "azure_openai_api_key": model_server.api_key,
+    }
+    model = OpenAIChatModel(connect(**settings).model, model_server.chat_model, ENDPOINT)
+    assert await read(model)
+    assert await model.parse(TALK, Verdict, LIMITS)
