@@ -119,7 +119,7 @@ def pip_install(*arguments: "str | Path") -> None:
         "-m",
         "pip",
         "install",
-        "--quiet",
+        "-qq",
         "--disable-pip-version-check",
         *map(str, arguments),
     )
