@@ -1,0 +1,53 @@
+"""Everything that wiring builds, used together against all local servers at once."""
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.models.events import RunEvent
+from shared.models.names import CONTAINERS, WORK
+from shared.models.prompts import CallLimits, Prompt
+from shared.models.search import SearchRequest, VectorQuery
+from shared.wiring import build_services
+from tests.contract.clients.test_search_index import definition
+from tests.fakes.services import fake_settings
+from tests.servers_fixture import ModelServer, SearchServer, unique_index
+
+pytestmark = pytest.mark.contract
+
+
+async def test_a_block_is_embedded_written_and_found_again(
+    azurite: AzuriteServer, search_server: SearchServer, model_server: ModelServer
+) -> None:
+    settings = fake_settings(
+        azure_search_endpoint=search_server.endpoint,
+        azure_search_api_key=search_server.api_key,
+        azure_search_content_index=unique_index("wired"),
+        documents_storage=azurite.connection_string,
+        openai_base_url=model_server.base_url,
+        openai_api_key=model_server.api_key,
+        chat_model=model_server.chat_model,
+        embedding_model=model_server.embedding_model,
+        embedding_dimensions=model_server.embedding_dimensions,
+    )
+    services = build_services(settings)
+    limits = CallLimits(timeout_s=30)
+    await services.blobs.ensure_containers(CONTAINERS)
+    await services.search_admin.ensure_index(
+        definition(settings.azure_search_content_index, settings.embedding_dimensions)
+    )
+    text = "The relief valve opens at twelve bar."
+    (vector,) = await services.embedder.embed([text], limits)
+    await services.content_index.upload([{"block_id": "b1", "content": text, "content_vector": vector}])
+    nearest = VectorQuery(vector=vector, field="content_vector", k=1)
+    page = await services.content_index.search(SearchRequest(vectors=(nearest,)))
+    assert page.rows[0]["@search.score"] == pytest.approx(1.0, abs=1e-3)
+
+    await services.run_log.create("r1")
+    prompt = Prompt(name="answer", system="Answer.", user="Who are you?")
+    async for piece in services.chat_model.stream(prompt, limits):
+        await services.run_log.append("r1", [RunEvent(name="TOKEN", data={"text": piece})])
+    assert (await services.run_log.read("r1")).lines
+    assert await services.runs.get("r1") is None
+    assert await services.documents.get("d1") is None
+    await services.blobs.write(WORK, "a.json", b"{}")
+    await services.close()
