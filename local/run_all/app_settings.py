@@ -15,7 +15,7 @@ LOCAL_DIMENSIONS = "384"
 SETTINGS_FILE = "local.settings.json"
 
 # Given together they replace the local model server.
-_ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
+ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 _MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
 
 
@@ -40,7 +40,7 @@ def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> M
     Raises:
         StackError: an endpoint is given without the names of its models.
     """
-    endpoint = next((environment[name] for name in _ENDPOINT_NAMES if environment.get(name)), None)
+    endpoint = next((environment[name] for name in ENDPOINT_NAMES if environment.get(name)), None)
     if endpoint is None:
         return _local_model(model_port, key)
     missing = [name for name in _MODEL_NAMES if not environment.get(name)]

@@ -35,13 +35,21 @@ class LocalStack:
     Args:
         settings: where it listens and keeps its data.
         overrides: app settings that replace those made here, such as CHAT_MODEL with a speed knob.
+        environment: what the servers inherit, and where a model endpoint is looked for; this process's own
+            when left out.
     """
 
-    def __init__(self, settings: StackSettings, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        settings: StackSettings,
+        overrides: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.data = settings.data
         self.data.mkdir(parents=True, exist_ok=True)
         self._wanted_ports = settings.ports
         self._overrides = dict(overrides or {})
+        self._environment = dict(os.environ if environment is None else environment)
         self._children: dict[str, ChildProcess] = {}
         self._azurite: AzuriteServer | None = None
         self.ports: Ports = settings.ports
@@ -83,7 +91,7 @@ class LocalStack:
         try:
             self.secrets = load_or_make_secrets(self.data)
             self.ports = settle_ports(self._wanted_ports)
-            self.model = choose_model(os.environ, self.ports.model, self.secrets.model_key)
+            self.model = choose_model(self._environment, self.ports.model, self.secrets.model_key)
             self._start_servers()
             self.start_host()
         except BaseException:
@@ -132,7 +140,7 @@ class LocalStack:
 
     def _start(self, name: str, command: list[str], settings: Mapping[str, str]) -> None:
         log_path = self.data / f"{name.lower().replace(' ', '-')}.log"
-        environment = {**os.environ, **settings}
+        environment = {**self._environment, **settings}
         self._children[name] = start_child(name, command, log_path, environment, folder=ROOT)
         self._record()
 

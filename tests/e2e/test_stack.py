@@ -15,6 +15,7 @@ from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE, SampleQuestion
 from tests.e2e.stack_client import drop, pdf_of, post_chat, wait_until_ended
+from tests.e2e.stack_fixture import environment_without_model
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -130,7 +131,8 @@ def test_a_token_that_is_not_ours_is_refused(stack: LocalStack) -> None:
 
 
 def test_two_stacks_run_side_by_side_and_share_nothing(stack: LocalStack, tmp_path: Path) -> None:
-    with LocalStack(StackSettings(FREE_PORTS, tmp_path / "second")) as second:
+    settings = StackSettings(FREE_PORTS, tmp_path / "second")
+    with LocalStack(settings, environment=environment_without_model()) as second:
         drop(second, "lonely.md", b"# Lonely\n\nThe second stack has a ferret called Biscuit.\n")
         assert wait_until_ended(second, "lonely.md")["status"] == "ready"
         listed = ApiClient(second.base_url, second.token(ANNA)).get("/api/documents")["documents"]

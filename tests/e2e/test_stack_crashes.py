@@ -17,6 +17,7 @@ from local.run_all.stack import ROOT, LocalStack
 from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
 from samples.acl import ANNA
 from samples.questions import FIRST_QUESTION
+from tests.e2e.stack_fixture import environment_without_model
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -84,7 +85,8 @@ def test_a_host_killed_in_mid_answer_completes_it_and_every_event_comes_once(slo
 
 
 def launch(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    environment = {**os.environ, DATA_SETTING: str(folder), **dict.fromkeys(PORT_SETTINGS.values(), "0")}
+    ports = dict.fromkeys(PORT_SETTINGS.values(), "0")
+    environment = {**environment_without_model(), DATA_SETTING: str(folder), **ports}
     return subprocess.Popen(
         [sys.executable, "-u", "-m", "local.run_all", *arguments],
         cwd=ROOT,
