@@ -34,7 +34,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     body = await read_model(req, ChatRequest)
     services = get_services()
     request = await begin_run(body, user, services)
-    await client.start_new("answer_question", request.run_id, {"run_id": request.run_id})
+    await _start(client, request.run_id, services)
     headers = {"X-Run-Id": request.run_id, "Location": f"/api/runs/{request.run_id}"}
     if "respond-async" in req.headers.get("prefer", ""):
         return json_response(
@@ -85,6 +85,17 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
         closer(client, record.run_id, services),
     )
     return event_stream(frames, record.run_id)
+
+
+async def _start(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
+    from shared.agents.runs import close_dead_run
+
+    try:
+        await client.start_new("answer_question", run_id, {"run_id": run_id})
+    except Exception:
+        # The client raises nothing more precise. The run is stored already: it must not look alive for ever.
+        await close_dead_run(run_id, "The run could not be started.", services)
+        raise
 
 
 def _status_of(view: RunView) -> int:

@@ -5,7 +5,8 @@ import azure.durable_functions as df
 from functions.event_stream import CloseIfDead
 from shared.services import Services
 
-_GONE = frozenset({"Failed", "Terminated", "Canceled"})
+# None: there is no such instance. Nobody can ask for a run's events before it was started, so it was lost.
+_GONE = frozenset({"Failed", "Terminated", "Canceled", None})
 
 
 def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:
