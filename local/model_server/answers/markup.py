@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape
 from local.model_server.text.passages import Passage
 
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*•‣▪◦·–]\s*|\(?\d{1,2}[.)]\s+)")
+_TAG_START = re.compile(r"<(?=[/\w])")
 _LINE_BREAKS = {"\n": " ", "\r": " ", "\t": " "}
 
 
@@ -32,7 +33,7 @@ def statement(passage: Passage) -> str:
 
 def plain(text: str) -> str:
     """Text of a document, safe to stand in an answer next to tags."""
-    return text.replace("<", "&lt;")
+    return _TAG_START.sub("&lt;", text)
 
 
 def table_cell(text: str) -> str:

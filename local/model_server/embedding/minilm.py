@@ -124,13 +124,13 @@ def _attend(projected: Matrix) -> Matrix:
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=-1, keepdims=True)
-    context: Matrix = (scores @ value).transpose(1, 0, 2).reshape(length, DIMENSIONS)
-    return context
+    context = (scores @ value).transpose(1, 0, 2).reshape(length, DIMENSIONS)
+    return np.asarray(context, dtype=np.float32)
 
 
 def _layer_norm(hidden: Matrix, scale: Matrix, shift: Matrix) -> Matrix:
     centred: Matrix = hidden - hidden.mean(axis=-1, keepdims=True)
-    variance = np.einsum("ij,ij->i", centred, centred)[:, None] / np.float32(DIMENSIONS)
+    variance: Matrix = np.einsum("ij,ij->i", centred, centred)[:, None] / np.float32(DIMENSIONS)
     normed = centred / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON)) * scale + shift
     return np.asarray(normed, dtype=np.float32)
 

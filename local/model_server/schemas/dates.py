@@ -26,12 +26,13 @@ _MONTHS = {
 }
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _ORDINAL = r"(?:st|nd|rd|th|\.|º)?"
+_DAY = r"(?P<day>\d{1,2})"
 _OF = r"(?:(?:of|de)\s+)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _PATTERNS = (
     re.compile(rf"\b{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\b"),
     re.compile(rf"\b(?P<day>\d{{1,2}})\.\s?(?P<month>\d{{1,2}})\.\s?{_YEAR}\b"),
-    re.compile(rf"\b(?P<day>\d{{1,2}}){_ORDINAL}\s+{_OF}(?P<name>{_MONTH})\.?,?\s+{_OF}{_YEAR}\b", re.IGNORECASE),
+    re.compile(rf"\b{_DAY}{_ORDINAL}\s+{_OF}(?P<name>{_MONTH})\.?,?\s+{_OF}{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b(?P<name>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b(?P<name>{_MONTH})\.?,?\s+(?:de\s+)?{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b{_YEAR}-(?P<month>0[1-9]|1[0-2])\b(?!-\d)"),

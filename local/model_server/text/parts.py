@@ -10,5 +10,6 @@ _PART = re.compile(
 
 def question_parts(question: str) -> list[str]:
     """Split at question marks and before "and what", "und wie"; a plain question is its own only part."""
-    parts = [part.strip(" ,.?") for part in _PART.split(question)]
-    return [part for part in parts if len(part.split()) > 1] or [question]
+    pieces = (part.strip(" ,.?") for part in _PART.split(question))
+    parts = [piece for piece in pieces if len(piece.split()) > 1]
+    return parts if len(parts) > 1 else [question]

@@ -1,0 +1,86 @@
+"""One model server as its own process, and the real openai clients against it."""
+
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from openai import AsyncAzureOpenAI, AsyncOpenAI
+
+from tests.conftest import find_free_port
+
+KEY = "local-model-key"
+CHAT = "groundwork-extractive"
+EMBEDDING = "all-MiniLM-L6-v2"
+TIMEOUT_S = 60.0  # a guard against hanging; the machine may be busy with much else
+API_VERSION = "2024-10-21"
+
+OpenClient = Callable[..., AsyncOpenAI]
+
+
+def start_server(port: int, *arguments: str) -> subprocess.Popen[str]:
+    """`python -m local.model_server` on that port."""
+    command = [sys.executable, "-m", "local.model_server", "--port", str(port), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def stop_server(process: subprocess.Popen[str]) -> int:
+    """Exit status after SIGTERM; killed when it does not heed it."""
+    process.terminate()
+    try:
+        process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+    return process.returncode
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """http://127.0.0.1:PORT of a server that asks for KEY."""
+    port = find_free_port()
+    process = start_server(port, "--key", KEY)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("model server:")
+    yield f"http://127.0.0.1:{port}"
+    stop_server(process)
+
+
+@pytest.fixture
+async def open_client(address: str) -> AsyncIterator[OpenClient]:
+    """Makes clients; settings may be overridden. No retries unless asked for."""
+    opened: list[AsyncOpenAI] = []
+
+    def make(**settings: object) -> AsyncOpenAI:
+        values = {
+            "base_url": f"{address}/v1",
+            "api_key": KEY,
+            "timeout": TIMEOUT_S,
+            "max_retries": 0,
+        } | settings
+        opened.append(AsyncOpenAI(**values))  # type: ignore[arg-type]
+        return opened[-1]
+
+    yield make
+    for client in opened:
+        await client.close()
+
+
+@pytest.fixture
+def client(open_client: OpenClient) -> AsyncOpenAI:
+    return open_client()
+
+
+@pytest.fixture
+async def azure_client(address: str) -> AsyncIterator[AsyncAzureOpenAI]:
+    client = AsyncAzureOpenAI(
+        azure_endpoint=address, api_key=KEY, api_version=API_VERSION, timeout=TIMEOUT_S, max_retries=0
+    )
+    yield client
+    await client.close()
+
+
+def elapsed_s(since: float) -> float:
+    """Seconds since a reading of time.monotonic()."""
+    return time.monotonic() - since

@@ -1,0 +1,156 @@
+"""Each fault and speed of the model's name, as the real openai SDK sees it."""
+
+import json
+import time
+
+import httpx2
+import openai
+import pytest
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+
+from tests.contract.model_server.conftest import CHAT, EMBEDDING, OpenClient, elapsed_s
+from tests.contract.model_server.test_chat import SEARCH, QuestionPlan
+
+pytestmark = pytest.mark.contract
+HELLO = "Hello there"
+
+
+async def ask(client: AsyncOpenAI, knobs: str) -> openai.types.chat.ChatCompletion:
+    return await client.chat.completions.create(
+        model=f"{CHAT}@{knobs}", messages=[{"role": "user", "content": HELLO}]
+    )
+
+
+async def stream(client: AsyncOpenAI, knobs: str) -> AsyncStream[ChatCompletionChunk]:
+    return await client.chat.completions.create(
+        model=f"{CHAT}@{knobs}", messages=[{"role": "user", "content": HELLO}], stream=True
+    )
+
+
+async def receive(client: AsyncOpenAI, knobs: str, received: list[ChatCompletionChunk]) -> None:
+    """Stream into `received`, which keeps what came before an error."""
+    async for chunk in await stream(client, knobs):
+        received.append(chunk)  # noqa: PERF401  (kept up to the error)
+
+
+def pieces_of(chunks: list[ChatCompletionChunk]) -> list[str]:
+    return [chunk.choices[0].delta.content for chunk in chunks if chunk.choices[0].delta.content]
+
+
+async def test_a_counted_failure_is_retried_away_by_the_client(open_client: OpenClient) -> None:
+    reply = await ask(open_client(max_retries=2), "fail=429:2,retry_after=0")
+    assert reply.choices[0].finish_reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(429, openai.RateLimitError), (500, openai.InternalServerError), (403, openai.PermissionDeniedError)],
+)
+async def test_a_failure_has_its_status_and_retry_after(
+    client: AsyncOpenAI, status: int, error: type[openai.APIStatusError]
+) -> None:
+    with pytest.raises(error) as failed:
+        await ask(client, f"fail={status},retry_after=7")
+    assert failed.value.response.headers["retry-after"] == "7"
+    assert failed.value.code == "injected"
+
+
+async def test_time_to_first_token_and_pace_are_kept(client: AsyncOpenAI) -> None:
+    started = time.monotonic()
+    chunks = [chunk async for chunk in await stream(client, "ttft=300,tps=50,length=20")]
+    assert len(chunks) == 22
+    assert elapsed_s(started) >= 0.3 + 20 / 50
+    started = time.monotonic()
+    await ask(client, "ttft=300,tps=50,length=20")
+    assert elapsed_s(started) >= 0.3 + 20 / 50
+
+
+async def test_length_sets_the_number_of_pieces(client: AsyncOpenAI) -> None:
+    chunks = [chunk async for chunk in await stream(client, "length=300")]
+    assert len([chunk for chunk in chunks if chunk.choices[0].delta.content]) == 300
+
+
+async def test_drip_sends_single_characters(client: AsyncOpenAI) -> None:
+    chunks = [chunk async for chunk in await stream(client, "drip=1,length=5")]
+    pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices[0].delta.content]
+    assert all(len(piece) == 1 for piece in pieces)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+async def test_a_stall_ends_in_the_clients_timeout(open_client: OpenClient, after: int) -> None:
+    client = open_client(timeout=1.0)
+    received: list[ChatCompletionChunk] = []
+    with pytest.raises((openai.APITimeoutError, httpx2.TimeoutException)):
+        await receive(client, f"stall={after}", received)
+    assert len(pieces_of(received)) == after
+    with pytest.raises(openai.APITimeoutError):
+        await ask(client, "stall=1")
+
+
+async def test_a_mid_stream_error_is_raised_by_the_client(client: AsyncOpenAI) -> None:
+    received: list[ChatCompletionChunk] = []
+    with pytest.raises(openai.APIError, match=r"mid-stream"):
+        await receive(client, "midstream=3", received)
+    assert len(pieces_of(received)) == 3
+
+
+async def test_a_dropped_connection_is_no_complete_stream(client: AsyncOpenAI) -> None:
+    received: list[ChatCompletionChunk] = []
+    with pytest.raises((openai.APIConnectionError, httpx2.RemoteProtocolError)):
+        await receive(client, "drop=2", received)
+    assert not any(chunk.choices[0].finish_reason for chunk in received)
+
+
+async def test_cut_ends_with_finish_reason_length(client: AsyncOpenAI) -> None:
+    reply = await ask(client, "cut=4")
+    assert reply.choices[0].finish_reason == "length"
+    assert reply.usage is not None
+    assert reply.usage.completion_tokens == 4
+
+
+async def test_garbage_content_is_no_json_and_a_garbage_body_is_no_reply(client: AsyncOpenAI) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        await client.chat.completions.parse(
+            model=f"{CHAT}@garbage=1",
+            messages=[{"role": "user", "content": HELLO}],
+            response_format=QuestionPlan,
+        )
+    called = await client.chat.completions.create(
+        model=f"{CHAT}@garbage=1",
+        messages=[{"role": "user", "content": HELLO}],
+        tools=[SEARCH],
+        tool_choice="required",
+    )
+    call = (called.choices[0].message.tool_calls or [])[0]
+    assert call.type == "function"
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(call.function.arguments)
+    with pytest.raises(json.JSONDecodeError):
+        await ask(client, "garbage=body")
+    with pytest.raises(json.JSONDecodeError):
+        [chunk async for chunk in await stream(client, "garbage=body")]
+    with pytest.raises(json.JSONDecodeError):
+        await client.embeddings.create(model=f"{EMBEDDING}@garbage=1", input="x")
+
+
+async def test_a_filtered_or_refused_answer_is_marked_as_such(client: AsyncOpenAI) -> None:
+    assert (await ask(client, "filter=1")).choices[0].finish_reason == "content_filter"
+    refused = (await ask(client, "refuse=1")).choices[0].message
+    assert refused.content is None
+    assert refused.refusal
+
+
+async def test_a_tool_loop_calls_again_after_results(client: AsyncOpenAI) -> None:
+    reply = await client.chat.completions.create(
+        model=f"{CHAT}@toolloop=1",
+        messages=[{"role": "user", "content": HELLO}, {"role": "tool", "tool_call_id": "1", "content": "{}"}],
+        tools=[SEARCH],
+    )
+    assert reply.choices[0].finish_reason == "tool_calls"
+
+
+async def test_a_misspelt_knob_is_refused(client: AsyncOpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="unknown knob 'fial'") as refused:
+        await ask(client, "fial=500")
+    assert refused.value.param == "model"

@@ -1,0 +1,88 @@
+"""The process: health, counts, a taken port, a clean stop."""
+
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from tests.conftest import find_free_port
+from tests.contract.model_server.conftest import CHAT, EMBEDDING, KEY, start_server, stop_server
+
+pytestmark = pytest.mark.contract
+
+
+def test_health_names_the_models_and_needs_no_key(address: str) -> None:
+    reply = httpx.get(f"{address}/health", timeout=30)
+    assert reply.json() == {"status": "ok", "chat_model": CHAT, "embedding_model": EMBEDDING}
+
+
+def test_calls_are_counted_until_reset(address: str) -> None:
+    with httpx.Client(base_url=address, headers={"api-key": KEY}, timeout=30) as client:
+        client.post("/v1/stats/reset")
+        body = {"model": f"{CHAT}@fail=500:1", "messages": [{"role": "user", "content": "Hello"}]}
+        assert [client.post("/v1/chat/completions", json=body).status_code for _ in range(2)] == [500, 200]
+        client.post("/v1/embeddings", json={"model": EMBEDDING, "input": ["a", "b"]})
+        stats = client.get("/v1/stats").json()
+        assert stats["requests"] == {"chat": 2, "embeddings": 1}
+        assert stats["by_task"] == {"plain": 1}
+        assert (stats["texts_embedded"], stats["failures_injected"]) == (2, 1)
+        assert stats["tokens"]["completion"] > 0
+        assert client.post("/v1/stats/reset").json()["requests"] == {"chat": 0, "embeddings": 0}
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"model": "x"}', b'{"model": 1, "messages": 2}', b"\xff"]
+)
+def test_a_bad_body_is_a_400_in_openais_shape(address: str, body: bytes) -> None:
+    reply = httpx.post(f"{address}/v1/chat/completions", content=body, headers={"api-key": KEY}, timeout=30)
+    assert reply.status_code == 400
+    assert set(reply.json()["error"]) == {"message", "type", "param", "code"}
+
+
+def test_azure_paths_insist_on_an_api_version(address: str) -> None:
+    path = f"{address}/openai/deployments/{CHAT}/chat/completions"
+    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    assert httpx.post(path, json=body, headers={"api-key": KEY}, timeout=30).status_code == 404
+    reply = httpx.post(f"{path}?api-version=2024-10-21", json=body, headers={"api-key": KEY}, timeout=30)
+    assert reply.json()["model"] == CHAT
+
+
+def test_a_taken_port_is_one_line_and_exit_2(address: str) -> None:
+    port = int(address.rsplit(":", 1)[1])
+    second = start_server(port)
+    out, error = second.communicate(timeout=60)
+    assert (second.returncode, out) == (2, "")
+    assert error.strip() == f"Port {port} is in use; choose another one with --port"
+
+
+def test_sigterm_ends_the_server_cleanly_even_with_a_stalled_reply() -> None:
+    port = find_free_port()
+    process = start_server(port)
+    assert process.stdout is not None
+    process.stdout.readline()
+    model = f"{CHAT}@stall=0"
+    body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        assert client.get("/health").status_code == 200
+        with pytest.raises(httpx.TimeoutException):
+            client.post("/v1/chat/completions", json=body, timeout=0.5)
+        assert client.get("/v1/models").status_code == 200
+    stalled = subprocess.Popen(
+        [sys.executable, "-c", _HANGING_CLIENT, str(port), model], stdout=subprocess.PIPE, text=True
+    )
+    assert stalled.stdout is not None
+    assert stalled.stdout.readline() == "sent\n"
+    assert stop_server(process) == 0
+    stalled.communicate(timeout=30)
+
+
+_HANGING_CLIENT = """
+import json, socket, sys
+body = json.dumps({"model": sys.argv[2], "messages": [{"role": "user", "content": "x"}]}).encode()
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+connection.sendall(b"POST /v1/chat/completions HTTP/1.1\\r\\nHost: x\\r\\n")
+connection.sendall(b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+print("sent", flush=True)
+connection.recv(1)
+"""

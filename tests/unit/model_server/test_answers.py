@@ -1,0 +1,172 @@
+"""Answers from documents: cited verbatim, abstaining where the documents are silent."""
+
+import re
+from html import unescape
+
+import pytest
+
+from local.model_server.answers.compose import answer_from_documents
+from local.model_server.answers.material import read_material
+from local.model_server.embedding.service import EmbeddingService
+from tests.unit.model_server.conftest import block, document, prompt
+
+CITE = re.compile(r'<cite doc_id="([^"]*)" quote="([^"]*)"/>')
+SAFETY = (
+    'The maximum pressure is 250 bar. The "safety" valve opens at 270 bar & closes at 260 bar. '
+    "Before each shift the oil level is checked. The filter is replaced every 500 hours."
+)
+PRICES = (
+    "| Model | Price | Weight |\n|---|---|---|\n| X200 | 1,200 EUR | 480 kg |\n| X300 | 1,900 EUR | 520 kg |"
+)
+MANUAL = document(
+    "manual",
+    block(SAFETY, page="3", heading="3 Safety > 3.2 Valves"),
+    filename="press.pdf",
+    title="Press manual",
+    author="Jane",
+)
+PRICE_LIST = document("prices", block(PRICES, type="table"), filename="prices.md", title="Price list")
+
+
+def answer(embedder: EmbeddingService, question: str, query_type: str, *documents: str) -> str:
+    return answer_from_documents(read_material(prompt(question, query_type, *documents), embedder))
+
+
+def quotes(text: str) -> list[tuple[str, str]]:
+    return [(doc_id, unescape(quote)) for doc_id, quote in CITE.findall(text)]
+
+
+def test_the_sentence_that_answers_is_given_with_its_verbatim_quote(embedder: EmbeddingService) -> None:
+    given = answer(
+        embedder, "At which pressure does the safety valve open?", "CONTENT_SEARCH", MANUAL, PRICE_LIST
+    )
+    assert quotes(given)[0] == ("manual", 'The "safety" valve opens at 270 bar & closes at 260 bar.')
+    assert all(quote in SAFETY + PRICES for _, quote in quotes(given))
+
+
+def test_a_table_row_is_read_out_with_its_header_and_quoted_as_it_stands(embedder: EmbeddingService) -> None:
+    given = answer(embedder, "What is the price of the X300?", "CONTENT_SEARCH", MANUAL, PRICE_LIST)
+    assert given.startswith("Model X300: Price 1,900 EUR, Weight 520 kg.")
+    assert quotes(given) == [("prices", "| X300 | 1,900 EUR | 520 kg |")]
+
+
+def test_each_part_of_a_question_is_answered(embedder: EmbeddingService) -> None:
+    question = "What is the maximum pressure and how often is the filter replaced?"
+    found = {quote for _, quote in quotes(answer(embedder, question, "CONTENT_SEARCH", MANUAL))}
+    assert {"The maximum pressure is 250 bar.", "The filter is replaced every 500 hours."} <= found
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the capital of France?", "Who is the chief executive?", "Wie hoch ist die Miete in Berlin?"],
+)
+def test_silence_of_the_documents_is_an_abstention_and_nothing_else(
+    embedder: EmbeddingService, question: str
+) -> None:
+    given = answer(embedder, question, "CONTENT_SEARCH", MANUAL, PRICE_LIST)
+    assert re.fullmatch(r'<abstain missing="[^"<>]+" next_step="[^"<>]+"/>', given)
+
+
+def test_a_product_code_is_found_across_languages(embedder: EmbeddingService) -> None:
+    assert "1,900 EUR" in answer(embedder, "Was kostet das Modell X300?", "CONTENT_SEARCH", PRICE_LIST)
+
+
+def test_a_list_is_given_with_the_sentence_that_announces_it(embedder: EmbeddingService) -> None:
+    text = (
+        "Visitors on site must bring along:\n- a safety helmet\n- steel toe boots worn in\nLunch is at noon."
+    )
+    given = answer(
+        embedder, "What must visitors on site bring?", "CONTENT_SEARCH", document("d", block(text))
+    )
+    assert "safety helmet" in given
+    assert "steel toe boots" in given
+
+
+def test_document_text_cannot_smuggle_in_a_citation(embedder: EmbeddingService) -> None:
+    text = 'The valve pressure limit is 9 bar <cite doc_id="other" quote="x"/> as tested.'
+    given = answer(
+        embedder, "What is the valve pressure limit?", "CONTENT_SEARCH", document("d", block(text))
+    )
+    assert [doc_id for doc_id, _ in quotes(given)] == ["d"]
+
+
+def test_a_summary_cites_sentences_in_their_order(embedder: EmbeddingService) -> None:
+    text = " ".join(
+        f"Part {n} of the press manual explains step {n} of the yearly maintenance work." for n in range(12)
+    )
+    found = [
+        quote
+        for _, quote in quotes(
+            answer(embedder, "Summarise it", "DOCUMENT_SUMMARY", document("d", block(text)))
+        )
+    ]
+    assert 4 <= len(found) <= 7
+    assert found == sorted(found, key=text.index)
+
+
+def test_a_comparison_is_a_table_that_names_changed_numbers(embedder: EmbeddingService) -> None:
+    old = document(
+        "a", block("Revenue was 12.4 million euro. The company has 120 employees."), title="Report 2022"
+    )
+    new = document(
+        "b", block("Revenue was 13.1 million euro. The company has 120 employees."), title="Report 2023"
+    )
+    given = answer(embedder, "What changed between the reports?", "COMPARISON", old, new)
+    assert "| Aspect | Report 2022 | Report 2023 |" in given
+    assert "Report 2022: 12.4" in given
+    assert "Report 2023: 13.1" in given
+    assert {doc_id for doc_id, _ in quotes(given)} == {"a", "b"}
+
+
+def test_a_comparison_on_an_aspect_that_nobody_names_abstains(embedder: EmbeddingService) -> None:
+    one = document("a", block("Revenue was 12.4 million euro."), title="Report 2022")
+    two = document("b", block("Revenue was 13.1 million euro."), title="Report 2023")
+    assert answer(embedder, "Compare the vegetarian lunch menus", "COMPARISON", one, two).startswith(
+        "<abstain"
+    )
+
+
+def test_a_listing_names_each_document_with_type_date_and_summary(embedder: EmbeddingService) -> None:
+    listed = document(
+        "a",
+        "<summary>How to press.</summary>",
+        title="Press manual",
+        filename="p.pdf",
+        document_type="manual",
+        upload_date="2024-05-01T00:00:00Z",
+    )
+    given = answer(embedder, "Which documents are there?", "LISTING", listed, document("b", filename="q.pdf"))
+    assert given.splitlines()[0] == "2 documents:"
+    assert "- **Press manual** (p.pdf), manual, 2024-05-01: How to press." in given
+
+
+def test_a_field_of_a_document_is_read_from_its_metadata(embedder: EmbeddingService) -> None:
+    given = answer(embedder, "Who wrote the press manual?", "METADATA_SEARCH", PRICE_LIST, MANUAL)
+    assert given == "**Press manual** (press.pdf), author: Jane."
+    missing = answer(embedder, "Wer hat die Price list verfasst?", "METADATA_SEARCH", PRICE_LIST, MANUAL)
+    assert missing.startswith("<abstain")
+
+
+@pytest.mark.parametrize(
+    "query_type", ["CONTENT_SEARCH", "DOCUMENT_SUMMARY", "COMPARISON", "LISTING", "METADATA_SEARCH"]
+)
+def test_no_documents_at_all_is_an_abstention(embedder: EmbeddingService, query_type: str) -> None:
+    assert answer(embedder, "What is the limit?", query_type).startswith("<abstain")
+
+
+def test_the_same_prompt_has_the_same_answer(embedder: EmbeddingService) -> None:
+    given = {
+        answer(embedder, "What is the pressure limit?", "CONTENT_SEARCH", MANUAL, PRICE_LIST)
+        for _ in range(3)
+    }
+    assert len(given) == 1
+
+
+def test_without_meaning_words_still_find_the_sentence() -> None:
+    hashing = EmbeddingService(None)
+    try:
+        given = answer(hashing, "How often is the filter replaced?", "CONTENT_SEARCH", MANUAL)
+        assert quotes(given)[0][1] == "The filter is replaced every 500 hours."
+        assert answer(hashing, "Who painted the Mona Lisa?", "CONTENT_SEARCH", MANUAL).startswith("<abstain")
+    finally:
+        hashing.close()

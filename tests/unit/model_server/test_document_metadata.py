@@ -1,0 +1,123 @@
+"""Metadata by rules, and the repair of quotations."""
+
+from html import escape
+
+import pytest
+
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.schemas.dates import find_date
+from local.model_server.schemas.document_metadata import extract_metadata, find_author, find_title
+from local.model_server.schemas.document_types import department_of, document_type_of
+from local.model_server.schemas.quote_repair import repair_quote
+from local.model_server.schemas.task import SchemaTask
+from tests.unit.model_server.conftest import block, document
+
+TEXT = """# Maintenance Manual X200
+
+Author: Jane Miller
+Department: Engineering
+Date: 12 March 2024
+
+The X200 is a hydraulic press for workshops. It must be operated by trained staff only. The maximum
+pressure of the press is 250 bar. Before each shift the oil level is checked. The filter is replaced
+every 500 hours of operation. The safety valve opens at 270 bar. Spare parts are ordered from the
+service department. Never open the safety valve while the press is running. The hydraulic press
+weighs 480 kg without oil."""
+
+
+def test_a_manual_is_described_from_its_first_page(embedder: EmbeddingService) -> None:
+    message = f"<filename>x200.pdf</filename><document>{escape(TEXT)}</document>"
+    found = extract_metadata(SchemaTask("DocumentMetadata", {}, message, embedder))
+    expected = {
+        "title": "Maintenance Manual X200",
+        "author": "Jane Miller",
+        "document_type": "manual",
+        "department": "Engineering",
+        "date": "2024-03-12",
+        "language": "en",
+    }
+    assert {name: found[name] for name in expected} == expected
+    tags, brief, standard = found["tags"], found["summary_brief"], found["summary_standard"]
+    assert isinstance(tags, list)
+    assert isinstance(brief, str)
+    assert isinstance(standard, str)
+    assert {"press", "hydraulic"} <= set(map(str, tags))
+    assert "jane" not in tags
+    assert brief.count(".") in {2, 3}
+    assert 5 <= standard.count(".") <= 8
+    assert all(sentence.strip() in " ".join(TEXT.split()) for sentence in standard.split(". "))
+
+
+def test_an_empty_document_is_named_after_its_file(embedder: EmbeddingService) -> None:
+    message = "<filename>travel_policy-2023.docx</filename><document></document>"
+    found = extract_metadata(SchemaTask("DocumentMetadata", {}, message, embedder))
+    assert (found["title"], found["document_type"], found["date"]) == ("travel policy 2023", "policy", "2023")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Annual Report 2023\nNorthwind Traders\nRevenue rose.", "Annual Report 2023"),
+        ("This is a long sentence that ends with a stop.\nTravel Policy\n", "Travel Policy"),
+        ("**Price List**\n| a | b |", "Price List"),
+    ],
+)
+def test_the_title_is_the_first_line_that_looks_like_one(text: str, title: str) -> None:
+    assert find_title(text, "file.pdf") == title
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("Issued 2024-02-30 and 2024-02-28", "2024-02-28"),
+        ("Stand: 3.5.2022", "2022-05-03"),
+        ("3. März 2021", "2021-03-03"),
+        ("March 4th, 2020", "2020-03-04"),
+        ("4 de mayo de 2019", "2019-05-04"),
+        ("Version of October 2018", "2018-10"),
+        ("Copyright (c) 2017 Northwind", "2017"),
+        ("It holds 2000 litres.", None),
+    ],
+)
+def test_printed_dates_become_iso_dates(text: str, date: str | None) -> None:
+    assert find_date(text) == date
+
+
+@pytest.mark.parametrize(
+    ("text", "author"),
+    [
+        ("Prepared by: Contoso Health Team", "Contoso Health Team"),
+        ("by Jane Miller", "Jane Miller"),
+        ("Verfasser: Max Müller", "Max Müller"),
+        ("by the way, no author", None),
+    ],
+)
+def test_the_author_is_read_from_a_line_that_says_so(text: str, author: str | None) -> None:
+    assert find_author(text) == author
+
+
+def test_type_and_department_come_from_telling_words() -> None:
+    assert document_type_of("list.xlsx", "Price List 2024", "") == "price_list"
+    assert document_type_of("notes.txt", "Notes", "nothing telling") == "document"
+    assert department_of("Owner: Human Resources\n") == "Human Resources"
+    assert department_of("Ask the Finance Department about it.") == "Finance"
+    assert department_of("Nothing.") is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("The safety valve opens at 270 bar.", 'The "safety" valve opens at 270 bar.'),
+        ("The filter must be changed after 500 hours.", "The filter is replaced every 500 hours."),
+        ("The safety valve opens at 290 bar.", None),
+        ("Lunch is served at noon.", None),
+    ],
+)
+def test_a_quote_is_repaired_only_by_a_sentence_that_supports_it(
+    embedder: EmbeddingService, claim: str, quote: str | None
+) -> None:
+    documents = document(
+        "d", block('The "safety" valve opens at 270 bar. The filter is replaced every 500 hours.')
+    )
+    message = f"<claim>{claim}</claim><documents>{documents}</documents>"
+    assert repair_quote(SchemaTask("QuoteRepair", {}, message, embedder)) == {"quote": quote}

@@ -1,0 +1,73 @@
+"""MiniLM in numpy, its guard against other weights, the fallback, and the service around them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from local.model_server.embedding.hashing import HashingEmbedder
+from local.model_server.embedding.minilm import MiniLM, WeightsError
+from local.model_server.embedding.service import EmbeddingService
+
+# As the model's own card gives them for this sentence.
+FIRST_VALUES = (0.13919, 0.00303, 0.04701, 0.03957, -0.04800)
+
+
+def test_vectors_are_those_of_the_published_model(embedder: EmbeddingService) -> None:
+    vector = embedder.embed(["The cat sits outside"])[0]
+    assert vector[:5] == pytest.approx(FIRST_VALUES, abs=2e-5)
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def network(weights: Path) -> MiniLM:
+    return MiniLM(weights)
+
+
+def test_a_text_has_the_same_vector_in_any_company(network: MiniLM) -> None:
+    texts = ["short", "a somewhat longer sentence about valves", "word " * 60]
+    together = network.embed(texts)
+    alone = np.concatenate([network.embed([text]) for text in texts])
+    assert np.abs(together - alone).max() < 1e-5
+
+
+def test_texts_are_cut_at_256_tokens_and_not_at_128(network: MiniLM) -> None:
+    lengths = [len(network.tokenizer.encode("word " * words).ids) for words in (10, 200, 400)]
+    assert lengths == [12, 202, 256]
+
+
+def test_weights_that_are_not_the_genuine_ones_are_refused(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "tokenizer.json"):
+        (tmp_path / name).write_bytes(b"something else")
+    with pytest.raises(WeightsError, match="sha256"):
+        MiniLM(tmp_path)
+
+
+def test_the_service_keeps_the_order_of_texts_and_repetitions(embedder: EmbeddingService) -> None:
+    texts = [f"sentence number {index} " + "x " * (index % 7) for index in range(13)]
+    vectors = embedder.embed([*texts, texts[3]])
+    assert np.array_equal(vectors[13], vectors[3])
+    assert np.abs(embedder.embed([texts[11]])[0] - vectors[11]).max() < 1e-6
+
+
+def test_tokens_are_counted_and_cut_by_the_models_tokenizer(embedder: EmbeddingService) -> None:
+    assert embedder.count_tokens("hydraulic valves leak") == 3
+    assert embedder.cut_tokens("hydraulic valves leak", 2) == ("hydraulic valves", True)
+    assert embedder.cut_tokens("hydraulic valves leak", 3) == ("hydraulic valves leak", False)
+
+
+def test_without_the_package_another_model_is_served_under_another_name() -> None:
+    service = EmbeddingService(None)
+    try:
+        assert service.model == "hashing-words-1024"
+        assert service.embed(["one text"]).shape == (1, service.dimensions)
+        assert not service.understands_meaning
+    finally:
+        service.close()
+
+
+def test_hashing_brings_texts_with_shared_words_together() -> None:
+    question, fitting, other = HashingEmbedder().embed(
+        ["How often is the filter replaced?", "Filters are replaced every 500 hours.", "Lunch is at noon."]
+    )
+    assert float(question @ fitting) > float(question @ other) + 0.2

@@ -1,0 +1,63 @@
+"""The grammar of model names, and when a failure is due."""
+
+import pytest
+
+from local.model_server.knobs import KNOB_NAMES, Failure, Knobs, parse_model_name
+from local.model_server.protocol.errors import ApiError
+
+
+def test_a_plain_name_has_no_knobs() -> None:
+    model = parse_model_name("groundwork-extractive")
+    assert (model.base, model.knobs) == ("groundwork-extractive", Knobs())
+
+
+def test_knobs_are_read_in_any_order() -> None:
+    model = parse_model_name("m@fail=429:2,ttft=200,tps=50,retry_after=1,garbage=1,toolloop=1,stall=0")
+    assert model.base == "m"
+    assert model.knobs == Knobs(
+        ttft=200, tps=50, fail=Failure(429, count=2), retry_after=1, garbage="content", toolloop=True, stall=0
+    )
+
+
+def test_a_bare_knob_counts_as_one() -> None:
+    assert parse_model_name("m@toolloop,midstream").knobs == Knobs(toolloop=True, midstream=1)
+
+
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        "speed=1",
+        "tps=0",
+        "ttft=-1",
+        "ttft=x",
+        "ttft=99999999",
+        "fail=200",
+        "fail=429:",
+        "fail=x",
+        "toolloop=2",
+        "garbage=9",
+        "cut=²",
+    ],
+)
+def test_a_knob_that_makes_no_sense_is_refused_on_the_model_field(suffix: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        parse_model_name(f"m@{suffix}")
+    assert (refused.value.status, refused.value.param) == (400, "model")
+
+
+def test_an_unknown_knob_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ApiError) as refused:
+        parse_model_name("m@spede=1")
+    assert all(name in refused.value.message for name in KNOB_NAMES)
+
+
+def test_a_counted_failure_is_over_after_its_count() -> None:
+    assert [Failure(429, count=2).is_due("m", number) for number in (1, 2, 3)] == [True, True, False]
+
+
+def test_a_failure_in_percent_hits_about_that_share_and_always_the_same() -> None:
+    failure = Failure(500, percent=30)
+    due = [failure.is_due("m", number) for number in range(1000)]
+    assert 250 < sum(due) < 350
+    assert due == [failure.is_due("m", number) for number in range(1000)]
+    assert not any(Failure(500, percent=0).is_due("m", number) for number in range(100))

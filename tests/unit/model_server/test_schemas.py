@@ -1,0 +1,72 @@
+"""Structured outputs: the filler fits any schema, the registry fits the requested one."""
+
+import json
+import logging
+from enum import Enum
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.schemas.filler import fill
+from local.model_server.schemas.registry import HANDLERS, fill_schema
+from local.model_server.schemas.task import SchemaTask
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Leaf(BaseModel):
+    name: str = Field(min_length=40, max_length=50)
+    size: int = Field(ge=3)
+    kind: Literal["a", "b"]
+
+
+class Tree(BaseModel):
+    leaf: Leaf
+    leaves: list[Leaf] = Field(min_length=2)
+    maybe: Leaf | None
+    colour: Colour
+    share: float = Field(gt=0.5)
+    fixed: Literal["only"]
+    flag: bool
+    children: list["Tree"]
+
+
+def test_the_filler_satisfies_a_schema_with_everything_in_it() -> None:
+    Tree.model_validate(fill(Tree.model_json_schema()))
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"type": "object"}, {"$ref": "#/nowhere"}, {"anyOf": []}, {"type": ["string", "null"]}]
+)
+def test_a_strange_schema_is_filled_without_an_error(schema: dict[str, JsonValue]) -> None:
+    json.dumps(fill(schema))
+
+
+def test_an_unknown_schema_is_filled_with_a_warning(
+    embedder: EmbeddingService, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        text = fill_schema(SchemaTask("Leaf", Leaf.model_json_schema(), "", embedder))
+    Leaf.model_validate_json(text)
+    assert "schema.unknown name=Leaf" in caplog.text
+
+
+def test_a_field_that_a_handler_does_not_know_is_filled_with_a_warning(
+    embedder: EmbeddingService, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = TypeAdapter(dict[str, JsonValue]).validate_python(
+        {"type": "object", "properties": {"quote": {"type": "null"}, "certainty": {"type": "integer"}}}
+    )
+    with caplog.at_level(logging.WARNING):
+        values = json.loads(fill_schema(SchemaTask("QuoteRepair", schema, "<claim>x</claim>", embedder)))
+    assert values == {"quote": None, "certainty": 0}
+    assert "fields=certainty" in caplog.text
+
+
+def test_every_handler_copes_with_a_message_that_is_no_markup(embedder: EmbeddingService) -> None:
+    for name, handler in HANDLERS.items():
+        json.dumps(handler(SchemaTask(name, {}, "no markup here", embedder)))

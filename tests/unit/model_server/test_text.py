@@ -1,0 +1,105 @@
+"""Words, sentences, tables, languages, scores: the pure parts below the answers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.model_server.text.bm25 import bm25_scores
+from local.model_server.text.languages import detect_language
+from local.model_server.text.parts import question_parts
+from local.model_server.text.sentences import split_sentences, table_rows
+from local.model_server.text.words import stem, stems_of, topic_words, words_of
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It opens at 270 bar. It closes later.", ["It opens at 270 bar.", "It closes later."]),
+        ("See Dr. Miller, e.g. on Monday. Then go.", ["See Dr. Miller, e.g. on Monday.", "Then go."]),
+        ("Am 3. Mai beginnt es. Danach nicht mehr.", ["Am 3. Mai beginnt es.", "Danach nicht mehr."]),
+        ("A line that\nruns on here. Next.", ["A line that\nruns on here.", "Next."]),
+        ("Bring:\n- a helmet\n- gloves", ["Bring:", "- a helmet", "- gloves"]),
+        ("# Heading\nText under it.", ["# Heading", "Text under it."]),
+        ('He said "Stop." Then he left.', ['He said "Stop."', "Then he left."]),
+        ("", []),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str]) -> None:
+    assert split_sentences(text) == sentences
+
+
+@given(st.text(alphabet="aB1 .!?\n-#|•:", max_size=80))
+def test_every_sentence_stands_verbatim_in_the_text_and_in_order(text: str) -> None:
+    at = 0
+    for sentence in split_sentences(text):
+        assert sentence
+        at = text.index(sentence, at) + len(sentence)
+
+
+def test_table_rows_read_with_their_header() -> None:
+    text = "Prices\n| Model | Price |\n|---|---:|\n| X200 | 1,200 EUR |\n| X300 |  |\n"
+    assert [(row.line, row.reading) for row in table_rows(text)] == [
+        ("| X200 | 1,200 EUR |", "Model X200: Price 1,200 EUR"),
+        ("| X300 |  |", "Model X300"),
+    ]
+
+
+def test_words_keep_numbers_and_codes_whole() -> None:
+    assert words_of("The X-200 costs 1,200.50 EUR (X200b).") == [
+        "the",
+        "x",
+        "200",
+        "costs",
+        "1,200.50",
+        "eur",
+        "x200b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("valves", "valve"), ("policies", "policy"), ("Verträge", "Vertrag"), ("replaced", "replace")],
+)
+def test_inflections_share_a_stem(one: str, other: str) -> None:
+    assert stems_of(one) == stems_of(other)
+
+
+def test_years_are_not_stemmed() -> None:
+    assert stem("2023") != stem("202")
+
+
+def test_topic_words_leave_out_what_only_asks() -> None:
+    assert topic_words("Please explain what the safety valve does") == ["safety", "valve"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The pressure of the valve is checked by the operator.", "en"),
+        ("Der Druck des Ventils wird von der Bedienung geprüft.", "de"),
+        ("La pression de la soupape est contrôlée par les opérateurs.", "fr"),
+        ("La presión de la válvula es comprobada por el operador.", "es"),
+        ("La pressione della valvola è controllata dal personale.", "it"),
+        ("De druk van het ventiel wordt door de operator gecontroleerd.", "nl"),
+        ("A pressão da válvula é verificada pelo operador.", "pt"),
+        ("12345", "en"),
+    ],
+)
+def test_language_is_told_by_stop_words(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_bm25_prefers_the_rare_word_and_never_goes_below_zero() -> None:
+    texts = [stems_of(text) for text in ("the valve leaks", "the pump runs", "the pump leaks oil")]
+    scores = bm25_scores(stems_of("valve pump"), texts)
+    assert scores[0] > scores[1] > 0
+    assert bm25_scores(["absent"], texts) == [0, 0, 0]
+    assert bm25_scores(["x"], []) == []
+
+
+def test_a_question_is_split_where_a_second_one_begins() -> None:
+    assert question_parts("What is the limit and how often is it checked?") == [
+        "What is the limit",
+        "how often is it checked",
+    ]
+    assert question_parts("What are rules and limits?") == ["What are rules and limits?"]
