@@ -74,8 +74,11 @@ class _Outline:
         """The path at `element`, itself included if it is a heading."""
         if element.kind == "heading":
             level = element.level or 1
+            line = heading_line(element.text)
             self._open = [known for known in self._open if known[0] < level]
-            self._open.append((level, heading_line(element.text)))
+            # A title page's title comes again on the next page: "Report > Report" says nothing more.
+            if not self._open or self._open[-1][1] != line:
+                self._open.append((level, line))
         return tuple(text for _, text in self._open)
 
 

@@ -47,7 +47,7 @@ class HeadingRule:
         listed = self._outline.get(line.page_number, {}).get(folded(line.text))
         if listed is not None:
             return listed
-        if not _reads_like_heading(line.text):
+        if not _reads_like_heading(line.text) or _is_begun_sentence(line, after):
             return None
         if line.size in self._levels:
             return self._levels[line.size]
@@ -89,6 +89,14 @@ def _reads_like_heading(text: str) -> bool:
         and (text[0].isupper() or text[0].isdigit() or not text[0].isascii() or len(text) <= 40)
         and text[0] not in "•·▪◦‣●○■□*-–"
     )
+
+
+def _is_begun_sentence(line: Line, after: Line | None) -> bool:
+    """Whether the next line goes on with a small letter and another look: then this is no heading."""
+    if after is None or not after.text[0].islower() or after.top >= line.top:
+        return False
+    looks_alike = after.size == line.size and after.bold == line.bold
+    return not looks_alike and line.bottom - after.top <= line.size
 
 
 def _stands_alone(line: Line, before: Line | None) -> bool:

@@ -26,8 +26,9 @@ class Line:
     """A line of text on a page. Lengths are points; y grows upwards.
 
     Attributes:
-        size: font size of the first letter, as drawn.
-        bold: first and last letter are; a bold word at the begin of a paragraph does not count.
+        size: font size of the middle letter, as drawn: the first may be a large number or bullet, the last a
+            small footnote mark.
+        bold: first and middle letter are; a bold word at the begin of a paragraph does not count.
         left, top: of the first letter.
         right, bottom: of the last letter, which stands lower when the line holds hyphen marks.
     """
@@ -66,8 +67,16 @@ def _lines(text_page: Any, page_number: int) -> Iterator[Line]:
             last = start + len(raw.rstrip()) - 1
             clean = " ".join(unicodedata.normalize("NFC", stripped.translate(_CHARACTERS)).split())
             if clean:
-                yield reader.line(clean, page_number, first, last)
+                yield reader.line(clean, page_number, (first, _middle(raw, start, first, last), last))
         start += len(raw) + 2
+
+
+def _middle(raw: str, start: int, first: int, last: int) -> int:
+    """The position of the letter nearest to the middle: blanks may be PDFium's own, and have no look."""
+    middle = (first + last) // 2
+    while raw[middle - start].isspace():
+        middle += 1
+    return middle
 
 
 class _LookReader:
@@ -84,15 +93,16 @@ class _LookReader:
         self._flags = ctypes.c_int()
         self._last_index: int = text_page.count_chars() - 1
 
-    def line(self, text: str, page_number: int, first: int, last: int) -> Line:
-        first_index, last_index = self._char_index(first), self._char_index(last)
+    def line(self, text: str, page_number: int, letters: tuple[int, int, int]) -> Line:
+        """The line, looked at by its first, middle and last letter (positions in the page's text)."""
+        first_index, middle_index, last_index = (self._char_index(letter) for letter in letters)
         left, _, top, bottom_of_first = self._bounds(first_index)
         _, right, _, bottom = self._bounds(last_index)
         return Line(
             text=text,
             page_number=page_number,
-            size=self._size(first_index),
-            bold=self._is_bold(first_index) and self._is_bold(last_index),
+            size=self._size(middle_index),
+            bold=self._is_bold(first_index) and self._is_bold(middle_index),
             left=left,
             right=right,
             top=top,

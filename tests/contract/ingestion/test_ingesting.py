@@ -1,9 +1,14 @@
 """From a blob to both indexes and away again, through the orchestrator and the real SDKs."""
 
 import itertools
+import json
 
+import azure.functions as func
 import pytest
 
+import functions.ingest
+from functions.blob_reference import BlobReference
+from shared import wiring
 from shared.ingestion.claims import claim
 from shared.models.ingestion import IngestStep
 from shared.models.names import DOCUMENTS, WORK
@@ -174,3 +179,39 @@ async def test_who_finds_the_document_held_leaves_a_note_that_the_holder_follows
     assert (await state_of(services, name)).pending
     assert (await ingest(services, name, "holder")).outcome == "ready"
     assert (await state_of(services, name)).holder is None
+
+
+class RecordingClient:
+    """Remembers which instances were started."""
+
+    def __init__(self) -> None:
+        self.started: dict[str, str] = {}
+
+    async def get_status(self, instance: str) -> None:
+        return None
+
+    async def start_new(self, name: str, instance: str, payload: dict[str, str]) -> str:
+        self.started[instance] = payload["blob_name"]
+        return instance
+
+
+async def test_events_of_a_document_and_its_sidecar_start_instances_of_the_document(
+    services: Services, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "get_services", lambda: services)
+    created = functions.ingest.blob_created._function.get_user_function().client_function
+    deleted = functions.ingest.blob_deleted._function.get_user_function().client_function
+    client = RecordingClient()
+    await drop(services, name)
+    await drop(services, f"{name}.acl.json", "[]")
+    for _ in range(2):  # each event comes twice
+        await created(BlobReference(container=DOCUMENTS, name=name), client)
+        await created(BlobReference(container=DOCUMENTS, name=f"{name}.acl.json"), client)
+    event = {
+        "subject": f"/blobServices/default/containers/{DOCUMENTS}/blobs/{name}",
+        "eventType": "Microsoft.Storage.BlobDeleted",
+        "id": "e1",
+    }
+    await deleted(func.QueueMessage(body=json.dumps(event).encode()), client)
+    assert len(client.started) == 3
+    assert set(client.started.values()) == {name}

@@ -145,3 +145,8 @@ def test_no_block_is_ever_over_the_limit_and_no_word_is_lost(
     for element in given_elements:
         for word in element.text.split():
             assert word[:40] in said
+
+
+def test_a_title_that_comes_again_below_itself_is_said_once_in_the_path() -> None:
+    found = chunks(heading("Report"), heading("Report", 2, page=2), paragraph("Text.", page=2))
+    assert found[-1].heading_path == "Report"

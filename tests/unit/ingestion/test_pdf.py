@@ -121,3 +121,14 @@ def test_half_a_file_is_damaged_and_a_lost_tail_is_read(tmp_path: Path) -> None:
     (tmp_path / "stub.pdf").write_bytes(content[:200])
     with pytest.raises(BadDocumentError, match="damaged"):
         parse_pdf(tmp_path / "stub.pdf")
+
+
+def test_a_large_number_before_a_step_makes_it_no_heading_and_does_not_part_its_lines(tmp_path: Path) -> None:
+    maker = PdfMaker().page().paragraph(PROSE).paragraph(PROSE)
+    maker.pdf.set_font("Helvetica", "B", 14)
+    maker.pdf.write(5, "1 ")
+    maker.pdf.set_font("Helvetica", "", 10)
+    maker.pdf.write(5, PROSE)
+    elements = parse_pdf(maker.write(tmp_path / "a.pdf")).elements
+    assert of_kind(elements, "heading") == []
+    assert elements[-1].text == f"1 {PROSE}"
