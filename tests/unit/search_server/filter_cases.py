@@ -16,7 +16,8 @@ Predicate = Callable[[Document], bool]
 STRINGS = (
     "", " ", "a", "A", "b", "alpha", "any", "null", "true", "o'neill", "''",
     "' or 1 eq 1 or name eq '",
-    "'); DROP TABLE documents; --", "%", "_", "a,b", "a b", "a|b", "*", "ünïcödé", "東京", "🙂", "\\", "\"", "?",
+    "'); DROP TABLE documents; --", "%", "_", "a,b", "a b", "a|b", "*", "ünïcödé", "東京", "🙂", "\\", "\"",
+    "?",
     "line\nbreak",
     "tab\there", "x" * 300, "u123", "engineering", "org:7", "ENGINEERING",
 )  # fmt: skip

@@ -1,0 +1,158 @@
+"""The local search server against SQLite FTS5 and numpy: `python -m benchmarks.search --out report.json`.
+
+Both servers hold the same blocks and answer the same questions from the SDK over HTTP, one after the other on
+the same machine; the clients run on the same cores. What counts are the ratios within one run.
+"""
+
+import argparse
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from benchmarks.search.clients import KEY, Clients, Measured, Scenario
+from benchmarks.search.corpus import DEFINITION, INDEX, batches
+
+BATCH = 500
+START_TIMEOUT_S = 120
+SHARES = (None, 0.5, 5.0, 50.0)
+MODES = ("text", "vector", "hybrid")
+MOST_CLIENTS = 8
+
+
+@dataclass(frozen=True)
+class Row:
+    """Ratio: with one client the baseline's p50 over ours, with more our throughput over the baseline's."""
+
+    mode: str
+    share: float | None
+    clients: int
+    cold: bool
+    p50_ms: float
+    p95_ms: float
+    per_s: float
+    baseline_p50_ms: float
+    baseline_p95_ms: float
+    baseline_per_s: float
+    ratio: float
+
+
+def main() -> None:
+    arguments = _arguments()
+    scenarios = [
+        Scenario(mode, share, clients) for clients in (1, MOST_CLIENTS) for mode in MODES for share in SHARES
+    ]
+    scenarios.append(Scenario("hybrid", 5.0, 1, cold=True))
+    with tempfile.TemporaryDirectory() as folder:
+        commands = {
+            "server": ["local.search_server", "--data", f"{folder}/server", "--key", KEY],
+            "baseline": ["benchmarks.search.baseline", "--data", f"{folder}/baseline"],
+        }
+        measured = {}
+        loaded = {}
+        for name, command in commands.items():
+            endpoint, process = _start(command)
+            clients = Clients(endpoint, MOST_CLIENTS)
+            try:
+                loaded[name] = _load(endpoint, arguments.blocks, define=name == "server")
+                print(f"{name}: {arguments.blocks} blocks in {loaded[name]:.0f} s", flush=True)
+                measured[name] = [clients.measure(scenario, arguments.seconds) for scenario in scenarios]
+            finally:
+                clients.close()
+                process.terminate()
+                process.wait(timeout=60)
+    pairs = zip(scenarios, measured["server"], measured["baseline"], strict=True)
+    _report(arguments.out, arguments.blocks, loaded, [_row(*pair) for pair in pairs])
+
+
+def _row(scenario: Scenario, ours: Measured, theirs: Measured) -> Row:
+    p50, p95 = np.percentile(ours.latencies_ms, [50, 95])
+    base50, base95 = np.percentile(theirs.latencies_ms, [50, 95])
+    ratio = base50 / p50 if scenario.clients == 1 else ours.throughput_per_s / theirs.throughput_per_s
+    return Row(
+        **asdict(scenario),
+        p50_ms=round(float(p50), 2),
+        p95_ms=round(float(p95), 2),
+        per_s=round(ours.throughput_per_s, 1),
+        baseline_p50_ms=round(float(base50), 2),
+        baseline_p95_ms=round(float(base95), 2),
+        baseline_per_s=round(theirs.throughput_per_s, 1),
+        ratio=round(float(ratio), 2),
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
+    parser.add_argument("--blocks", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=5.0, help="per scenario and server")
+    parser.add_argument("--out", type=Path, default=Path("report.json"))
+    return parser.parse_args()
+
+
+def _start(command: list[str]) -> tuple[str, subprocess.Popen[bytes]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    endpoint = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen([sys.executable, "-m", *command, "--port", str(port)])
+    give_up = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < give_up and process.poll() is None:
+        try:
+            httpx.get(endpoint + "/health")
+            return endpoint, process
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise RuntimeError(f"{command[0]} did not start")
+
+
+def _load(endpoint: str, count: int, *, define: bool) -> float:
+    """Upload the corpus; the seconds that the server took, without making the blocks.
+
+    Plain HTTP: the SDK's serialiser is slower than either server, and loading is not what is compared.
+    """
+    taken = 0.0
+    with httpx.Client(base_url=endpoint, headers={"api-key": KEY}, timeout=120) as http:
+        if define:
+            http.post("/indexes", json=DEFINITION).raise_for_status()
+        for batch in batches(count, BATCH):
+            body = json.dumps({"value": batch}).encode()
+            started = time.perf_counter()
+            http.post(f"/indexes('{INDEX}')/docs/search.index", content=body).raise_for_status()
+            taken += time.perf_counter() - started
+    return taken
+
+
+def _report(out: Path, blocks: int, loaded: dict[str, float], rows: list[Row]) -> None:
+    report = {
+        "machine": {
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "system": platform.platform(),
+        },
+        "blocks": blocks,
+        "load_s": {name: round(seconds, 1) for name, seconds in loaded.items()},
+        "rows": [asdict(row) for row in rows],
+    }
+    out.write_text(json.dumps(report, indent=1) + "\n")
+    print("| clients | mode | readable | p50 / p95 ms | per s | baseline p50 / p95 ms | per s | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        readable = (
+            "all" if row.share is None else f"{row.share:g} %" + (", new filter each" if row.cold else "")
+        )
+        ours = f"{row.p50_ms:.1f} / {row.p95_ms:.1f} | {row.per_s:.0f}"
+        theirs = f"{row.baseline_p50_ms:.1f} / {row.baseline_p95_ms:.1f} | {row.baseline_per_s:.0f}"
+        print(f"| {row.clients} | {row.mode} | {readable} | {ours} | {theirs} | {row.ratio:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

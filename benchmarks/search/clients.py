@@ -1,0 +1,106 @@
+"""Clients that ask through the real SDK over HTTP, each in a process of its own, and time every answer."""
+
+import multiprocessing
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from azure.core.credentials import AzureKeyCredential
+from azure.search.documents import SearchClient
+from azure.search.documents.models import VectorizedQuery
+
+from benchmarks.search.corpus import INDEX, Question, acl_filter, questions
+
+KEY = "benchmark"
+TOP = 10
+NEIGHBOURS = 50
+WARM_UP = 5
+QUESTIONS = 400
+START_DELAY_S = 0.5
+SELECT = ["block_id", "content", "page_number"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`share` in percent, None without a filter. With `cold` no two requests have the same filter text."""
+
+    mode: str
+    share: float | None
+    clients: int
+    cold: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    latencies_ms: list[float]
+    throughput_per_s: float
+
+
+class Clients:
+    """Client processes against one server; started once, for a start costs more than a scenario."""
+
+    def __init__(self, endpoint: str, most: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pools = {count: context.Pool(count, _connect, (endpoint,)) for count in (1, most)}
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.terminate()
+            pool.join()
+
+    def measure(self, scenario: Scenario, seconds: float) -> Measured:
+        """Let the scenario's clients ask for that long, all starting at the same moment."""
+        pool = self._pools[scenario.clients]
+        numbers = range(scenario.clients)
+        pool.starmap(_warm_up, [(scenario, number) for number in numbers], chunksize=1)
+        start = time.monotonic() + START_DELAY_S
+        tasks = [(scenario, number, start, start + seconds) for number in numbers]
+        results = pool.starmap(_ask_for, tasks, chunksize=1)
+        latencies = [latency for result in results for latency in result]
+        return Measured(latencies, len(latencies) / seconds)
+
+
+# One each per client process.
+_clients: list[SearchClient] = []
+_asked: list[Question] = []
+
+
+def _connect(endpoint: str) -> None:
+    _clients.append(SearchClient(endpoint, INDEX, AzureKeyCredential(KEY)))
+    _asked.extend(questions(QUESTIONS))
+
+
+def _warm_up(scenario: Scenario, number: int) -> None:
+    for turn, question in enumerate(_asked[:WARM_UP]):
+        _ask(_clients[0], scenario, question, f"warm-{number}-{turn}" if scenario.cold else "")
+
+
+def _ask_for(scenario: Scenario, number: int, start: float, end: float) -> list[float]:
+    offset = number * QUESTIONS // scenario.clients
+    latencies: list[float] = []
+    # Waiting for the moment also makes sure that every process takes exactly one of the tasks.
+    time.sleep(max(0.0, start - time.monotonic()))
+    while (started := time.monotonic()) < end:
+        turn = len(latencies)
+        extra = f"nobody-{number}-{turn}" if scenario.cold else ""
+        _ask(_clients[0], scenario, _asked[(offset + turn) % QUESTIONS], extra)
+        latencies.append(1000 * (time.monotonic() - started))
+    return latencies
+
+
+def _ask(client: SearchClient, scenario: Scenario, question: Question, extra: str) -> Sequence[object]:
+    vectors = None
+    if scenario.mode != "text":
+        query = VectorizedQuery(
+            vector=question.vector, k_nearest_neighbors=NEIGHBOURS, fields="content_vector"
+        )
+        vectors = [query]
+    return list(
+        client.search(
+            question.text if scenario.mode != "vector" else None,
+            vector_queries=vectors,  # type: ignore[arg-type]
+            filter=acl_filter(scenario.share, extra),
+            select=SELECT,
+            top=TOP,
+        )
+    )

@@ -1,0 +1,111 @@
+"""Made-up blocks, principals and questions: the same for every run and every server. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+DIMENSIONS = 384
+WORDS = 20_000
+TOPICS = 200
+SEED = 12
+INDEX = "blocks"
+
+# Share of the blocks that a principal may read, in percent; every block is also readable by its owner.
+PRINCIPALS = {0.5: "group-tiny", 5.0: "group-small", 50.0: "group-half"}
+
+FIELDS: list[dict[str, Any]] = [
+    {"name": "block_id", "type": "Edm.String", "key": True, "searchable": False, "facetable": False},
+    {
+        "name": "content",
+        "type": "Edm.String",
+        "analyzer": "en.lucene",
+        "filterable": False,
+        "sortable": False,
+    },
+    {"name": "page_number", "type": "Edm.Int32"},
+    {"name": "access_control_list", "type": "Collection(Edm.String)", "searchable": False},
+    {
+        "name": "content_vector",
+        "type": "Collection(Edm.Single)",
+        "searchable": True,
+        "retrievable": False,
+        "dimensions": DIMENSIONS,
+        "vectorSearchProfile": "exact",
+    },
+]
+
+DEFINITION: dict[str, Any] = {
+    "name": INDEX,
+    "fields": FIELDS,
+    "vectorSearch": {
+        "algorithms": [{"name": "knn", "kind": "exhaustiveKnn"}],
+        "profiles": [{"name": "exact", "algorithm": "knn"}],
+    },
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    vector: list[float]
+
+
+def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
+    """Blocks of 120 to 200 words whose words and vectors belong to one topic, `size` at a time."""
+    chance = np.random.default_rng(SEED)
+    centres = _centres()
+    for start in range(0, count, size):
+        yield [_block(chance, centres, number) for number in range(start, min(start + size, count))]
+
+
+def questions(count: int) -> list[Question]:
+    """Three to five words of a topic, and a vector near its centre."""
+    chance = np.random.default_rng(SEED + 1)
+    centres = _centres()
+    made = []
+    for _ in range(count):
+        topic = int(chance.integers(TOPICS))
+        words = _words(chance, topic, int(chance.integers(3, 6)))
+        made.append(Question(" ".join(words), _near(chance, centres[topic])))
+    return made
+
+
+def acl_filter(share: float | None, extra: str = "") -> str | None:
+    """The security filter of somebody who may read that share; `extra` is one more principal of theirs."""
+    if share is None:
+        return None
+    principals = f"u1,{PRINCIPALS[share]}" + (f",{extra}" if extra else "")
+    return f"access_control_list/any(acl: search.in(acl, '{principals}', ','))"
+
+
+def _centres() -> npt.NDArray[np.float64]:
+    return np.random.default_rng(SEED + 2).normal(size=(TOPICS, DIMENSIONS))
+
+
+def _block(chance: np.random.Generator, centres: npt.NDArray[np.float64], number: int) -> dict[str, Any]:
+    topic = int(chance.integers(TOPICS))
+    words = _words(chance, topic, int(chance.integers(120, 201)))
+    readers = [name for share, name in PRINCIPALS.items() if chance.random() < share / 100]
+    return {
+        "block_id": f"block-{number}",
+        "content": " ".join(words) + ".",
+        "page_number": int(chance.integers(1, 300)),
+        "access_control_list": [f"owner-{number % 500}", *readers],
+        "content_vector": _near(chance, centres[topic]),
+    }
+
+
+def _words(chance: np.random.Generator, topic: int, count: int) -> list[str]:
+    """Half from the whole language, common words more often; half from the topic's own hundred."""
+    common = chance.zipf(1.3, count) % WORDS
+    own = topic * 100 + chance.integers(0, 100, count)
+    picked = np.where(chance.random(count) < 0.5, common, own)
+    return [f"w{word}" for word in picked]
+
+
+def _near(chance: np.random.Generator, centre: npt.NDArray[np.float64]) -> list[float]:
+    vector = centre + chance.normal(size=DIMENSIONS)
+    return [round(float(number), 5) for number in vector / np.linalg.norm(vector)]
