@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -13,7 +14,7 @@ from starlette.routing import Route
 from local.search_server.catalog import Catalog
 from local.search_server.document_routes import document_routes
 from local.search_server.errors import RequestError
-from local.search_server.http_io import OPEN_PATH, KeyCheck, on_defect, on_request_error
+from local.search_server.http_io import OPEN_PATH, WORKER_THREADS, KeyCheck, on_defect, on_request_error
 from local.search_server.index_routes import index_routes, resource_routes
 from local.search_server.resources import Resources
 
@@ -40,6 +41,7 @@ def create_app(data_folder: Path, key: str) -> Starlette:
         exception_handlers={RequestError: on_request_error, Exception: on_defect},
         lifespan=lifespan,
     )
+    app.state.workers = anyio.CapacityLimiter(WORKER_THREADS)
     app.state.catalog = catalog
     app.state.resources = resources
     return app

@@ -33,7 +33,7 @@ def document_routes() -> list[Route]:
 
 async def index_documents(request: Request) -> Response:
     index = index_of(request)
-    outcomes = await in_worker(_apply, index, await read_json(request))
+    outcomes = await in_worker(request, _apply, index, await read_json(request))
     rows: list[JsonValue] = [
         {
             "key": outcome.key,
@@ -49,7 +49,9 @@ async def index_documents(request: Request) -> Response:
 async def get_document(request: Request) -> Response:
     selected = request.query_params.get("$select", "")
     paths = [path.strip() for path in selected.split(",") if path.strip()]
-    return json_response(await in_worker(_look_up, index_of(request), request.path_params["key"], paths))
+    return json_response(
+        await in_worker(request, _look_up, index_of(request), request.path_params["key"], paths)
+    )
 
 
 async def count_documents(request: Request) -> Response:
@@ -59,17 +61,17 @@ async def count_documents(request: Request) -> Response:
 async def search_documents(request: Request) -> Response:
     index = index_of(request)
     body = await read_object(request)
-    return await in_worker(_search, index, parse(SearchRequest, body), body)
+    return await in_worker(request, _search, index, parse(SearchRequest, body), body)
 
 
 async def suggest_documents(request: Request) -> Response:
     index, asked = index_of(request), parse(SuggestRequest, await read_object(request))
-    return json_response(await in_worker(_suggest, index, asked))
+    return json_response(await in_worker(request, _suggest, index, asked))
 
 
 async def autocomplete_text(request: Request) -> Response:
     index, asked = index_of(request), parse(AutocompleteRequest, await read_object(request))
-    return json_response(await in_worker(_autocomplete, index, asked))
+    return json_response(await in_worker(request, _autocomplete, index, asked))
 
 
 def _apply(index: Index, batch: JsonValue) -> list[Outcome]:

@@ -27,7 +27,6 @@ Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
 
 _log = logging.getLogger(__name__)
-_workers = anyio.CapacityLimiter(WORKER_THREADS)
 
 
 class KeyCheck:
@@ -50,10 +49,14 @@ class KeyCheck:
 
 
 async def in_worker(
-    work: Callable[Parameters, Result], *arguments: Parameters.args, **options: Parameters.kwargs
+    request: Request,
+    work: Callable[Parameters, Result],
+    *arguments: Parameters.args,
+    **options: Parameters.kwargs,
 ) -> Result:
-    """Run blocking work on one of the worker threads."""
-    return await anyio.to_thread.run_sync(lambda: work(*arguments, **options), limiter=_workers)
+    """Run blocking work on one of the application's worker threads."""
+    limiter: anyio.CapacityLimiter = request.app.state.workers
+    return await anyio.to_thread.run_sync(lambda: work(*arguments, **options), limiter=limiter)
 
 
 async def read_json(request: Request) -> JsonValue:

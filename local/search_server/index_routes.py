@@ -67,7 +67,7 @@ async def list_indexes(request: Request) -> Response:
 
 async def create_index(request: Request) -> Response:
     definition = parse(IndexDefinition, await read_object(request))
-    index = await in_worker(catalog_of(request).create, definition)
+    index = await in_worker(request, catalog_of(request).create, definition)
     return json_response(_echo(index), 201)
 
 
@@ -80,13 +80,15 @@ async def put_index(request: Request) -> Response:
     if definition.name != request.path_params["name"]:
         raise RequestError("The index name in the body differs from the one in the address.")
     if_match, if_none_match = conditions(request)
-    index, is_new = await in_worker(catalog_of(request).create_or_update, definition, if_match, if_none_match)
+    index, is_new = await in_worker(
+        request, catalog_of(request).create_or_update, definition, if_match, if_none_match
+    )
     return json_response(_echo(index), 201 if is_new else 200)
 
 
 async def delete_index(request: Request) -> Response:
     if_match, if_none_match = conditions(request)
-    await in_worker(catalog_of(request).delete, request.path_params["name"], if_match, if_none_match)
+    await in_worker(request, catalog_of(request).delete, request.path_params["name"], if_match, if_none_match)
     return Response(status_code=204)
 
 

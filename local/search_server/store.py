@@ -44,7 +44,8 @@ class IndexStore:
             self._readers.get_nowait().close()
 
     def size_bytes(self) -> int:
-        return sum(part.stat().st_size for part in self.path.parent.glob(self.path.name + "*"))
+        log = self.path.with_name(self.path.name + "-wal")
+        return self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
 
     def borrow_reader(self) -> sqlite3.Connection:
         """A connection inside a read transaction that sees the last commit, and nothing later."""

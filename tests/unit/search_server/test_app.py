@@ -1,0 +1,51 @@
+"""The application in the test's own process, as other suites may use it."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.routing import Route
+
+from local.search_server.app import create_app
+from local.search_server.errors import RequestError
+
+FIELDS = [{"name": "id", "type": "Edm.String", "key": True}]
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+async def test_it_serves_without_a_process_in_any_event_loop(tmp_path: Path, turn: int) -> None:
+    app = create_app(tmp_path / f"data-{turn}", "secret")
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://local") as http,
+    ):
+        assert (await http.get("/health")).json() == {"status": "ok"}
+        assert (await http.get("/indexes", headers={"api-key": "wrong"})).status_code == 403
+        http.headers["api-key"] = "secret"
+        assert (await http.post("/indexes", json={"name": "made", "fields": FIELDS})).status_code == 201
+        await http.post("/indexes('made')/docs/search.index", json={"value": [{"id": "1"}]})
+        assert (await http.get("/indexes('made')/docs/$count")).text == "1"
+
+
+async def test_our_own_fault_is_a_500_that_tells_nothing(tmp_path: Path) -> None:
+    async def fail(request: object) -> None:
+        raise ZeroDivisionError("inner secret")
+
+    async def refuse(request: object) -> None:
+        raise RequestError("say why", status=418, code="Teapot")
+
+    app = create_app(tmp_path, "secret")
+    app.router.routes += [Route("/fail", fail), Route("/refuse", refuse)]
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(
+            transport=transport, base_url="http://local", headers={"api-key": "secret"}
+        ) as http,
+    ):
+        failed = await http.get("/fail")
+        assert failed.status_code == 500
+        assert "inner secret" not in failed.text
+        refused = await http.get("/refuse")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (418, "Teapot")
