@@ -4,12 +4,13 @@ Every method raises only errors of `shared/errors.py`, and holds to the limits i
 """
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from shared.models.blobs import BlobProperties
+from shared.models.blobs import BlobProperties, SignedUrl
 from shared.models.events import LogSlice, RunEvent
 from shared.models.ingestion import DocumentState
 from shared.models.prompts import CallLimits, Prompt
@@ -74,10 +75,33 @@ class BlobStore(Protocol):
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
         """Stream the content into a file; memory stays bounded. NotFoundError when it is gone."""
 
+    def chunks(
+        self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """The content of one version, piece by piece, from byte `first` on; memory stays bounded.
+
+        NotFoundError or ConflictError when there is no blob with this etag any more.
+        """
+
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
         """Create or replace."""
+
+    async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
+        """Create or replace from pieces as they come; memory stays bounded.
+
+        The blob appears, or changes, when all of them are there; if `parts` raises, nothing has happened.
+        """
+
+    def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        """Every blob whose name begins so, in the order of names; none when there is no container."""
+
+    async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        """An address by which anybody may read this one blob, until it expires."""
+
+    async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        """An address by which anybody may create or replace this one blob, until it expires."""
 
     async def delete(self, container: str, name: str) -> None:
         """Remove; an absent blob is no error."""
@@ -140,5 +164,8 @@ class DocumentStore(Protocol):
 
     def unfinished(self) -> AsyncIterator[DocumentState]:
         """States of documents that are in work or failed: those that the index does not tell of."""
+
+    def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
+        """States that were written at `moment` or later, by their own clock (`updated_at`)."""
 
     async def ensure_table(self) -> None: ...

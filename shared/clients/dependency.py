@@ -32,6 +32,11 @@ BLOBS = Dependency(
     "Check DocumentsStorage; without a connection string the app's identity needs the role "
     "Storage Blob Data Contributor.",
 )
+BLOB_SIGNING = Dependency(
+    "the blob storage's signing key",
+    "DocumentsStorage or DocumentsStorage__blobServiceUri",
+    "Check DocumentsStorage; without a key the app's identity needs the role Storage Blob Delegator.",
+)
 TABLES = Dependency(
     "the table storage",
     "DocumentsStorage or DocumentsStorage__tableServiceUri",

@@ -5,6 +5,7 @@ Beside it stand the columns that a query or an operator looks at.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.tables import MAX_TEXT_CHARS, Entity, Table
@@ -52,6 +53,14 @@ class TableDocumentStore(DocumentStore):
         """States of documents that are in work or failed."""
         async for entity in self._table.query("status ne 'ready'"):
             yield _from_entity(entity)
+
+    async def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
+        """States that were written at `moment` or later."""
+        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        async for entity in self._table.query(f"updated_at ge datetime'{instant}'"):
+            state = _from_entity(entity)
+            if state.updated_at >= moment:  # the emulator compares milliseconds only
+                yield state
 
     async def ensure_table(self) -> None:
         """Create the table, unless it exists."""

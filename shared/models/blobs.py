@@ -1,5 +1,7 @@
 """Blobs as the application sees them."""
 
+from datetime import datetime
+
 from pydantic import Field
 
 from shared.models.base import Model
@@ -13,3 +15,10 @@ class BlobProperties(Model):
     etag: str
     content_type: str | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
+
+
+class SignedUrl(Model):
+    """An address that needs no identity. Whoever has it may use it: never logged, never stored."""
+
+    url: str = Field(repr=False)
+    expires_at: datetime

@@ -2,13 +2,17 @@
 
 import hashlib
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
-from shared.errors import NotFoundError
-from shared.models.blobs import BlobProperties
+from shared.errors import ConflictError, NotFoundError
+from shared.models.blobs import BlobProperties, SignedUrl
 from shared.ports import BlobStore
+
+PIECE_BYTES = 4 * 1024 * 1024
 
 
 @dataclass
@@ -37,12 +41,38 @@ class InMemoryBlobStore(BlobStore):
         target.write_bytes(blob.content)
         return _properties(name, blob)
 
+    async def chunks(
+        self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
+    ) -> AsyncIterator[bytes]:
+        blob = self._find(container, name)
+        if _properties(name, blob).etag != etag:
+            raise ConflictError(f"{container}/{name} was replaced meanwhile.")
+        wanted = blob.content[first : None if length is None else first + length]
+        for start in range(0, len(wanted), PIECE_BYTES):
+            yield wanted[start : start + PIECE_BYTES]
+
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
         self._writes += 1
         blob = _Blob(content, dict(metadata or {}), self._writes)
         self.containers.setdefault(container, {})[name] = blob
+
+    async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
+        content = b"".join([part async for part in parts])
+        await self.write(container, name, content)
+        return _properties(name, self._find(container, name))
+
+    async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        for name, blob in sorted(self.containers.get(container, {}).items()):
+            if name.startswith(prefix):
+                yield _properties(name, blob)
+
+    async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        return _signed(f"memory://{container}/{quote(name)}?sp=r", lifetime_s)
+
+    async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        return _signed(f"memory://{container}/{quote(name)}?sp=cw", lifetime_s)
 
     async def delete(self, container: str, name: str) -> None:
         self.containers.get(container, {}).pop(name, None)
@@ -72,3 +102,7 @@ def _properties(name: str, blob: _Blob) -> BlobProperties:
         content_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
         metadata={key.lower(): value for key, value in blob.metadata.items()},
     )
+
+
+def _signed(url: str, lifetime_s: float) -> SignedUrl:
+    return SignedUrl(url=url, expires_at=datetime.now(UTC) + timedelta(seconds=lifetime_s))

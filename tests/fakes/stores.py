@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 from shared.errors import ConflictError, NotFoundError
 from shared.models.ingestion import DocumentState
@@ -60,6 +61,11 @@ class InMemoryDocumentStore(DocumentStore):
     async def unfinished(self) -> AsyncIterator[DocumentState]:
         for state in list(self.states.values()):
             if state.status != "ready":
+                yield state
+
+    async def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
+        for state in list(self.states.values()):
+            if state.updated_at >= moment:
                 yield state
 
     async def ensure_table(self) -> None:

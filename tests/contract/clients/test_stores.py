@@ -1,6 +1,6 @@
 """What every `RunStore` and `DocumentStore` does, in memory and against Azurite's tables."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -126,6 +126,15 @@ async def test_unfinished_documents_are_told_from_ready_ones(documents: Document
         await documents.create(state(doc_id, status=status))
     assert {one.doc_id async for one in documents.all()} == {"d1", "d2", "d3"}
     assert {one.doc_id async for one in documents.unfinished()} == {"d2", "d3"}
+
+
+async def test_changes_are_found_by_their_time_to_the_microsecond(documents: DocumentStore) -> None:
+    await documents.create(state("d1"))
+    await documents.create(state("d2", updated_at=NOW + timedelta(microseconds=1)))
+    assert {one.doc_id async for one in documents.changed_since(NOW)} == {"d1", "d2"}
+    later = NOW + timedelta(microseconds=1)
+    assert {one.doc_id async for one in documents.changed_since(later)} == {"d2"}
+    assert [one async for one in documents.changed_since(later + timedelta(microseconds=1))] == []
 
 
 async def test_without_a_table_there_are_no_documents(documents: DocumentStore) -> None:
