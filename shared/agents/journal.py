@@ -6,6 +6,7 @@ such a mark of a later attempt behind its own stops: two attempts never mix.
 """
 
 import json
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,16 +46,25 @@ class Journal:
             try:
                 self._offset = await self._log.append(self._run_id, batch, at_offset=self._offset)
             except ConflictError:
-                await self._catch_up()
+                if await self._catch_up(batch):
+                    return
             else:
                 return
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self, batch: Sequence[RunEvent]) -> bool:
+        """Read what stands where we meant to write; True if that is our own batch.
+
+        A transport that lost the answer to an append sends it again, and the second one conflicts with the
+        first. Attempts carry an id, so nobody else can have written the same.
+        """
         added = await self._log.read(self._run_id, self._offset)
-        events = [RunEvent.model_validate_json(line) for line in added.lines]
-        if any(_begins_attempt(event, self._step) for event in events):
-            raise StaleAttemptError("A later attempt of this step has taken over.")
         self._offset = added.next_offset
+        events = [RunEvent.model_validate_json(line) for line in added.lines]
+        is_ours = events[: len(batch)] == list(batch)
+        others = events[len(batch) :] if is_ours else events
+        if any(_begins_attempt(event, self._step) for event in others):
+            raise StaleAttemptError("A later attempt of this step has taken over.")
+        return is_ours
 
 
 async def open_journal(log: RunLog, run_id: str, step: int) -> Journal:
@@ -65,7 +75,7 @@ async def open_journal(log: RunLog, run_id: str, step: int) -> Journal:
     journal = Journal(log, run_id, step, written.next_offset, closed)
     if not closed:
         seen = any(event["data"].get("step") == step for event in events)
-        await journal.write("STATUS", state="restarted" if seen else "started")
+        await journal.write("STATUS", state="restarted" if seen else "started", attempt=uuid.uuid4().hex[:8])
     return journal
 
 

@@ -30,7 +30,7 @@ _CHARACTERS = str.maketrans(
         "−": "-",
     }
 )
-_LINE_END_HYPHEN = re.compile(r"(?<=\w)-[ \t]*\n\s*(?=\w)")
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")  # letters on both sides
 _WHITE_SPACE = re.compile(r"\s+")
 _MIN_PROOF_CHARS = 8  # shorter quotations prove nothing, unless they hold a number
 

@@ -1,11 +1,13 @@
 """Two attempts at one step never mix in the log."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
 from shared.agents.journal import StaleAttemptError, open_journal
 from shared.agents.memory_log import MemoryRunLog
+from shared.models.events import RunEvent
 
 
 async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
@@ -53,3 +55,18 @@ async def test_a_closed_run_is_recognised_and_left_alone() -> None:
     before = await written(log)
     assert (await open_journal(log, "r", 2)).run_is_closed
     assert await written(log) == before
+
+
+class ForgetfulLog(MemoryRunLog):
+    """Appends, then loses the answer: the transport sends the same once more."""
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        await super().append(run_id, events, at_offset=at_offset)
+        return await super().append(run_id, events, at_offset=at_offset)
+
+
+async def test_an_append_whose_answer_was_lost_is_not_written_twice() -> None:
+    log = ForgetfulLog()
+    await log.create("r")
+    await (await open_journal(log, "r", 3)).write("TOKEN", text="once")
+    assert await written(log) == [("STATUS", 3, "started"), ("TOKEN", 3, None)]

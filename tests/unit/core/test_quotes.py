@@ -43,6 +43,12 @@ def test_anything_looser_is_not(quote: str, why: str) -> None:
     assert not is_verbatim(quote, BLOCK), why
 
 
+def test_only_words_are_joined_at_the_end_of_a_line() -> None:
+    assert is_verbatim("see 10- 20 pieces", "see 10-\n20 pieces")
+    assert not is_verbatim("see 1020 pieces", "see 10-\n20 pieces")
+    assert not is_verbatim("first second", "first-\n\nsecond")
+
+
 def test_a_decimal_is_not_proved_by_its_end() -> None:
     assert not is_verbatim("5 percent", "a rate of 3.5 percent")
     assert not is_verbatim("a rate of 3", "a rate of 3.5 percent")
