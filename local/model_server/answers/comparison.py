@@ -12,6 +12,7 @@ from local.model_server.answers.markup import cite, plain, statement, table_cell
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import Phrases, phrases_for
 from local.model_server.prompt_reader import Document
+from local.model_server.text.central import is_byline
 from local.model_server.text.passages import Passage, passages_of
 from local.model_server.text.ranking import Ranked, rank_passages
 from local.model_server.text.words import content_words, stem, stems_of
@@ -52,7 +53,7 @@ def answer_comparison(material: Material) -> str:
     if not rows or _is_beside_the_point(material, ranked):
         return abstain_from(material.question)
     phrases = phrases_for(material.question)
-    names = ", ".join(f"**{plain(document.title)}**" for document in documents)
+    names = ", ".join(f"**{plain(name)}**" for name in _names(documents))
     parts = [phrases.differences.format(names), _table(documents, rows, phrases)]
     if changes := [_change(row, documents) for row in rows if row.differs]:
         parts.append("\n".join([phrases.changed, "", *changes]))
@@ -74,8 +75,10 @@ def _rows(documents: Sequence[Document], ranked: dict[str, list[Ranked]]) -> lis
     used: set[tuple[str, str]] = set()
     changed = _changed_pairs(documents, everything)
     # What the question asks about first; other changed values fill up.
-    asked = {passage.quote for passages in relevant.values() for passage in passages}
-    changed.sort(key=lambda row: not any(passage.quote in asked for passage in row.cells.values()))
+    places = {item.passage.quote: place for items in ranked.values() for place, item in enumerate(items)}
+    changed.sort(
+        key=lambda row: min(places.get(passage.quote, len(places)) for passage in row.cells.values())
+    )
     for row in [*changed[:MAX_CHANGES], *_matched_rows(documents, relevant)]:
         keys = {(doc_id, passage.quote) for doc_id, passage in row.cells.items()}
         if not keys & used and len(rows) < MAX_ROWS:
@@ -86,7 +89,8 @@ def _rows(documents: Sequence[Document], ranked: dict[str, list[Ranked]]) -> lis
 
 def _relevant(items: Sequence[Ranked]) -> list[Passage]:
     best = items[0].score if items else 0.0
-    return [item.passage for item in items if item.score >= FIT_FOR_ROW * best][:MAX_ROWS]
+    fitting = [item.passage for item in items if item.score >= FIT_FOR_ROW * best]
+    return [passage for passage in fitting if not is_byline(passage.reading)][:MAX_ROWS]
 
 
 def _changed_pairs(documents: Sequence[Document], everything: dict[str, list[Passage]]) -> list[Row]:
@@ -94,7 +98,7 @@ def _changed_pairs(documents: Sequence[Document], everything: dict[str, list[Pas
     first, *others = documents
     rows = []
     for passage in everything[first.doc_id]:
-        if not _NUMBER.search(passage.reading):
+        if not _NUMBER.search(passage.reading) or is_byline(passage.reading):
             continue
         twins = {other.doc_id: _twin(passage, everything[other.doc_id], SAME_PATTERN) for other in others}
         cells = {doc_id: twin for doc_id, twin in twins.items() if twin}
@@ -142,12 +146,21 @@ def _numbers(passage: Passage) -> list[str]:
 
 
 def _table(documents: Sequence[Document], rows: Sequence[Row], phrases: Phrases) -> str:
-    head = [phrases.aspect, *(table_cell(document.title) for document in documents)]
+    head = [phrases.aspect, *(table_cell(name) for name in _names(documents))]
     lines = [_line(head), _line(["---"] * len(head))]
     for row in rows:
         cells = [_cell(row.cells.get(document.doc_id), phrases) for document in documents]
         lines.append(_line([table_cell(_aspect(row)), *cells]))
     return "\n".join(lines)
+
+
+def _names(documents: Sequence[Document]) -> list[str]:
+    """Titles, with the file's name where two documents share one: two editions of a report."""
+    titles = [document.title for document in documents]
+    return [
+        f"{document.title} ({document.filename})" if titles.count(document.title) > 1 else document.title
+        for document in documents
+    ]
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -173,8 +186,7 @@ def _aspect(row: Row) -> str:
 
 
 def _change(row: Row, documents: Sequence[Document]) -> str:
-    held = [
-        (document.title, row.cells[document.doc_id]) for document in documents if document.doc_id in row.cells
-    ]
-    values = [f"{plain(title)}: {', '.join(_numbers(passage))} {cite(passage)}" for title, passage in held]
+    named = zip(_names(documents), documents, strict=True)
+    held = [(name, row.cells[document.doc_id]) for name, document in named if document.doc_id in row.cells]
+    values = [f"{plain(name)}: {', '.join(_numbers(passage))} {cite(passage)}" for name, passage in held]
     return f"- {plain(_aspect(row))}: {'; '.join(values)}"

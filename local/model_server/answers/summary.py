@@ -7,7 +7,7 @@ from local.model_server.answers.markup import cite, plain, statement
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import phrases_for
 from local.model_server.prompt_reader import Document
-from local.model_server.text.central import central_indices
+from local.model_server.text.central import central_indices, is_byline
 from local.model_server.text.passages import Passage, passages_of
 
 SENTENCES_ONE_DOCUMENT = 7
@@ -37,5 +37,6 @@ def _summarise(document: Document, count: int, material: Material) -> str:
 
 
 def _sentences_first(passages: Sequence[Passage]) -> list[Passage]:
-    """Table rows only where there is nothing else: a row says little out of its table."""
-    return [passage for passage in passages if not passage.is_row] or list(passages)
+    """Table rows and bylines only where there is nothing else: a row says little out of its table."""
+    prose = [passage for passage in passages if not passage.is_row and not is_byline(passage.reading)]
+    return prose or list(passages)

@@ -29,7 +29,7 @@ _LEAST_WEIGHT = 0.1
 _STEM_PREFIX = 6  # "reimburse" meets "reimbursement"
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")
 # Capitalised inside a sentence, or with a digit: names and numbers.
-_NAME = re.compile(r"(?<!^)(?<![.?!] )\b[A-ZÄÖÜ][\w-]*|\b\w*\d[\w.,-]*")
+NAME = re.compile(r"(?<!^)(?<![.?!] )\b[A-ZÄÖÜ][\w-]*|\b\w*\d[\w.,-]*")
 
 
 class Vocabulary(Protocol):
@@ -119,5 +119,5 @@ def _weight(word: str, rank: int | None) -> float:
 
 
 def _misses_name(question: str, everything: set[str]) -> bool:
-    names = [word for found in _NAME.findall(question) for word in words_of(found) if is_content_word(word)]
+    names = [word for found in NAME.findall(question) for word in words_of(found) if is_content_word(word)]
     return any(not _occurs(stem(name), everything) for name in names)

@@ -11,7 +11,7 @@ from local.model_server.prompt_reader import element_text
 from local.model_server.schemas.dates import find_date
 from local.model_server.schemas.document_types import department_of, document_type_of
 from local.model_server.schemas.task import SchemaTask
-from local.model_server.text.central import central_indices
+from local.model_server.text.central import central_indices, is_byline
 from local.model_server.text.languages import STOP_WORDS, detect_language
 from local.model_server.text.sentences import is_table_line, split_sentences
 from local.model_server.text.words import content_words, stem, words_of
@@ -110,6 +110,7 @@ def _summary_sentences(text: str, title: str) -> list[str]:
         if len(sentence.split()) >= MIN_SENTENCE_WORDS
         and sentence != title
         and sentence.endswith((".", "!", "?"))
+        and not is_byline(sentence)
     ]
 
 

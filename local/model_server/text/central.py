@@ -3,6 +3,7 @@
 First by shared words, then by closeness to the mean meaning, leaving out what repeats a picked one.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -16,6 +17,18 @@ MAX_EMBEDDED = 24  # about 0.1 s on two cores
 REPETITION_WEIGHT = 0.5  # unmeasured
 EARLY_BONUS = 0.15  # unmeasured: documents say early what they are about
 BEST_LENGTH = range(6, 45)  # words; shorter is no sentence, longer is a list run together
+
+
+_BYLINE = re.compile(
+    r"\b(?:authors?|prepared by|written by|autor(?:in)?|verfasser(?:in)?|department|abteilung|"
+    r"version|edition of)\b\s*:?\s*\S+.{0,60}\b(?:19|20)\d\d\b|\b(?:author|autor|verfasser)(?:in)?\s*:",
+    re.IGNORECASE,
+)
+
+
+def is_byline(sentence: str) -> bool:
+    """Whether a sentence only says who made the document and when: no part of a summary."""
+    return _BYLINE.search(sentence) is not None
 
 
 def central_indices(sentences: Sequence[str], count: int, embedder: TextEmbedder) -> list[int]:

@@ -118,6 +118,33 @@ def test_a_comparison_is_a_table_that_names_changed_numbers(embedder: EmbeddingS
     assert {doc_id for doc_id, _ in quotes(given)} == {"a", "b"}
 
 
+def test_editions_with_one_title_are_told_apart_and_what_is_asked_comes_first(
+    embedder: EmbeddingService,
+) -> None:
+    old, new = (
+        document(
+            year,
+            block(f"Author: Tobias Renner, Finance, published in {year}."),
+            block(f"The company has 1{year} employees. Revenue in {year} was {value} million euros."),
+            title="Annual Report",
+            filename=f"{year}.pdf",
+        )
+        for year, value in (("2023", "48.2"), ("2024", "53.7"))
+    )
+    given = answer(embedder, "Compare the revenue in both annual reports", "COMPARISON", old, new)
+    assert "| Annual Report (2023.pdf) | Annual Report (2024.pdf) |" in given
+    assert "Revenue in 2023 was 48.2" in given.splitlines()[4]
+    assert "Tobias" not in given
+
+
+def test_a_summary_leaves_out_who_made_the_document(embedder: EmbeddingService) -> None:
+    byline = "Fernhill Author: Mara Lind, Engineering, edition of 9 April 2024."
+    text = f"{byline} Six anchor bolts hold the frame of the pump."
+    given = answer(embedder, "Summarise it", "DOCUMENT_SUMMARY", document("d", block(text)))
+    assert "Mara" not in given
+    assert "anchor bolts" in given
+
+
 def test_a_comparison_on_an_aspect_that_nobody_names_abstains(embedder: EmbeddingService) -> None:
     one = document("a", block("Revenue was 12.4 million euro."), title="Report 2022")
     two = document("b", block("Revenue was 13.1 million euro."), title="Report 2023")
@@ -138,6 +165,43 @@ def test_a_listing_names_each_document_with_type_date_and_summary(embedder: Embe
     given = answer(embedder, "Which documents are there?", "LISTING", listed, document("b", filename="q.pdf"))
     assert given.splitlines()[0] == "2 documents:"
     assert "- **Press manual** (p.pdf), manual, 2024-05-01: How to press." in given
+
+
+@pytest.mark.parametrize(
+    ("question", "query_type", "filenames"),
+    [
+        ("Which documents were written by Tobias Renner?", "METADATA_SEARCH", ["r23.pdf", "r24.pdf"]),
+        ("Show the reports from 2024", "METADATA_SEARCH", ["r24.pdf"]),
+        ("Which manuals do we have?", "LISTING", ["m.pdf"]),
+        ("List all documents.", "LISTING", ["r23.pdf", "r24.pdf", "m.pdf"]),
+        ("Which documents were written by Olga Petrova?", "METADATA_SEARCH", []),
+    ],
+)
+def test_a_list_holds_the_documents_that_fit(
+    embedder: EmbeddingService, question: str, query_type: str, filenames: list[str]
+) -> None:
+    given = answer(
+        embedder,
+        question,
+        query_type,
+        document(
+            "a",
+            filename="r23.pdf",
+            title="Annual Report 2023",
+            author="Tobias Renner",
+            document_type="report",
+        ),
+        document(
+            "b",
+            filename="r24.pdf",
+            title="Annual Report 2024",
+            author="Tobias Renner",
+            document_type="report",
+        ),
+        document("c", filename="m.pdf", title="Pump", author="Jane Miller", document_type="manual"),
+    )
+    assert re.findall(r"\((\S+\.pdf)\)", given) == filenames
+    assert given.startswith("<abstain") == (not filenames)
 
 
 def test_a_field_of_a_document_is_read_from_its_metadata(embedder: EmbeddingService) -> None:
