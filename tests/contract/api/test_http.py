@@ -1,0 +1,147 @@
+"""The HTTP API as a caller sees it: answers, streams, and errors in one shape."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN
+from samples.questions import FIRST_QUESTION
+
+pytestmark = pytest.mark.contract
+HANG_GUARD_S = 60.0
+
+
+@pytest.fixture(name="anna", scope="module")
+def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, stack.token(ANNA))
+
+
+@pytest.fixture(name="ben", scope="module")
+def make_ben(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, stack.token(BEN))
+
+
+@pytest.fixture(name="nobody", scope="module")
+def make_nobody(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, "not.a.token")
+
+
+def client(stack: LocalStack, token: str) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S) as made:
+        yield made
+
+
+def stream(caller: httpx.Client, run_id: str, after: int | None = None) -> list[str]:
+    headers = {} if after is None else {"Last-Event-ID": str(after)}
+    answer = caller.get(f"/runs/{run_id}/events", headers=headers)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    return answer.text.split("\n\n")[:-1]
+
+
+def assert_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert (problem["status"], problem["title"]) == (status, code)
+    assert problem["detail"]
+    assert problem["hints"]
+    return problem
+
+
+def test_a_stream_can_be_read_again_from_any_event(anna: httpx.Client) -> None:
+    asked = anna.post("/chat", json={"question": FIRST_QUESTION.text})
+    run_id = asked.headers["x-run-id"]
+    whole = asked.text.split("\n\n")[:-1]
+    assert [frame.split("\n")[0] for frame in whole] == [f"id: {n}" for n in range(1, len(whole) + 1)]
+    assert stream(anna, run_id) == whole
+    assert stream(anna, run_id, after=5) == whole[5:]
+    assert stream(anna, run_id, after=len(whole)) == []
+
+
+def test_a_run_started_in_the_background_tells_where_it_stands(anna: httpx.Client) -> None:
+    started = anna.post("/chat", json={"question": FIRST_QUESTION.text}, headers={"Prefer": "respond-async"})
+    assert started.status_code == 202
+    view = started.json()
+    assert started.headers["location"] == f"/api/runs/{view['run_id']}"
+    stream(anna, view["run_id"])
+    ended = anna.get(f"/runs/{view['run_id']}").json()
+    assert (ended["status"], ended["answer"]["abstained"]) == ("completed", False)
+    assert ended["answer"]["citations"][0]["verified"] is True
+
+
+def test_one_json_answer_is_to_be_had(anna: httpx.Client) -> None:
+    answered = anna.post("/chat", json={"question": FIRST_QUESTION.text, "stream": False})
+    assert answered.status_code == 200
+    assert "6.5 bar" in answered.json()["answer"]["text"]
+
+
+def test_a_run_of_somebody_else_is_not_there(anna: httpx.Client, ben: httpx.Client) -> None:
+    run_id = anna.post("/chat", json={"question": "x", "stream": False}).json()["run_id"]
+    for path in (f"/runs/{run_id}", f"/runs/{run_id}/events", "/runs/missing"):
+        assert_problem(ben.get(path), 404, "NotFoundError")
+
+
+def test_without_identity_nothing_is_told(nobody: httpx.Client) -> None:
+    for answer in (
+        nobody.post("/chat", json={"question": "x"}),
+        nobody.get("/runs/x"),
+        nobody.get("/documents"),
+        nobody.get("/documents/x/content"),
+    ):
+        assert_problem(answer, 401, "NotAuthenticatedError")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "InvalidRequestError"),
+        (b"[]", 400, "InvalidRequestError"),
+        (b"", 400, "InvalidRequestError"),
+        (b'{"question": ""}', 400, "InvalidRequestError"),
+        (b'{"question": "x", "user_id": "ben"}', 400, "InvalidRequestError"),
+        (b'{"question": "x", "thread_id": "../y"}', 400, "InvalidRequestError"),
+        (b'{"question": "' + b"x" * 9000 + b'"}', 413, "PayloadTooLargeError"),
+        (b'{"question": "' + b"x" * 3_000_000 + b'"}', 413, "PayloadTooLargeError"),
+    ],
+)
+def test_a_bad_body_gets_a_clear_error(anna: httpx.Client, body: bytes, status: int, code: str) -> None:
+    assert_problem(anna.post("/chat", content=body), status, code)
+
+
+def test_a_last_event_id_that_is_no_number_is_refused(anna: httpx.Client) -> None:
+    run_id = anna.post("/chat", json={"question": "x", "stream": False}).json()["run_id"]
+    answer = anna.get(f"/runs/{run_id}/events", headers={"Last-Event-ID": "seven"})
+    assert_problem(answer, 400, "InvalidRequestError")
+
+
+def test_documents_are_listed_and_filtered_within_rights(anna: httpx.Client, ben: httpx.Client) -> None:
+    of_anna = {document["filename"] for document in anna.get("/documents").json()["documents"]}
+    of_ben = {document["filename"] for document in ben.get("/documents").json()["documents"]}
+    assert "memo-impeller-alloy.txt" in of_anna - of_ben
+    assert "leave-policy.pdf" in of_ben - of_anna
+    policies = ben.get("/documents", params={"document_type": "policy"}).json()
+    assert [document["filename"] for document in policies["documents"]] == ["leave-policy.pdf"]
+    assert anna.get("/documents", params={"limit": "1"}).json()["count"] == 1
+    assert_problem(anna.get("/documents", params={"limit": "many"}), 400, "InvalidRequestError")
+
+
+def test_a_document_and_its_file_are_for_its_readers(anna: httpx.Client, ben: httpx.Client) -> None:
+    listed = ben.get("/documents", params={"filename": "leave-policy.pdf"}).json()["documents"]
+    doc_id = listed[0]["doc_id"]
+    assert ben.get(f"/documents/{doc_id}").json()["title"] == listed[0]["title"]
+    file = ben.get(f"/documents/{doc_id}/content")
+    assert file.content.startswith(b"%PDF-")
+    assert file.headers["content-type"] == "application/pdf"
+    assert file.headers["x-content-type-options"] == "nosniff"
+    for path in (f"/documents/{doc_id}", f"/documents/{doc_id}/content", "/documents/it's"):
+        assert_problem(anna.get(path), 404, "DocumentNotFoundError")
+
+
+def test_health_needs_no_identity(nobody: httpx.Client) -> None:
+    assert nobody.get("/health").json() == {"status": "ok"}
+    assert nobody.get("/health/ready").json() == {"status": "ok", "failed": {}}
