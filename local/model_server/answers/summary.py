@@ -1,6 +1,7 @@
 """Summarises documents: the central sentences of each, in their order, each cited."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from local.model_server.answers.content import abstain_from
 from local.model_server.answers.markup import cite, plain, statement
@@ -25,7 +26,7 @@ def answer_summary(material: Material) -> str:
 
 
 def _summarise(document: Document, count: int, material: Material) -> str:
-    passages = _sentences_first(passages_of([document]))
+    passages = _sentences_first(passages_of([_in_page_order(document)]))
     indices = central_indices([passage.reading for passage in passages], count, material.embedder)
     sentences = [f"{statement(passages[index])} {cite(passages[index])}" for index in indices]
     paragraphs = [
@@ -36,7 +37,17 @@ def _summarise(document: Document, count: int, material: Material) -> str:
     return "\n\n".join([title, *paragraphs])
 
 
+def _in_page_order(document: Document) -> Document:
+    """Blocks come best first; a summary follows the document. Without page numbers they stay as they came."""
+    blocks = sorted(document.blocks, key=lambda block: int(block.page) if block.page.isdecimal() else 0)
+    return replace(document, blocks=tuple(blocks))
+
+
 def _sentences_first(passages: Sequence[Passage]) -> list[Passage]:
-    """Table rows and bylines only where there is nothing else: a row says little out of its table."""
-    prose = [passage for passage in passages if not passage.is_row and not is_byline(passage.reading)]
+    """Rows, headings and bylines only where there is nothing else: they say little by themselves."""
+    prose = [
+        passage
+        for passage in passages
+        if passage.quote.endswith((".", "!", "?")) and not is_byline(passage.reading)
+    ]
     return prose or list(passages)

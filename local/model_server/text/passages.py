@@ -64,5 +64,5 @@ def _passages_of_block(document: Document, block: Block, block_index: int) -> It
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))
     for sentence in split_sentences(prose):
         folded = " ".join(sentence.split())
-        if len(words_of(folded)) >= _FEWEST_WORDS:
+        if len(words_of(folded)) >= _FEWEST_WORDS and folded not in block.heading:
             yield Passage(document, block, folded, folded, block_index, 0)

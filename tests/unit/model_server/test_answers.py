@@ -104,6 +104,18 @@ def test_a_summary_cites_sentences_in_their_order(embedder: EmbeddingService) ->
     assert found == sorted(found, key=text.index)
 
 
+def test_a_summary_follows_the_pages_and_takes_no_headings(embedder: EmbeddingService) -> None:
+    later = block(
+        "4 Electrical connection\n\nUse a cable of four wires.", page="5", heading="4 Electrical connection"
+    )
+    first = block("The frame is held by six bolts.", page="2")
+    given = answer(embedder, "Summarise it", "DOCUMENT_SUMMARY", document("d", later, first))
+    assert [quote for _, quote in quotes(given)] == [
+        "The frame is held by six bolts.",
+        "Use a cable of four wires.",
+    ]
+
+
 def test_a_comparison_is_a_table_that_names_changed_numbers(embedder: EmbeddingService) -> None:
     old = document(
         "a", block("Revenue was 12.4 million euro. The company has 120 employees."), title="Report 2022"
