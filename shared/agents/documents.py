@@ -1,8 +1,10 @@
 """Documents from the outside: which a user may see, complete or in work, and where their content lies."""
 
-from shared.core.security_filter import may_read
+from datetime import UTC, datetime
+
+from shared.core.document_authority import may_change, may_see
 from shared.errors import DocumentNotFoundError
-from shared.models.document_views import DocumentList, DocumentView
+from shared.models.document_views import DocumentDetail, DocumentList, DocumentView, PhaseView
 from shared.models.documents import DocumentRecord
 from shared.models.identity import UserContext
 from shared.models.ingestion import DocumentState
@@ -12,6 +14,7 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.services import Services
 
 _MAX_LISTED = 100
+_ENDS = frozenset({"ready", "failed"})
 _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 
@@ -27,27 +30,30 @@ async def list_documents(
     if not filters:
         listed = {view.doc_id for view in views}
         in_work = [
-            _view_of_state(state)
+            view_of_state(state)
             async for state in services.documents.unfinished()
-            if state.doc_id not in listed and _may_see(user, state)
+            if state.doc_id not in listed and may_see(user, state)
         ]
         views = [*sorted(in_work, key=lambda view: view.filename), *views]
     shown = tuple(views[:limit])
     return DocumentList(documents=shown, count=len(shown))
 
 
-async def get_document(doc_id: str, user: UserContext, services: Services) -> DocumentView:
-    """One document, complete or in work.
+async def get_document(doc_id: str, user: UserContext, services: Services) -> DocumentDetail:
+    """One document, complete or in work, with the history of its last ingestion.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may not see it; the two cannot be told apart.
     """
     state = await services.documents.get(doc_id)
-    if state is not None and state.status != "ready" and _may_see(user, state):
-        return _view_of_state(state)
+    if state is not None and state.status != "ready" and may_see(user, state):
+        return _detail(view_of_state(state), state, user)
     record = await _search(user, services).get(doc_id)
-    warnings = state.warnings if state is not None else ()
-    return _view_of_record(record).model_copy(update={"warnings": warnings})
+    view = _view_of_record(record)
+    if state is None:
+        return DocumentDetail(**dict(view))
+    detail = _detail(view.model_copy(update={"warnings": state.warnings}), state, user)
+    return detail.model_copy(update=record.model_dump(include={"summary_standard", "edited_fields"}))
 
 
 async def readable_blob_name(doc_id: str, user: UserContext, services: Services) -> str:
@@ -67,25 +73,44 @@ def _search(user: UserContext, services: Services) -> DocumentSearch:
     return DocumentSearch(SecuredIndex(services.documents_index, user))
 
 
-def _may_see(user: UserContext, state: DocumentState) -> bool:
-    """Rights that are wanted count as well as those applied only where both admit the user.
-
-    While rights change, the narrower of the two holds; before the first success only the wanted ones exist.
-    """
-    applied = may_read(user, state.rights.acl) or not state.blob_etag
-    return applied and may_read(user, state.wanted_rights.acl)
-
-
 def _view_of_record(record: DocumentRecord) -> DocumentView:
     return DocumentView.model_validate(record.model_dump(include=_SHOWN))
 
 
-def _view_of_state(state: DocumentState) -> DocumentView:
+def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> DocumentDetail:
+    changeable = may_change(user, state)
+    return DocumentDetail(
+        **dict(view),
+        edited_fields=tuple(sorted(state.corrections)),
+        may_change=changeable,
+        owner_id=state.wanted_rights.owner_id if changeable else None,
+        acl=state.wanted_rights.acl if changeable else None,
+        history=_history(state),
+        failed_tries=state.failed_tries,
+    )
+
+
+def _history(state: DocumentState) -> tuple[PhaseView, ...]:
+    ends = [phase.at for phase in state.phases[1:]] + [datetime.now(UTC)]
+    return tuple(
+        PhaseView(
+            status=phase.status,
+            at=phase.at,
+            seconds=None if phase.status in _ENDS else round((end - phase.at).total_seconds(), 3),
+            model_calls=phase.model_calls,
+        )
+        for phase, end in zip(state.phases, ends, strict=False)
+    )
+
+
+def view_of_state(state: DocumentState) -> DocumentView:
+    """A document of which no more is told than how far it is."""
     return DocumentView(
         doc_id=state.doc_id,
         filename=state.filename,
         status=state.status,
         page_count=state.page_count,
+        project_id=state.wanted_rights.project_id,
         version=state.version or None,
         status_reason=state.reason,
         hint=state.hint,

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from shared.core.sentences import split_sentences
 from shared.models.documents import DocumentMetadata, DocumentRecord
+from shared.models.ingestion import Corrections
 
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
@@ -68,12 +69,10 @@ def guess_language(text: str) -> str:
     return best if scores[best] else "und"
 
 
-def with_corrections(record: DocumentRecord, previous: DocumentRecord | None) -> DocumentRecord:
+def with_corrections(record: DocumentRecord, corrections: Corrections) -> DocumentRecord:
     """The record with the fields that a person corrected as the person left them."""
-    if previous is None or not previous.edited_fields:
-        return record
-    kept = {field: getattr(previous, field) for field in previous.edited_fields if field in EDITABLE_FIELDS}
-    return record.model_copy(update={**kept, "edited_fields": previous.edited_fields})
+    kept = {field: value for field, value in corrections.items() if field in EDITABLE_FIELDS}
+    return record.model_copy(update={**kept, "edited_fields": tuple(sorted(kept))})
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,10 +1,14 @@
 """The first step: claim the document, look at its blob, and say what there is to do. Reads no content."""
 
+from functools import partial
+
 from shared.core.document_ids import SIDECAR_SUFFIX, digest, document_id
 from shared.core.document_rights import decide_rights
+from shared.core.upload_names import is_upload
 from shared.errors import NotFoundError
 from shared.ingestion.claims import claim, update, with_status
 from shared.ingestion.prepare import ensure_ready
+from shared.ingestion.quarantine import keeps_out
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import Accepted, DocumentState, IngestStep, Rights
 from shared.models.names import DOCUMENTS
@@ -32,10 +36,12 @@ async def accept(step: IngestStep, services: Services) -> Accepted:
     properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
     if properties is None:
         return Accepted(outcome="gone")
-    rights = await _read_rights(services, properties)
+    rights, sidecar_etag = await read_rights(services, properties)
     accepted = _compare(state, properties, rights, pipeline(services.settings))
-    if accepted.outcome == "changed":
-        await update(services.documents, step, lambda current: _begun(current, properties, rights, accepted))
+    if accepted.outcome == "changed" or state.sidecar_etag != sidecar_etag:
+        begun = partial(_begun, properties=properties, rights=rights, accepted=accepted)
+        seen = {"sidecar_etag": sidecar_etag}
+        await update(services.documents, step, lambda current: begun(current).model_copy(update=seen))
     return accepted
 
 
@@ -61,7 +67,9 @@ def _compare(
     state: DocumentState, properties: BlobProperties, rights: Rights, current_pipeline: str
 ) -> Accepted:
     has_rows = state.content_hash != "" and state.pipeline == current_pipeline
-    content_changed = state.blob_etag != properties.etag or not has_rows
+    content_changed = (state.blob_etag != properties.etag or not has_rows) and not keeps_out(
+        state, properties.etag
+    )
     rights_changed = has_rows and state.rights != rights
     if not content_changed and not rights_changed:
         return Accepted(outcome="current")
@@ -75,22 +83,28 @@ def _begun(
     wanted = state.model_copy(update={"wanted_etag": properties.etag, "wanted_rights": rights})
     if not accepted.content_changed:
         return wanted
-    told = {"phases": (), "warnings": (), "reason": None, "hint": None}
+    tries = state.failed_tries if state.wanted_etag == properties.etag else 0
+    told = {"phases": (), "warnings": (), "reason": None, "hint": None, "failed_tries": tries}
     return with_status(wanted.model_copy(update=told), "queued")
 
 
-async def _read_rights(services: Services, properties: BlobProperties) -> Rights:
-    sidecar = await _read_sidecar(services.blobs, properties.name + SIDECAR_SUFFIX)
-    return decide_rights(properties.metadata, sidecar, services.settings.default_access)
+async def read_rights(services: Services, properties: BlobProperties) -> tuple[Rights, str]:
+    """What the blob's rights are now, and the etag of the sidecar that was read; empty when there is none."""
+    name = properties.name + SIDECAR_SUFFIX
+    found = await services.blobs.properties(DOCUMENTS, name)
+    sidecar = None if found is None else await _read_sidecar(services.blobs, found)
+    if is_upload(properties.name):
+        # Whoever holds a signed address writes the blob's metadata; and no default was meant for uploads.
+        rights = decide_rights({}, sidecar, default_access="")
+    else:
+        rights = decide_rights(properties.metadata, sidecar, services.settings.default_access)
+    return rights, "" if found is None or sidecar is None else found.etag
 
 
-async def _read_sidecar(blobs: BlobStore, name: str) -> str | None:
-    properties = await blobs.properties(DOCUMENTS, name)
-    if properties is None:
-        return None
-    if properties.size_bytes > _MAX_SIDECAR_BYTES:
+async def _read_sidecar(blobs: BlobStore, found: BlobProperties) -> str | None:
+    if found.size_bytes > _MAX_SIDECAR_BYTES:
         return ""  # not JSON: closed to all but the owner
     try:
-        return (await blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
+        return (await blobs.read(DOCUMENTS, found.name)).decode("utf-8-sig", "replace")
     except NotFoundError:  # removed in between
         return None

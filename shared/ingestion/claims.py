@@ -38,7 +38,7 @@ async def claim(store: DocumentStore, step: IngestStep) -> DocumentState | None:
         state = await store.get(doc_id)
         try:
             if state is None:
-                return await store.create(_held(_fresh(step.blob_name), step))
+                return await store.create(_held(fresh_state(step.blob_name), step))
             if _is_held_by_other(state, step):
                 await store.replace(state.model_copy(update={"pending": True}))
                 return None
@@ -84,6 +84,29 @@ def with_status(state: DocumentState, status: DocumentStatus) -> DocumentState:
     return state.model_copy(update={"status": status, "phases": phases})
 
 
+def with_model_calls(state: DocumentState, status: DocumentStatus, calls: int) -> DocumentState:
+    """The state with `calls` more answers of models told of its phase `status`."""
+    phases = tuple(
+        phase.model_copy(update={"model_calls": phase.model_calls + calls})
+        if phase.status == status
+        else phase
+        for phase in state.phases
+    )
+    return state.model_copy(update={"phases": phases})
+
+
+async def release(store: DocumentStore, step: IngestStep) -> bool:
+    """Give the claim up; True when an event came meanwhile, so that an ingestion must be started.
+
+    For those who change something about a document outside of its orchestration.
+
+    Raises:
+        ClaimLostError: the instance holds the document no more.
+    """
+    state = await update(store, step, lambda current: current.model_copy(update={"holder": None}))
+    return state.pending
+
+
 async def close(store: DocumentStore, request: CloseRequest) -> Closed:
     """Set how the ingestion ended, and give the claim up unless an event came meanwhile.
 
@@ -93,8 +116,9 @@ async def close(store: DocumentStore, request: CloseRequest) -> Closed:
 
     def ended(state: DocumentState) -> DocumentState:
         if request.status is not None:
-            state = with_status(state, request.status)
-            state = state.model_copy(update={"reason": request.reason, "hint": request.hint})
+            tries = state.failed_tries + 1 if request.status == "failed" else 0
+            told = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
+            state = with_status(state, request.status).model_copy(update=told)
         # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
         return state if state.pending else state.model_copy(update={"holder": None})
 
@@ -118,7 +142,9 @@ async def forget(store: DocumentStore, step: IngestStep) -> Closed:
             if not state.pending:
                 await store.delete(state)
                 return Closed(again=False)
-            fresh = _fresh(step.blob_name).model_copy(update={"revision": state.revision, "pending": True})
+            fresh = fresh_state(step.blob_name).model_copy(
+                update={"revision": state.revision, "pending": True}
+            )
             await store.replace(_held(fresh, step))
         except ConflictError:
             continue
@@ -126,7 +152,8 @@ async def forget(store: DocumentStore, step: IngestStep) -> Closed:
     raise _contended()
 
 
-def _fresh(blob_name: str) -> DocumentState:
+def fresh_state(blob_name: str) -> DocumentState:
+    """The state of a document that nothing is known of yet."""
     return DocumentState(
         doc_id=document_id(blob_name),
         blob_name=blob_name,

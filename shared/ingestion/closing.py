@@ -2,6 +2,7 @@
 
 from shared.core.document_ids import document_id
 from shared.ingestion import claims, index_rows, work_files
+from shared.ingestion.quarantine import is_quarantined
 from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep
 from shared.models.names import FIGURES
 from shared.services import Services
@@ -10,7 +11,9 @@ from shared.services import Services
 async def close(request: CloseRequest, services: Services) -> Closed:
     """Note how it ended. A document that turned out to be as before has the blob's new etag from now on."""
     if request.status == "ready":
-        await claims.update(services.documents, request.step, _with_wanted_etag)
+        state = await claims.update(services.documents, request.step, _with_wanted_etag)
+        if is_quarantined(state):  # its rights may have changed; what failed has failed all the same
+            request = request.model_copy(update={"status": None})
     return await claims.close(services.documents, request)
 
 
@@ -29,4 +32,6 @@ async def remove(step: IngestStep, services: Services) -> Closed:
 
 
 def _with_wanted_etag(state: DocumentState) -> DocumentState:
+    if is_quarantined(state):
+        return state
     return state.model_copy(update={"blob_etag": state.wanted_etag or state.blob_etag})

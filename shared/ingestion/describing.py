@@ -1,13 +1,13 @@
 """The step that makes a document's metadata: by the chat model, or by rule when the model cannot."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from shared.core.metadata_rules import describe_by_rule
 from shared.core.prompts import element
 from shared.errors import GroundworkError, ModelFixableError
 from shared.ingestion import work_files
-from shared.ingestion.claims import enter, update
+from shared.ingestion.claims import enter, update, with_model_calls
 from shared.models.documents import DocumentMetadata
 from shared.models.ingestion import Described, DocumentState, IngestStep, ParsedFile
 from shared.models.prompts import CallLimits, Prompt
@@ -30,7 +30,11 @@ async def describe(step: IngestStep, services: Services) -> Described:
     if await work_files.exists(services.blobs, step, work_files.METADATA):
         return Described(by_model=True)
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    metadata = await _by_model(services.chat_model, step, state, parsed) if parsed.opening else None
+    metadata, calls = None, 0
+    if parsed.opening:
+        metadata, calls = await _by_model(services.chat_model, step, state, parsed)
+    if calls:
+        await update(services.documents, step, partial(with_model_calls, status="parsing", calls=calls))
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
@@ -42,20 +46,20 @@ async def describe(step: IngestStep, services: Services) -> Described:
 
 async def _by_model(
     chat_model: ChatModel, step: IngestStep, state: DocumentState, parsed: ParsedFile
-) -> DocumentMetadata | None:
-    """What the model says; None when it cannot say it in the form that is asked for."""
+) -> tuple[DocumentMetadata | None, int]:
+    """What the model says, None if it cannot in the form that is asked for; and how often it answered."""
     prompt = _prompt(state, parsed)
     try:
         try:
-            return await chat_model.parse(prompt, DocumentMetadata, _LIMITS)
+            return await chat_model.parse(prompt, DocumentMetadata, _LIMITS), 1
         except ModelFixableError as invalid:
-            return await chat_model.parse(_repair(prompt, invalid), DocumentMetadata, _LIMITS)
+            return await chat_model.parse(_repair(prompt, invalid), DocumentMetadata, _LIMITS), 2
     except GroundworkError as failed:
         worth_waiting = failed.retryable and not isinstance(failed, ModelFixableError)
         if worth_waiting and not step.last_attempt:
             raise
         get_logger().warning("metadata.by_rule", doc_id=state.doc_id, error_type=failed.code)
-        return None
+        return None, 2 if isinstance(failed, ModelFixableError) else 0
 
 
 def _prompt(state: DocumentState, parsed: ParsedFile) -> Prompt:

@@ -9,6 +9,7 @@ from shared.models.documents import DocumentRecord
 from shared.models.ingestion import Rights
 from shared.models.search import IndexRow, SearchRequest
 from shared.ports import SearchIndex
+from shared.services import Services
 
 _PAGE_ROWS = 1000
 
@@ -82,6 +83,17 @@ async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRo
         if len(page.rows) < _PAGE_ROWS:
             return
         last = str(page.rows[-1]["block_id"])
+
+
+async def merge_rights(services: Services, doc_id: str, rights: Rights) -> int:
+    """Write rights into every row of the document that there is; the number of its blocks."""
+    fields = rights_fields(rights)
+    keys = await block_ids(services.content_index, doc_id)
+    await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+    if await document_record(services.documents_index, doc_id) is not None:
+        owner = {"doc_id": doc_id, "owner_id": rights.owner_id}
+        await services.documents_index.merge([{**owner, **fields}])
+    return len(keys)
 
 
 async def document_record(index: SearchIndex, doc_id: str) -> DocumentRecord | None:

@@ -5,6 +5,8 @@ document in the list is complete, and one that is being replaced never disappear
 """
 
 from dataclasses import dataclass
+from functools import partial
+from math import ceil
 
 from shared.core.chunking import embedded_text
 from shared.core.document_ids import document_id
@@ -12,7 +14,7 @@ from shared.core.metadata_rules import with_corrections
 from shared.core.record_manager import make_blocks, plan_changes
 from shared.ingestion import index_rows, work_files
 from shared.ingestion.accepting import pipeline
-from shared.ingestion.claims import enter, now, update
+from shared.ingestion.claims import enter, now, update, with_model_calls
 from shared.models.blocks import Block
 from shared.models.documents import DocumentMetadata, DocumentRecord
 from shared.models.ingestion import (
@@ -72,6 +74,8 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
                 for position, vector in zip(batch, vectors, strict=True)
             ]
         )
+    calls = ceil(len(positions) / EMBED_BATCH)
+    await update(services.documents, step, partial(with_model_calls, status="embedding", calls=calls))
     return Written(block_count=len(positions))
 
 
@@ -96,20 +100,15 @@ async def finish(step: IngestStep, services: Services) -> Written:
 async def apply_rights(step: IngestStep, services: Services) -> RightsApplied:
     """Write the wanted rights into every row of the document; content and vectors stay as they are."""
     state = await update(services.documents, step, lambda current: current)
-    fields = index_rows.rights_fields(state.wanted_rights)
-    keys = await index_rows.block_ids(services.content_index, state.doc_id)
-    await services.content_index.merge([{"block_id": key, **fields} for key in keys])
-    owner = {"doc_id": state.doc_id, "owner_id": state.wanted_rights.owner_id}
-    await services.documents_index.merge([{**owner, **fields}])
+    block_count = await index_rows.merge_rights(services, state.doc_id, state.wanted_rights)
     await update(services.documents, step, _with_wanted_rights)
-    return RightsApplied(block_count=len(keys))
+    return RightsApplied(block_count=block_count)
 
 
 async def _load(step: IngestStep, services: Services, state: DocumentState) -> _Version:
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
     metadata = await work_files.get(services.blobs, step, work_files.METADATA, DocumentMetadata)
-    previous = await index_rows.document_record(services.documents_index, state.doc_id)
-    record = with_corrections(_record(state, step, parsed, metadata), previous)
+    record = with_corrections(_record(state, step, parsed, metadata), state.corrections)
     blocks = make_blocks(state.doc_id, parsed.chunks, services.settings.embedding_model)
     return _Version(state, parsed, blocks, record)
 

@@ -38,3 +38,37 @@ class DocumentList(Model):
 
     documents: tuple[DocumentView, ...]
     count: int
+
+
+class PhaseView(Model):
+    """One phase of a document's last ingestion.
+
+    Attributes:
+        seconds: how long it took; of the phase that goes on, how long so far; None of an end.
+        model_calls: answers of models that it cost.
+    """
+
+    status: DocumentStatus
+    at: datetime
+    seconds: float | None
+    model_calls: int
+
+
+class DocumentDetail(DocumentView):
+    """Answer of GET /api/documents/{doc_id}.
+
+    Attributes:
+        edited_fields: metadata that a person corrected.
+        may_change: whether the caller may correct, open, close and delete it.
+        owner_id, acl: who owns it and who may read it; told only to those who may change it.
+        history: phases of the last ingestion, in order.
+        failed_tries: how often this version failed; after three it is left alone.
+    """
+
+    summary_standard: str | None = None
+    edited_fields: tuple[str, ...] = ()
+    may_change: bool = False
+    owner_id: str | None = None
+    acl: tuple[str, ...] | None = None
+    history: tuple[PhaseView, ...] = ()
+    failed_tries: int = 0

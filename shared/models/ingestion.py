@@ -169,10 +169,15 @@ class Rights(Model):
 
 
 class PhaseTime(Model):
-    """When a document entered a status."""
+    """When a document entered a status, and how many answers of models it has cost there so far."""
 
     status: DocumentStatus
     at: datetime
+    model_calls: int = 0
+
+
+Corrections = dict[str, str | tuple[str, ...] | None]
+"""Fields of a document's metadata as a person set them; None = left empty on purpose."""
 
 
 class DocumentState(Model):
@@ -188,6 +193,9 @@ class DocumentState(Model):
         holder, held_until: the instance that works on the document, and until when it is believed alive.
         pending: an event came while the document was held; the holder looks again before it ends.
         phases: statuses of the last ingestion in order.
+        sidecar_etag: of the file with rights that was read last; empty when there was none.
+        corrections: metadata as people corrected them; they win over whatever is extracted.
+        failed_tries: ingestions of the version `wanted_etag` that failed, one after the other.
     """
 
     doc_id: str
@@ -212,6 +220,9 @@ class DocumentState(Model):
     held_until: datetime | None = None
     pending: bool = False
     phases: tuple[PhaseTime, ...] = ()
+    sidecar_etag: str = ""
+    corrections: Corrections = Field(default_factory=dict)
+    failed_tries: int = 0
     updated_at: datetime
 
 

@@ -9,6 +9,7 @@ import pytest
 import functions.ingest
 from functions.blob_reference import BlobReference
 from shared import wiring
+from shared.ingestion.changing import correct
 from shared.ingestion.claims import claim
 from shared.models.ingestion import IngestStep
 from shared.models.names import DOCUMENTS, WORK
@@ -144,9 +145,7 @@ async def test_a_deleted_file_leaves_nothing_behind(services: Services, name: st
 async def test_a_correction_by_a_person_survives_a_new_version(services: Services, name: str) -> None:
     await drop(services, name)
     await ingest(services, name)
-    doc_id = (await state_of(services, name)).doc_id
-    corrected = {"doc_id": doc_id, "title": "Corrected title", "edited_fields": ["title"]}
-    await services.documents_index.merge([corrected])
+    await correct(await state_of(services, name), {"title": "Corrected title"}, services)
     await drop(services, name, GUIDE + "\nMore.\n")
     await ingest(services, name, "two")
     (document,) = await documents_of(services, name)

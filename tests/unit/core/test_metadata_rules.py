@@ -40,19 +40,22 @@ def test_the_language_is_guessed_by_its_small_words(text: str, language: str) ->
     assert guess_language(text) == language
 
 
-def record(title: str, edited: tuple[str, ...] = (), **fields: str) -> DocumentRecord:
+def record(title: str, **fields: str) -> DocumentRecord:
     at = datetime(2024, 1, 1, tzinfo=UTC)
-    return DocumentRecord(
-        doc_id="d", filename="a.pdf", upload_date=at, title=title, edited_fields=edited, **fields
-    )
+    return DocumentRecord(doc_id="d", filename="a.pdf", upload_date=at, title=title, **fields)
 
 
 def test_corrected_fields_survive_and_others_are_new() -> None:
-    before = record("Corrected", ("title",), author="Old")
-    after = with_corrections(record("Extracted", author="New"), before)
-    assert (after.title, after.author, after.edited_fields) == ("Corrected", "New", ("title",))
+    after = with_corrections(record("Extracted", author="New"), {"title": "Corrected", "tags": ("a",)})
+    assert (after.title, after.author, after.tags) == ("Corrected", "New", ("a",))
+    assert after.edited_fields == ("tags", "title")
+
+
+def test_a_field_that_was_emptied_stays_empty() -> None:
+    after = with_corrections(record("Extracted", author="Wrong"), {"author": None})
+    assert (after.author, after.edited_fields) == (None, ("author",))
 
 
 def test_fields_that_nobody_may_edit_are_never_carried_over() -> None:
-    before = record("t", ("owner_id", "title"), owner_id="intruder")
-    assert with_corrections(record("x", owner_id="u1"), before).owner_id == "u1"
+    after = with_corrections(record("x", owner_id="u1"), {"owner_id": "intruder"})
+    assert (after.owner_id, after.edited_fields) == ("u1", ())

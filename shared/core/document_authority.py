@@ -1,0 +1,26 @@
+"""What a person may do with a document, by its state: see it, change it. Pure; fails closed."""
+
+from shared.core.security_filter import may_read
+from shared.models.identity import UserContext
+from shared.models.ingestion import DocumentState
+
+ADMIN = "admin"
+
+
+def is_admin(user: UserContext) -> bool:
+    """Whether the identity provider gave the user the application role of administrators."""
+    return ADMIN in user.roles
+
+
+def may_see(user: UserContext, state: DocumentState) -> bool:
+    """Rights that are wanted count as well as those applied only where both admit the user.
+
+    While rights change, the narrower of the two holds; before the first success only the wanted ones exist.
+    """
+    applied = may_read(user, state.rights.acl) or not state.blob_etag
+    return applied and may_read(user, state.wanted_rights.acl)
+
+
+def may_change(user: UserContext, state: DocumentState) -> bool:
+    """Owners and administrators change and delete a document. The role alone lets nobody read it."""
+    return is_admin(user) or user.user_id == state.wanted_rights.owner_id

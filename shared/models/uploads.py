@@ -1,0 +1,79 @@
+"""What people send to bring a document in, and to change what is known of it and who may read it."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from shared.models.base import Model
+
+MAX_PRINCIPALS = 500
+
+Principal = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"),
+]
+"""A user id, a group id, a department, `org:<id>`, or `*` for everybody."""
+
+ProjectId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+AccessList = Annotated[tuple[Principal, ...], Field(max_length=MAX_PRINCIPALS)]
+ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+
+
+class UploadRequest(Model):
+    """The form fields of POST /api/documents, and the body of POST /api/documents/uploads.
+
+    Attributes:
+        folder: a path below the uploader's own folder; the same folder and name are the same document.
+        acl: who may read it beside its owner; None keeps what holds already, for a new document nobody.
+        project_id: None keeps what holds already.
+        size_bytes: how large the file will be, if that is known.
+    """
+
+    filename: str = Field(min_length=1, max_length=1000)
+    folder: str = Field(default="", max_length=1000)
+    project_id: ProjectId | None = None
+    acl: AccessList | None = None
+    size_bytes: int | None = Field(default=None, ge=0)
+
+
+class UploadTicket(Model):
+    """Where to send a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
+
+    Attributes:
+        location: where the document's status is read; it appears there when the file has arrived.
+    """
+
+    doc_id: str
+    filename: str
+    url: str = Field(repr=False)
+    method: str = "PUT"
+    headers: dict[str, str]
+    expires_at: datetime
+    location: str
+
+
+class AccessChange(Model):
+    """Body of PUT /api/documents/{doc_id}/access: the whole list; the owner reads the document in any case.
+
+    Attributes:
+        project_id: None leaves the document where it is.
+    """
+
+    acl: AccessList
+    project_id: ProjectId | None = None
+
+
+class MetadataCorrection(Model):
+    """Body of PATCH /api/documents/{doc_id}: fields that are sent replace what was extracted, for good.
+
+    null empties a field, where a document may be without it.
+    """
+
+    title: ShortText = ""
+    document_type: ShortText = ""
+    author: ShortText | None = None
+    department: ShortText | None = None
+    language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = None
+    tags: Annotated[tuple[Tag, ...], Field(max_length=30)] = ()
