@@ -17,25 +17,58 @@ class Format:
     """What a file of one kind is called, how it begins, and what reads it.
 
     Attributes:
-        magic: bytes within the first 1,024 of every such file; empty = text, which begins with anything.
+        magics: each such file begins with one of them (a PDF holds it within the first 1,024 bytes); empty =
+            text, which begins with anything.
         parser: "module:function".
     """
 
     name: str
-    magic: bytes
+    magics: tuple[bytes, ...]
     parser: str
 
 
 _PARSERS = "shared.ingestion.parsers"
-_PDF = Format("PDF", b"%PDF-", f"{_PARSERS}.pdf:parse_pdf")
-_MARKDOWN = Format("Markdown", b"", f"{_PARSERS}.markdown:parse_markdown")
-_TEXT = Format("plain text", b"", f"{_PARSERS}.text:parse_text")
+_ZIP = (b"PK\x03\x04",)
+_PDF = Format("PDF", (b"%PDF-",), f"{_PARSERS}.pdf:parse_pdf")
+_MARKDOWN = Format("Markdown", (), f"{_PARSERS}.markdown:parse_markdown")
+_TEXT = Format("plain text", (), f"{_PARSERS}.text:parse_text")
+_WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx")
+_POWERPOINT = Format("PowerPoint", _ZIP, f"{_PARSERS}.pptx:parse_pptx")
+_EXCEL = Format("Excel", _ZIP, f"{_PARSERS}.xlsx:parse_xlsx")
+_SEPARATED = Format("separated values", (), f"{_PARSERS}.csv:parse_csv")
+_HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html")
+_TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.vtt_srt:parse_transcript")
+_MAIL = Format("e-mail", (), f"{_PARSERS}.eml:parse_eml")
+_PICTURE = f"{_PARSERS}.image:parse_image"
+_PNG = Format("PNG", (b"\x89PNG\r\n\x1a\n",), _PICTURE)
+_JPEG = Format("JPEG", (b"\xff\xd8\xff",), _PICTURE)
+_TIFF = Format("TIFF", (b"II*\x00", b"MM\x00*"), _PICTURE)
+_WEBP = Format("WebP", (b"RIFF",), _PICTURE)
 
 FORMATS = {
     ".pdf": _PDF,
     ".md": _MARKDOWN,
     ".markdown": _MARKDOWN,
     ".txt": _TEXT,
+    ".docx": _WORD,
+    ".docm": _WORD,
+    ".pptx": _POWERPOINT,
+    ".pptm": _POWERPOINT,
+    ".xlsx": _EXCEL,
+    ".xlsm": _EXCEL,
+    ".csv": _SEPARATED,
+    ".tsv": _SEPARATED,
+    ".html": _HTML,
+    ".htm": _HTML,
+    ".vtt": _TRANSCRIPT,
+    ".srt": _TRANSCRIPT,
+    ".eml": _MAIL,
+    ".png": _PNG,
+    ".jpg": _JPEG,
+    ".jpeg": _JPEG,
+    ".tif": _TIFF,
+    ".tiff": _TIFF,
+    ".webp": _WEBP,
 }
 
 # How files of other kinds begin: to say what a file with a wrong suffix really is.
@@ -47,6 +80,9 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"{\\rtf", "an RTF document"),
     (b"\x1f\x8b", "a gzip archive"),
+    (b"GIF8", "a GIF picture"),
+    (b"II*\x00", "a TIFF picture"),
+    (b"MM\x00*", "a TIFF picture"),
 )
 MAGIC_BYTES = 1024
 
@@ -76,15 +112,19 @@ def check_content(filename: str, beginning: bytes) -> Format:
     found = format_of(filename)
     if not beginning:
         raise BadDocumentError("The file is empty (0 bytes).", "Drop it again; the transfer may have failed.")
-    if found.magic and found.magic in beginning[:MAGIC_BYTES]:
+    if any(magic in beginning[: _magic_room(magic)] for magic in found.magics):
         return found
     actual = next((name for magic, name in _SIGNATURES if beginning.startswith(magic)), None)
-    if actual is None and not found.magic:
+    if actual is None and not found.magics:
         return found
     raise BadDocumentError(
         f"The suffix says {found.name}, the content is {actual or 'something else'}.",
         "Give the file the suffix of its format, or export it again.",
     )
+
+
+def _magic_room(magic: bytes) -> int:
+    return MAGIC_BYTES if magic in _PDF.magics else len(magic)
 
 
 def parser_of(known: Format) -> Parser:

@@ -27,19 +27,16 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
 def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
     """A table of any length as elements of at most MAX_ROWS rows, each under the header."""
     part: list[Sequence[str]] = []
-    header: Sequence[str] = ()
+    is_first = True
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
         part.append(row)
-        header = header or row
         if len(part) > MAX_ROWS:
             yield Element(kind="table", text=markdown_table(part), page_number=page_number)
-            part = [header]
-    if part and (len(part) > 1 or part[0] is header):
-        text = markdown_table(part)
-        if text and not (len(part) == 1 and part[0] is header and text == ""):
-            yield Element(kind="table", text=text, page_number=page_number)
+            part, is_first = [part[0]], False
+    if len(part) > 1 or (part and is_first):
+        yield Element(kind="table", text=markdown_table(part), page_number=page_number)
 
 
 def _cell(text: str) -> str:

@@ -20,6 +20,18 @@ from shared.ingestion.parsers.zip_guard import check_zip
 
 Opened = TypeVar("Opened")
 
+PART_ERRORS = (
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    SyntaxError,
+    BadZipFile,
+    zlib.error,
+)
+"""What the libraries raise on a damaged part; XML errors are SyntaxErrors. One must not cost the others."""
+
 _CONTENT_TYPES = "[Content_Types].xml"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _STRICT_NAMES = {b"extendedProperties": b"extended-properties", b"customProperties": b"custom-properties"}
@@ -88,8 +100,7 @@ def open_office(
             except KeyError:  # a relationship to a part that is not there
                 pass
         return opener(_rewritten(path, kind)), warnings
-    except (BadZipFile, zlib.error, KeyError, EOFError, SyntaxError, ValueError) as error:
-        # SyntaxError: the XML errors of lxml and of the standard library are of this class.
+    except (*PART_ERRORS, EOFError) as error:
         raise BadDocumentError(
             f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
             "Open it in its program and save it again.",

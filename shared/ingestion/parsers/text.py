@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from shared.errors import BadDocumentError
@@ -47,7 +48,10 @@ def parse_text(path: Path) -> ParsedDocument:
     Raises:
         BadDocumentError: the content is binary.
     """
-    paragraphs = (part.strip("\n").rstrip() for part in _BLANK_LINES.split(read_text(path)))
-    return ParsedDocument(
-        elements=tuple(Element(kind="paragraph", text=text) for text in paragraphs if text.strip())
-    )
+    return ParsedDocument(elements=tuple(text_paragraphs(read_text(path))))
+
+
+def text_paragraphs(text: str) -> Iterator[Element]:
+    """The paragraphs of a text, which blank lines part."""
+    paragraphs = (part.strip("\n").rstrip() for part in _BLANK_LINES.split(text))
+    return (Element(kind="paragraph", text=paragraph) for paragraph in paragraphs if paragraph.strip())

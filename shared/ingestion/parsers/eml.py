@@ -1,0 +1,83 @@
+"""Mail (RFC 5322): its subject as heading, who wrote to whom and when, its body. Nothing is fetched."""
+
+from collections.abc import Iterator
+from email import policy
+from email.errors import MessageError
+from email.message import EmailMessage
+from email.parser import BytesParser
+from pathlib import Path
+
+from shared.errors import BadDocumentError
+from shared.ingestion.parsers.html import parse_html_text
+from shared.ingestion.parsers.text import text_paragraphs
+from shared.models.blocks import Element, ParsedDocument
+
+_SHOWN = ("From", "To", "Cc", "Date")
+_NECESSARY = ("From", "To", "Date", "Subject", "Message-ID", "Received", "MIME-Version")
+# What the standard library's header parser raises on malformed headers, beside its own errors.
+_HEADER_ERRORS = (MessageError, ValueError, IndexError, AttributeError, TypeError, LookupError)
+
+
+def parse_eml(path: Path) -> ParsedDocument:
+    """The mail's head and body; attachments are named in a warning.
+
+    Raises:
+        BadDocumentError: the content is no mail.
+    """
+    with path.open("rb") as file:
+        message = BytesParser(EmailMessage, policy=policy.default).parse(file)
+    if not any(name in message for name in _NECESSARY):
+        raise BadDocumentError(
+            "The content is not a mail: it has no sender, no date and no subject.",
+            "Save the mail again as .eml, or give the file the suffix of its format.",
+        )
+    subject = _header(message, "Subject")
+    return ParsedDocument(
+        elements=(*_head(message, subject), *_body(message)),
+        title=subject or None,
+        author=_header(message, "From") or None,
+        warnings=_warnings(message),
+    )
+
+
+def _head(message: EmailMessage, subject: str) -> Iterator[Element]:
+    if subject:
+        yield Element(kind="heading", text=subject, level=1)
+    lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
+    if lines:
+        yield Element(kind="paragraph", text="\n".join(lines))
+
+
+def _body(message: EmailMessage) -> tuple[Element, ...]:
+    """HTML before plain text: it has the lists and tables."""
+    for kind in ("html", "plain"):
+        part = message.get_body(preferencelist=(kind,))
+        text = _content(part) if isinstance(part, EmailMessage) else ""
+        elements = parse_html_text(text).elements if kind == "html" else tuple(text_paragraphs(text))
+        if elements:
+            return elements
+    return ()
+
+
+def _content(part: EmailMessage) -> str:
+    try:
+        content = part.get_content()
+    except (LookupError, ValueError):  # a character set that nobody knows, or a broken encoding
+        payload = part.get_payload(decode=True)
+        content = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
+    return content.replace("\r\n", "\n") if isinstance(content, str) else ""
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """The header on one line, decoded; "" when it is absent or malformed beyond reading."""
+    try:
+        return " ".join(str(message.get(name, "")).split())
+    except _HEADER_ERRORS:
+        return ""
+
+
+def _warnings(message: EmailMessage) -> tuple[str, ...]:
+    names = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
+    if not names:
+        return ()
+    return (f"Attachments were left out: {', '.join(names)}. Drop them as files of their own.",)

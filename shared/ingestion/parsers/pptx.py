@@ -1,0 +1,135 @@
+"""PowerPoint: a slide is a page, its title a heading. Shapes from top to bottom, then from left to right."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from shared.ingestion.parsers.charts import drawn_elements
+from shared.ingestion.parsers.markdown_table import table_elements
+from shared.ingestion.parsers.office_package import PART_ERRORS, POWERPOINT, open_office
+from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.models.blocks import Element, ParsedDocument
+
+if TYPE_CHECKING:
+    from pptx.presentation import Presentation
+
+_BANDS = 20  # shapes whose tops lie within a twentieth of the slide stand side by side
+_BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
+_FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
+
+
+def parse_pptx(path: Path) -> ParsedDocument:
+    """Titles, texts, lists, tables, the figures of charts, and the speaker's notes of each slide.
+
+    Raises:
+        BadDocumentError: not a presentation, encrypted, damaged, or a decompression bomb.
+    """
+    presentation, warnings = open_office(path, POWERPOINT, _open)
+    elements: list[Element] = []
+    notes = list(warnings)
+    slide_height = int(presentation.slide_height or 0) or 1
+    slides = list(presentation.slides)
+    for number, slide in enumerate(slides, start=1):
+        if slide.element.get("show") in ("0", "false"):
+            notes.append(f"Slide {number} is hidden and was left out.")
+            continue
+        try:
+            elements.extend(_Slide(slide, number, slide_height).elements())
+        except PART_ERRORS:
+            notes.append(f"Slide {number} could not be read and was left out.")
+    properties = presentation.core_properties
+    return ParsedDocument(
+        elements=tuple(elements),
+        page_count=len(slides),
+        title=meaningful_title(properties.title),
+        author=meaningful_author(properties.author),
+        warnings=tuple(notes),
+    )
+
+
+def _open(file: IO[bytes]) -> "Presentation":
+    from pptx import Presentation
+
+    return Presentation(file)
+
+
+class _Slide:
+    """Reads one slide."""
+
+    def __init__(self, slide: Any, number: int, slide_height: int) -> None:
+        self._slide = slide
+        self._number = number
+        self._band = max(slide_height // _BANDS, 1)
+
+    def elements(self) -> Iterator[Element]:
+        title = self._slide.shapes.title
+        if title is not None and (text := " ".join(title.text_frame.text.split())):
+            yield Element(kind="heading", text=text, page_number=self._number, level=1)
+        title_id = title.shape_id if title is not None else None
+        others = (shape for shape in self._slide.shapes if shape.shape_id != title_id)
+        for shape in self._in_reading_order(others):
+            yield from self._shape(shape)
+        yield from self._notes()
+
+    def _in_reading_order(self, shapes: Iterable[Any]) -> list[Any]:
+        return sorted(shapes, key=lambda shape: (int(shape.top or 0) // self._band, int(shape.left or 0)))
+
+    def _shape(self, shape: Any) -> Iterator[Element]:
+        if _placeholder(shape) in _FURNITURE:
+            return
+        if shape.shape_type is not None and shape.shape_type.name == "GROUP":
+            for member in self._in_reading_order(shape.shapes):
+                yield from self._shape(member)
+        elif getattr(shape, "has_table", False):
+            yield from table_elements(_rows(shape.table), self._number)
+        elif shape.has_text_frame:
+            yield from self._texts(shape)
+        else:
+            yield from drawn_elements(shape.element, self._slide.part, self._number)
+
+    def _texts(self, shape: Any) -> Iterator[Element]:
+        """A body's paragraphs are items of a list, those of other shapes lines of one text."""
+        paragraphs = [
+            (text, paragraph.level)
+            for paragraph in shape.text_frame.paragraphs
+            if (text := " ".join(paragraph.text.split()))
+        ]
+        if _placeholder(shape) in _BULLETED and len(paragraphs) > 1:
+            for text, level in paragraphs:
+                yield Element(kind="list_item", text=f"{'  ' * level}- {text}", page_number=self._number)
+        elif paragraphs:
+            lines = "\n".join(text for text, _ in paragraphs)
+            yield Element(kind="paragraph", text=lines, page_number=self._number)
+
+    def _notes(self) -> Iterator[Element]:
+        if not self._slide.has_notes_slide:
+            return
+        frame = self._slide.notes_slide.notes_text_frame
+        lines = (
+            [" ".join(paragraph.text.split()) for paragraph in frame.paragraphs] if frame is not None else []
+        )
+        if text := "\n".join(filter(None, lines)):
+            yield Element(kind="paragraph", text=f"Notes: {text}", page_number=self._number)
+
+
+def _placeholder(shape: Any) -> str | None:
+    """What the shape is in the slide's layout; None for a free one."""
+    if not shape.is_placeholder:
+        return None
+    kind = shape.placeholder_format.type
+    return kind.name if kind is not None else None
+
+
+def _rows(table: Any) -> Iterator[list[str]]:
+    """Merged cells stand in every place that they cover."""
+    spanning: dict[tuple[int, int], str] = {}
+    for row_number, row in enumerate(table.rows):
+        cells = []
+        for column, cell in enumerate(row.cells):
+            text = spanning.pop((row_number, column), cell.text_frame.text)
+            if cell.is_merge_origin:
+                for down in range(cell.span_height):
+                    for right in range(cell.span_width):
+                        spanning[row_number + down, column + right] = text
+            cells.append(text)
+        yield cells

@@ -1,0 +1,101 @@
+"""Excel workbooks: a sheet is a page, its name a heading, its cells tables. Values, not formulas.
+
+Sheets are read row by row, so that memory grows with the text, not with the grid.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+from shared.ingestion.parsers.office_package import EXCEL, PART_ERRORS, open_office
+from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.ingestion.parsers.sheet_tables import sheet_elements
+from shared.models.blocks import Element, ParsedDocument
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+
+_VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_SCAN_BYTES = 4 << 20
+_QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')  # of a number format: text, colours, escaped signs
+
+
+def parse_xlsx(path: Path) -> ParsedDocument:
+    """The visible sheets in order.
+
+    Raises:
+        BadDocumentError: not a workbook, encrypted, damaged, or a decompression bomb.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
+        workbook, notes = open_office(path, EXCEL, _open)
+        try:
+            return _read(workbook, path, list(notes))
+        finally:
+            workbook.close()
+
+
+def _open(file: IO[bytes]) -> "Workbook":
+    from openpyxl import load_workbook
+
+    return load_workbook(file, read_only=True, data_only=True, keep_links=False)
+
+
+def _read(workbook: "Workbook", path: Path, notes: list[str]) -> ParsedDocument:
+    elements: list[Element] = []
+    for number, sheet in enumerate(workbook.worksheets, start=1):
+        if sheet.sheet_state != "visible":
+            notes.append(f"Sheet {sheet.title!r} is hidden and was left out.")
+            continue
+        sheet_start = len(elements)
+        try:
+            elements.extend(sheet_elements(_rows(sheet), number))
+        except PART_ERRORS:
+            notes.append(f"Sheet {sheet.title!r} could not be read to its end.")
+        if len(elements) > sheet_start:
+            heading = Element(kind="heading", text=sheet.title, page_number=number, level=1)
+            elements.insert(sheet_start, heading)
+    if _has_valueless_formulas(path):
+        notes.append("Some formulas have no stored value; open the file in Excel and save it to add them.")
+    properties = workbook.properties
+    return ParsedDocument(
+        elements=tuple(elements),
+        page_count=len(workbook.worksheets),
+        title=meaningful_title(properties.title),
+        author=meaningful_author(properties.creator),
+        warnings=tuple(notes),
+    )
+
+
+def _rows(sheet: Any) -> Iterator[list[str]]:
+    sheet.reset_dimensions()  # what a sheet says of its size is often wrong
+    for row in sheet.iter_rows():
+        yield [cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
+
+
+def cell_text(value: object, number_format: str | None) -> str:
+    """A cell's value as a reader would write it: dates as ISO 8601, per cent as such, no binary noise."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float):
+        is_share = "%" in _QUOTED.sub("", number_format or "")
+        return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _has_valueless_formulas(path: Path) -> bool:
+    """Whether a program wrote formulas and left their results to Excel."""
+    with ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                with archive.open(name) as part:
+                    while window := part.read(_SCAN_BYTES):
+                        if _VALUELESS_FORMULA.search(window):
+                            return True
+    return False
