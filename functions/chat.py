@@ -16,9 +16,9 @@ from functions.http_io import (
     user_of,
 )
 from functions.orchestration_status import closer
+from functions.ready import ready_services
 from shared.models.chat import ChatRequest, RunView
 from shared.services import Services
-from shared.wiring import get_services
 
 blueprint = df.Blueprint()
 
@@ -32,7 +32,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
 
     user = user_of(req)
     body = await read_model(req, ChatRequest)
-    services = get_services()
+    services = await ready_services()
     request = await begin_run(body, user, services)
     await _start(client, request.run_id, services)
     headers = {"X-Run-Id": request.run_id, "Location": f"/api/runs/{request.run_id}"}
@@ -61,8 +61,9 @@ async def get_run(req: Request) -> Response:
     """A run's status, todo list and, once committed, its answer."""
     from shared.agents.runs import owned_run, view_run
 
-    services = get_services()
-    record = await owned_run(req.path_params["run_id"], user_of(req), services)
+    user = user_of(req)
+    services = await ready_services()
+    record = await owned_run(req.path_params["run_id"], user, services)
     return json_response(await view_run(record, services))
 
 
@@ -73,8 +74,8 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     """A run's events from the first, or after `Last-Event-ID`."""
     from shared.agents.runs import owned_run
 
-    services: Services = get_services()
     user = user_of(req)
+    services = await ready_services()
     after = last_event_id(req.headers.get("last-event-id"))
     record = await owned_run(req.path_params["run_id"], user, services)
     frames: Any = follow(

@@ -3,9 +3,9 @@
 import azure.functions as func
 
 from functions.http_io import Request, Response, bytes_response, endpoint, json_response, user_of
+from functions.ready import ready_services
 from shared.errors import CallerError
 from shared.models.search import Filters
-from shared.wiring import get_services
 
 blueprint = func.Blueprint()
 
@@ -21,7 +21,9 @@ async def list_documents(req: Request) -> Response:
 
     user = user_of(req)
     filters: Filters = {name: req.query_params[name] for name in _FILTERS if req.query_params.get(name)}
-    return json_response(await listed(user, get_services(), filters, _limit(req.query_params.get("limit"))))
+    return json_response(
+        await listed(user, await ready_services(), filters, _limit(req.query_params.get("limit")))
+    )
 
 
 @blueprint.route(route="documents/{doc_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -30,7 +32,8 @@ async def get_document(req: Request) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
     from shared.agents.documents import get_document as found
 
-    return json_response(await found(req.path_params["doc_id"], user_of(req), get_services()))
+    user = user_of(req)
+    return json_response(await found(req.path_params["doc_id"], user, await ready_services()))
 
 
 @blueprint.route(route="documents/{doc_id}/content", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -40,8 +43,9 @@ async def get_document_content(req: Request) -> Response:
     from shared.agents.documents import readable_blob_name
     from shared.models.names import DOCUMENTS
 
-    services = get_services()
-    name = await readable_blob_name(req.path_params["doc_id"], user_of(req), services)
+    user = user_of(req)
+    services = await ready_services()
+    name = await readable_blob_name(req.path_params["doc_id"], user, services)
     return bytes_response(await services.blobs.read(DOCUMENTS, name), name.rpartition("/")[2])
 
 

@@ -45,7 +45,8 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
     """
     packer = _Packer(max_tokens, count_tokens)
     enough_chars = int(max_tokens * _CHARS_PER_TOKEN / 2)
-    return [chunk for section in split_sections(elements, enough_chars) for chunk in packer.pack(section)]
+    worded = [element for element in elements if element.text]  # a figure has none of its own
+    return [chunk for section in split_sections(worded, enough_chars) for chunk in packer.pack(section)]
 
 
 def embedded_text(chunk: Chunk) -> str:
@@ -65,7 +66,7 @@ class _Packer:
         budget = self._max_tokens - path_tokens - _SPECIAL_TOKENS
         for is_table, group in groupby(section.elements, key=lambda element: element.kind == "table"):
             elements = list(group)
-            if _is_said_by_path(elements, section):
+            if path == path_text(section.path) and _is_said_by_path(elements, section):
                 continue
             for text in self._tables(elements, budget) if is_table else self._texts(elements, budget):
                 yield Chunk(
@@ -185,7 +186,7 @@ def _joined(pieces: Sequence[_Piece]) -> str:
 
 
 def _is_said_by_path(elements: Sequence[Element], section: Section) -> bool:
-    """Headings above a table: the table carries them in its path, and a block of their own says nothing."""
+    """Headings above a table: it carries them in its path, if that is whole, and a block of them says nothing."""
     return len(elements) < len(section.elements) and all(
         element.kind == "heading" and heading_line(element.text) in section.path for element in elements
     )

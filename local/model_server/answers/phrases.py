@@ -27,7 +27,7 @@ class Phrases:
 
 
 _ENGLISH = Phrases(
-    missing="The documents at hand do not say: {}",
+    missing="{}",
     next_step="Name the document or the topic more exactly, or add a document that covers it.",
     no_documents="No document at hand fits: {}",
     attribute_missing="The {} of “{}” is not recorded.",
@@ -44,7 +44,7 @@ _ENGLISH = Phrases(
     document_type="type",
 )
 _GERMAN = Phrases(
-    missing="Die vorliegenden Dokumente sagen nichts zu: {}",
+    missing="{}",
     next_step="Dokument oder Thema genauer nennen, oder ein Dokument dazu hinzufügen.",
     no_documents="Kein vorliegendes Dokument passt zu: {}",
     attribute_missing="Die Angabe „{}“ ist für „{}“ nicht erfasst.",

@@ -1,0 +1,16 @@
+"""The services, with what they write to in place."""
+
+from shared.services import Services
+from shared.wiring import get_services
+
+
+async def ready_services() -> Services:
+    """The process's services; its first call creates the containers, tables and indexes that are missing.
+
+    Without this a question that comes before the first document would find no index and fail.
+    """
+    from shared.ingestion.prepare import ensure_ready
+
+    services = get_services()
+    await ensure_ready(services)
+    return services
