@@ -17,7 +17,8 @@ from local.search_server.schema import Field, JsonObject, Schema, values_at
 
 SLOT: Final = "slot"
 SMALL_SELECTION: Final = 1000  # up to here the selected slots are cheaper inside the query than outside
-_WRITER_BYTES: Final = 50_000_000
+_WRITER_BYTES: Final = 100_000_000
+_WRITER_THREADS: Final = 2
 _GROWTH: Final = 4
 _MARGIN: Final = 10  # read beyond the cut at first; scores of different texts are rarely equal
 
@@ -85,7 +86,7 @@ class TextIndex:
 
     def _open_writer(self) -> IndexWriter:
         if self._writer is None:
-            self._writer = self._index.writer(_WRITER_BYTES, 1)
+            self._writer = self._index.writer(_WRITER_BYTES, _WRITER_THREADS)
         return self._writer
 
 
@@ -100,7 +101,10 @@ def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) 
 
     Equal scores at the cut are all read before it is made: else pages of a search could repeat or lose hits.
     """
-    wanted = min(limit + _MARGIN, searcher.num_docs)
+    selected = searcher.num_docs if mask is None else int(np.count_nonzero(mask))
+    # As if the permitted documents were spread evenly over the hits; one query too deep beats two.
+    expected = limit * searcher.num_docs // max(selected, 1)
+    wanted = min(expected + expected // 2 + _MARGIN, searcher.num_docs)
     while wanted > 0:
         hits = searcher.search(query, wanted, count=False).hits
         slots = _slots_of_hits(searcher, hits)
