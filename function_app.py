@@ -3,16 +3,31 @@
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions import chat, documents, health, ingest
+from functions import (
+    admin,
+    chat,
+    document_changes,
+    document_events,
+    documents,
+    health,
+    ingest,
+    maintenance,
+    uploads,
+)
 from orchestrations import agent_activities, answer_question, ingest_activities, ingest_document
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
 for module in (
+    admin,
     chat,
+    document_changes,
+    document_events,
     documents,
     health,
     ingest,
+    maintenance,
+    uploads,
     answer_question,
     agent_activities,
     ingest_document,

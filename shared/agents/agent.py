@@ -74,10 +74,18 @@ class Agent:
 
 def document_tools(services: Services, user: UserContext) -> Sequence[Tool]:
     """The tools over documents, each trimmed to what `user` may read."""
-    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
-    blocks = BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits)
     documents = DocumentSearch(SecuredIndex(services.documents_index, user))
-    return (SemanticSearch(blocks), ListDocuments(documents), GetDocument(documents))
+    return (
+        SemanticSearch(block_search(services, user)),
+        ListDocuments(documents),
+        GetDocument(documents),
+    )
+
+
+def block_search(services: Services, user: UserContext) -> BlockSearch:
+    """Search over blocks, trimmed to what `user` may read."""
+    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
+    return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits)
 
 
 async def _until_failed(

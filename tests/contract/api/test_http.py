@@ -89,6 +89,7 @@ def test_without_identity_nothing_is_told(nobody: httpx.Client) -> None:
     for answer in (
         nobody.post("/chat", json={"question": "x"}),
         nobody.get("/runs/x"),
+        nobody.post("/search", json={"query": "x"}),
         nobody.get("/documents"),
         nobody.get("/documents/x/content"),
     ):
@@ -140,6 +141,25 @@ def test_a_document_and_its_file_are_for_its_readers(anna: httpx.Client, ben: ht
     assert file.headers["x-content-type-options"] == "nosniff"
     for path in (f"/documents/{doc_id}", f"/documents/{doc_id}/content", "/documents/it's"):
         assert_problem(anna.get(path), 404, "DocumentNotFoundError")
+
+
+def test_a_search_gives_passages_within_rights(anna: httpx.Client, ben: httpx.Client) -> None:
+    query = {"query": "maximum operating pressure of the Heron 400", "top_k": 3}
+    found = anna.post("/search", json=query).json()
+    assert found["result_count"] == 3
+    assert (found["results"][0]["filename"], found["results"][0]["page_number"]) == (
+        "heron-400-manual.pdf",
+        4,
+    )
+    assert all(
+        hit["filename"] != "heron-400-manual.pdf" for hit in ben.post("/search", json=query).json()["results"]
+    )
+    limited = anna.post(
+        "/search", json={**query, "filters": {"document_type": ["report", "price_list"]}}
+    ).json()
+    assert {hit["filename"].split("-")[0] for hit in limited["results"]} <= {"annual", "price"}
+    unknown = anna.post("/search", json={**query, "filters": {"access_control_list": "*"}})
+    assert "document_type" in assert_problem(unknown, 400, "InvalidQueryError")["hints"][0]
 
 
 def test_health_needs_no_identity(nobody: httpx.Client) -> None:

@@ -1,0 +1,23 @@
+"""POST /api/search: the passages and figures that bear on a query, without an answer."""
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.ready import ready_services
+from shared.models.search_views import SearchBody
+
+blueprint = func.Blueprint()
+
+
+@blueprint.route(route="search", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def search(req: Request) -> Response:
+    """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
+    from shared.agents.agent import block_search
+    from shared.agents.tools.semantic_search import search_result
+
+    user = user_of(req)
+    body = await read_model(req, SearchBody)
+    blocks = block_search(await ready_services(), user)
+    hits = await blocks.search([body.query], body.top_k, body.filters)
+    return json_response({"results": [search_result(hit) for hit in hits], "result_count": len(hits)})
