@@ -17,6 +17,7 @@ from local.search_server.errors import RequestError
 from local.search_server.http_io import OPEN_PATH, WORKER_THREADS, KeyCheck, on_defect, on_request_error
 from local.search_server.index_routes import index_routes, resource_routes
 from local.search_server.resources import Resources
+from local.search_server.stats import Stats
 
 
 def create_app(data_folder: Path, key: str) -> Starlette:
@@ -44,6 +45,7 @@ def create_app(data_folder: Path, key: str) -> Starlette:
     app.state.workers = anyio.CapacityLimiter(WORKER_THREADS)
     app.state.catalog = catalog
     app.state.resources = resources
+    app.state.stats = Stats()
     return app
 
 

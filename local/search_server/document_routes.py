@@ -1,4 +1,4 @@
-"""Routes over documents: indexing, lookup, count, search, suggest, autocomplete."""
+"""Routes over documents: indexing, lookup, count, search, suggest, autocomplete; and counts of their use."""
 
 from pydantic import JsonValue
 from starlette.requests import Request
@@ -7,7 +7,7 @@ from starlette.routing import Route
 
 from local.search_server import store
 from local.search_server.batch_plan import Outcome
-from local.search_server.documents import parse_batch
+from local.search_server.documents import Action, parse_batch
 from local.search_server.errors import not_found
 from local.search_server.http_io import in_worker, json_response, parse, read_json, read_object
 from local.search_server.index import Index
@@ -16,6 +16,7 @@ from local.search_server.projection import Projection
 from local.search_server.requests import AutocompleteRequest, SearchRequest, SuggestRequest
 from local.search_server.schema import JsonObject
 from local.search_server.search import run_search
+from local.search_server.stats import Stats
 from local.search_server.suggestions import autocomplete, suggest
 
 
@@ -28,12 +29,15 @@ def document_routes() -> list[Route]:
         Route(documents + "/$count", count_documents, methods=["GET"]),
         Route(documents + "/search.post.suggest", suggest_documents, methods=["POST"]),
         Route(documents + "/search.post.autocomplete", autocomplete_text, methods=["POST"]),
+        Route("/stats", show_stats, methods=["GET"]),
+        Route("/stats/reset", reset_stats, methods=["POST"]),
     ]
 
 
 async def index_documents(request: Request) -> Response:
     index = index_of(request)
-    outcomes = await in_worker(request, _apply, index, await read_json(request))
+    actions, outcomes = await in_worker(request, _apply, index, await read_json(request))
+    stats_of(request).count_writes(request.path_params["name"], actions)
     rows: list[JsonValue] = [
         {
             "key": outcome.key,
@@ -61,6 +65,7 @@ async def count_documents(request: Request) -> Response:
 async def search_documents(request: Request) -> Response:
     index = index_of(request)
     body = await read_object(request)
+    stats_of(request).count_search(request.path_params["name"])
     return await in_worker(request, _search, index, parse(SearchRequest, body), body)
 
 
@@ -74,8 +79,23 @@ async def autocomplete_text(request: Request) -> Response:
     return json_response(await in_worker(request, _autocomplete, index, asked))
 
 
-def _apply(index: Index, batch: JsonValue) -> list[Outcome]:
-    return index.apply(parse_batch(index.schema, batch))
+async def show_stats(request: Request) -> Response:
+    return json_response(stats_of(request).body)
+
+
+async def reset_stats(request: Request) -> Response:
+    stats_of(request).reset()
+    return json_response(stats_of(request).body)
+
+
+def stats_of(request: Request) -> Stats:
+    stats: Stats = request.app.state.stats
+    return stats
+
+
+def _apply(index: Index, batch: JsonValue) -> tuple[list[Action], list[Outcome]]:
+    actions = parse_batch(index.schema, batch)
+    return actions, index.apply(actions)
 
 
 def _look_up(index: Index, key: str, paths: list[str]) -> JsonObject:

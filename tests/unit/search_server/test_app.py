@@ -28,6 +28,24 @@ async def test_it_serves_without_a_process_in_any_event_loop(tmp_path: Path, tur
         assert (await http.get("/indexes('made')/docs/$count")).text == "1"
 
 
+async def test_writes_and_searches_are_counted(tmp_path: Path) -> None:
+    app = create_app(tmp_path, "secret")
+    transport = httpx.ASGITransport(app)
+    headers = {"api-key": "secret"}
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://local", headers=headers) as http,
+    ):
+        await http.post("/indexes", json={"name": "made", "fields": FIELDS})
+        rows = [{"id": "1"}, {"id": "2"}, {"@search.action": "delete", "id": "2"}]
+        await http.post("/indexes('made')/docs/search.index", json={"value": rows})
+        await http.post("/indexes('made')/docs/search.index", json={"value": [{"wrong": "1"}]})
+        await http.post("/indexes('made')/docs/search.post.search", json={"search": "*"})
+        counted = {"writes": {"made": {"upload": 2, "delete": 1}}, "searches": {"made": 1}}
+        assert (await http.get("/stats")).json() == counted
+        assert (await http.post("/stats/reset")).json() == {"writes": {}, "searches": {}}
+
+
 async def test_our_own_fault_is_a_500_that_tells_nothing(tmp_path: Path) -> None:
     async def fail(request: object) -> None:
         raise ZeroDivisionError("inner secret")
