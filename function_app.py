@@ -4,7 +4,6 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions import (
-    admin,
     chat,
     document_changes,
     document_events,
@@ -19,7 +18,6 @@ from orchestrations import agent_activities, answer_question, ingest_activities,
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
 for module in (
-    admin,
     chat,
     document_changes,
     document_events,

@@ -2,7 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, bytes_response, endpoint, json_response, user_of
+from functions.byte_range import byte_span
+from functions.http_io import Request, Response, endpoint, file_response, json_response, user_of
 from functions.ready import ready_services
 from shared.errors import CallerError
 from shared.models.search import Filters
@@ -39,14 +40,17 @@ async def get_document(req: Request) -> Response:
 @blueprint.route(route="documents/{doc_id}/content", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @endpoint
 async def get_document_content(req: Request) -> Response:
-    """The file itself, as it was dropped in, for whoever may read it."""
-    from shared.agents.documents import readable_blob_name
+    """The file itself, as it was dropped in, for whoever may read it; one `Range` of bytes is honoured."""
+    from shared.agents.documents import readable_blob
     from shared.models.names import DOCUMENTS
 
     user = user_of(req)
     services = await ready_services()
-    name = await readable_blob_name(req.path_params["doc_id"], user, services)
-    return bytes_response(await services.blobs.read(DOCUMENTS, name), name.rpartition("/")[2])
+    blob = await readable_blob(req.path_params["doc_id"], user, services)
+    span = byte_span(req.headers.get("range"), blob.size_bytes)
+    first, length = (span.first, span.length) if span else (0, None)
+    parts = services.blobs.chunks(DOCUMENTS, blob.name, etag=blob.etag, first=first, length=length)
+    return await file_response(parts, blob, span)
 
 
 def _limit(text: str | None) -> int:

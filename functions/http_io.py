@@ -21,6 +21,7 @@ from shared.errors import (
     RateLimitError,
 )
 from shared.identity import authenticate
+from shared.models.blobs import BlobProperties, ByteSpan
 from shared.models.identity import UserContext
 from shared.settings import get_settings
 from shared.telemetry import get_logger
@@ -68,8 +69,13 @@ async def read_model(request: Request, model: type[Body]) -> Body:
             raise PayloadTooLargeError(
                 f"The body is larger than {MAX_BODY_BYTES} bytes.", "Upload large material as a document."
             )
+    return validated(model, lambda: model.model_validate_json(bytes(body)))
+
+
+def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
+    """What `validate` makes; CallerError naming the first field at fault if it cannot."""
     try:
-        return model.model_validate_json(bytes(body))
+        return validate()
     except ValidationError as invalid:
         raise CallerError(*_explain(invalid, model)) from None
 
@@ -80,21 +86,49 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
     return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
 
 
-def bytes_response(content: bytes, filename: str) -> Response:
-    """A file. It is never rendered in our origin unless it is a PDF: an HTML document could carry script."""
+async def file_response(
+    parts: AsyncIterator[bytes], blob: BlobProperties, span: ByteSpan | None = None
+) -> Response:
+    """A file, streamed: all of it, or the bytes of `span` (206).
+
+    It is never rendered in our origin unless it is a PDF: an HTML document could carry script.
+    """
+    filename = blob.name.rpartition("/")[2]
     is_pdf = filename.lower().endswith(".pdf")
     headers = {
         "Content-Disposition": f"{'inline' if is_pdf else 'attachment'}; filename*=UTF-8''{quote(filename)}",
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-store",
+        "Accept-Ranges": "bytes",
+        "ETag": f'"{blob.etag}"',
+        "Content-Length": str(blob.size_bytes if span is None else span.length),
     }
+    if span is not None:
+        headers["Content-Range"] = f"bytes {span.first}-{span.first + span.length - 1}/{blob.size_bytes}"
     media_type = "application/pdf" if is_pdf else "application/octet-stream"
-    return Response(content, media_type=media_type, headers=headers)
+    # The first piece is waited for: until it is there, what goes wrong can still be answered with an error.
+    started = await _begun(parts)
+    return StreamingResponse(
+        started, status_code=200 if span is None else 206, media_type=media_type, headers=headers
+    )
 
 
-def event_stream(frames: AsyncIterator[bytes], run_id: str) -> Response:
+async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    first = await anext(parts, b"")
+
+    async def all_parts() -> AsyncIterator[bytes]:
+        yield first
+        async for part in parts:
+            yield part
+
+    return all_parts()
+
+
+def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
     """Server-sent events. No proxy may hold them back."""
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", "X-Run-Id": run_id}
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    if run_id is not None:
+        headers["X-Run-Id"] = run_id
     return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
 
 

@@ -80,6 +80,13 @@ class PayloadTooLargeError(CallerError):
     status = 413
 
 
+class RangeError(CallerError):
+    """The bytes that are asked for lie behind the end of the file."""
+
+    code = "RangeError"
+    status = 416
+
+
 class BadDocumentError(CallerError):
     """A file that cannot be ingested. `detail` is the reason, `hints` what its owner can do."""
 

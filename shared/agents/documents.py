@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 
 from shared.core.document_authority import may_change, may_see
 from shared.errors import DocumentNotFoundError
+from shared.models.blobs import BlobProperties
 from shared.models.document_views import DocumentDetail, DocumentList, DocumentView, PhaseView
 from shared.models.documents import DocumentRecord
 from shared.models.identity import UserContext
 from shared.models.ingestion import DocumentState
+from shared.models.names import DOCUMENTS
 from shared.models.search import Filters
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -56,7 +58,16 @@ async def get_document(doc_id: str, user: UserContext, services: Services) -> Do
     return detail.model_copy(update=record.model_dump(include={"summary_standard", "edited_fields"}))
 
 
-async def readable_blob_name(doc_id: str, user: UserContext, services: Services) -> str:
+async def get_own_document(state: DocumentState, user: UserContext, services: Services) -> DocumentDetail:
+    """A document that the user may change, whose state is at hand. Who may change it need not be able to read
+    it: then no more is told than its name and how far it is."""
+    try:
+        return await get_document(state.doc_id, user, services)
+    except DocumentNotFoundError:
+        return _detail(view_of_state(state), state, user)
+
+
+async def readable_blob(doc_id: str, user: UserContext, services: Services) -> BlobProperties:
     """The blob with the document's content, for a user who may read it (by the index's rights).
 
     Raises:
@@ -64,9 +75,10 @@ async def readable_blob_name(doc_id: str, user: UserContext, services: Services)
     """
     await _search(user, services).get(doc_id)
     state = await services.documents.get(doc_id)
-    if state is None:
+    blob = None if state is None else await services.blobs.properties(DOCUMENTS, state.blob_name)
+    if blob is None:
         raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It was deleted just now.")
-    return state.blob_name
+    return blob
 
 
 def _search(user: UserContext, services: Services) -> DocumentSearch:

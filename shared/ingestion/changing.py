@@ -13,7 +13,7 @@ from functools import partial
 from shared.core.document_authority import may_change, may_see
 from shared.core.document_ids import SIDECAR_SUFFIX
 from shared.core.metadata_rules import with_corrections
-from shared.errors import AccessDeniedError, ConflictError, DocumentNotFoundError
+from shared.errors import AccessDeniedError, CallerError, ConflictError, DocumentNotFoundError
 from shared.ingestion import claims, index_rows
 from shared.ingestion.accepting import pipeline, read_rights
 from shared.ingestion.claims import ClaimLostError
@@ -21,7 +21,7 @@ from shared.ingestion.writing import apply_rights
 from shared.models.identity import UserContext
 from shared.models.ingestion import Corrections, DocumentState, IngestStep, Rights
 from shared.models.names import DOCUMENTS
-from shared.models.uploads import AccessChange
+from shared.models.uploads import AccessChange, MetadataCorrection
 from shared.services import Services
 
 _WAIT_S = 0.5
@@ -45,6 +45,18 @@ async def changeable(doc_id: str, user: UserContext, services: Services) -> Docu
             "Only its owner or an administrator may change the document.", "Ask its owner to do it."
         )
     return state
+
+
+def corrections_of(wanted: MetadataCorrection) -> Corrections:
+    """The fields that were sent.
+
+    Raises:
+        CallerError: none was.
+    """
+    fields = wanted.model_dump(exclude_unset=True)
+    if not fields:
+        raise CallerError("No field to correct.", f"Fields: {', '.join(MetadataCorrection.model_fields)}.")
+    return fields
 
 
 async def write_rights(blob_name: str, rights: Rights, services: Services) -> None:

@@ -17,6 +17,13 @@ class BlobProperties(Model):
     metadata: dict[str, str] = Field(default_factory=dict)
 
 
+class ByteSpan(Model):
+    """Some of a file's bytes: `length` of them (1 or more), from `first` on, counted from 0."""
+
+    first: int
+    length: int
+
+
 class SignedUrl(Model):
     """An address that needs no identity. Whoever has it may use it: never logged, never stored."""
 

@@ -1,0 +1,31 @@
+"""The Range header: one span of bytes, or the whole. Source: RFC 9110, section 14."""
+
+import re
+
+from shared.errors import RangeError
+from shared.models.blobs import ByteSpan
+
+_ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
+
+
+def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
+    """The bytes that are asked for; None = all of them.
+
+    What is not one span of bytes is ignored, as the RFC allows.
+
+    Raises:
+        RangeError: the span lies behind the end of the file.
+    """
+    matched = _ONE_SPAN.match(header.strip()) if header else None
+    if matched is None or matched[1] == matched[2] == "":
+        return None
+    if matched[1] == "":  # the last so many bytes
+        first, last = max(0, size_bytes - int(matched[2])), size_bytes - 1
+    else:
+        first = int(matched[1])
+        last = min(int(matched[2]), size_bytes - 1) if matched[2] else size_bytes - 1
+    if matched[1] and matched[2] and int(matched[2]) < first:
+        return None
+    if first > last:
+        raise RangeError(f"The file has {size_bytes} bytes.", "Ask for bytes within it.")
+    return ByteSpan(first=first, length=last - first + 1)

@@ -1,0 +1,86 @@
+"""Changes to one document by its owner or an administrator: metadata, access, another try, deletion."""
+
+import uuid
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.ingest import start_ingestion
+from functions.ready import ready_services
+from shared.models.uploads import AccessChange, MetadataCorrection
+
+blueprint = df.Blueprint()
+
+
+@blueprint.route(route="documents/{doc_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def correct_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
+    from shared.agents.documents import get_own_document
+    from shared.ingestion.changing import changeable, correct, corrections_of
+
+    user = user_of(req)
+    corrections = corrections_of(await read_model(req, MetadataCorrection))
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    if await correct(state, corrections, services):
+        await _start(client, state.blob_name)
+    changed = await changeable(state.doc_id, user, services)
+    return json_response(await get_own_document(changed, user, services))
+
+
+@blueprint.route(route="documents/{doc_id}/access", methods=["PUT"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def change_access(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
+    from shared.agents.documents import get_own_document
+    from shared.ingestion.changing import change_access as change
+    from shared.ingestion.changing import changeable
+
+    user = user_of(req)
+    wanted = await read_model(req, AccessChange)
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    if await change(state, wanted, services):
+        await _start(client, state.blob_name)
+    changed = await changeable(state.doc_id, user, services)
+    return json_response(await get_own_document(changed, user, services))
+
+
+@blueprint.route(route="documents/{doc_id}/reingest", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Ingest the file once more, also one that failed three times. 202."""
+    from shared.agents.documents import get_own_document
+    from shared.ingestion.changing import changeable, try_again
+
+    user = user_of(req)
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    await try_again(state, services)
+    await _start(client, state.blob_name)
+    headers = {"Location": f"/api/documents/{state.doc_id}"}
+    return json_response(await get_own_document(state, user, services), 202, headers)
+
+
+@blueprint.route(route="documents/{doc_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def delete_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
+    from shared.ingestion.changing import changeable, delete
+
+    user = user_of(req)
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    await delete(state, services)
+    await _start(client, state.blob_name)
+    return json_response({"doc_id": state.doc_id, "status": "deleting"}, 202)
+
+
+async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:
+    await start_ingestion(client, blob_name, f"{blob_name} asked for {uuid.uuid4().hex}")

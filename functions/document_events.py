@@ -1,0 +1,86 @@
+"""GET /api/documents/events: how far documents are, as it changes. Server-sent events, resumable."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import azure.functions as func
+
+from functions.event_stream import KEEP_ALIVE_S, last_event_id
+from functions.http_io import Request, Response, endpoint, event_stream, user_of
+from functions.ready import ready_services
+from shared.errors import CallerError
+
+if TYPE_CHECKING:
+    from shared.agents.document_feed import DocumentFeed, FeedEvent
+
+blueprint = func.Blueprint()
+
+_POLL_FIRST_S = 0.5
+_POLL_SLOWEST_S = 2.0  # each poll scans the table of states
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_AGE = timedelta(days=1)
+
+
+@blueprint.route(route="documents/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_document_events(req: Request) -> Response:
+    """Documents in work, then every change of a document that the caller may see."""
+    # Imported when used: a worker that answers no such request never pays for it.
+    from shared.agents.document_feed import DocumentFeed
+
+    user = user_of(req)
+    after = _moment(last_event_id(req.headers.get("last-event-id")))
+    services = await ready_services()
+    feed = DocumentFeed(services.documents, user, after)
+    return event_stream(frames(feed, services.settings.stream_seconds))
+
+
+async def frames(feed: "DocumentFeed", stream_seconds: float) -> AsyncIterator[bytes]:
+    """The feed as frames. Ends on purpose after `stream_seconds`, to be resumed."""
+    delay = _POLL_FIRST_S
+    started = spoke = time.monotonic()
+    while True:
+        events = await feed.poll()
+        for event in events:
+            yield _frame(event)
+        now = time.monotonic()
+        if now - started >= stream_seconds:
+            yield b": resume with Last-Event-ID\n\n"
+            return
+        if events:
+            spoke = now
+        elif now - spoke >= KEEP_ALIVE_S:
+            yield b": keep-alive\n\n"
+            spoke = now
+        delay = _POLL_FIRST_S if events else min(delay * 1.5, _POLL_SLOWEST_S)
+        await asyncio.sleep(delay)
+
+
+def _frame(event: "FeedEvent") -> bytes:
+    shown = {"doc_id": event.doc_id} if event.view is None else event.view.model_dump(mode="json")
+    body = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return f"id: {_number(event.moment)}\nevent: {event.name}\ndata: {body}\n\n".encode()
+
+
+def _number(moment: datetime) -> int:
+    """Microseconds since 1970: ids that rise with time, whichever worker gives them."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(number: int) -> datetime | None:
+    """The moment of an id; None without one, or when it is a day old: then the reader begins anew.
+
+    Raises:
+        CallerError: it is an id from the future.
+    """
+    if number == 0:
+        return None
+    now = datetime.now(UTC)
+    if number > _number(now + _MAX_AGE):
+        raise CallerError("Last-Event-ID is none of ours.", "Send the id of the last event received.")
+    moment = _EPOCH + timedelta(microseconds=number)
+    return None if now - moment > _MAX_AGE else moment

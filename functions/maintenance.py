@@ -1,0 +1,58 @@
+"""Keeping files, states and indexes in agreement: a timer makes good what events missed; an audit tells."""
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, user_of
+from functions.ingest import start_ingestion
+from functions.ready import ready_services
+from shared.core.document_authority import is_admin
+from shared.errors import AccessDeniedError
+from shared.models.audit import ReconcileReport
+from shared.models.identity import UserContext
+
+blueprint = df.Blueprint()
+
+# Five minutes: how long a missed event, or access changed in a blob's metadata, goes unnoticed at most.
+SCHEDULE = "0 */5 * * * *"
+
+
+@blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
+@blueprint.durable_client_input(client_name="client")
+async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Start the ingestion of what differs from its file."""
+    await _reconcile(client)
+
+
+@blueprint.route(route="maintenance/reconcile", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """The same at once, for administrators."""
+    _require_admin(user_of(req))
+    return json_response(await _reconcile(client))
+
+
+# Not below `admin/`: the Functions host keeps routes that begin so for itself, and refuses to load them.
+@blueprint.route(route="maintenance/audit", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_audit(req: Request) -> Response:
+    """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
+    from shared.ingestion.auditing import audit
+
+    _require_admin(user_of(req))
+    return json_response(await audit(await ready_services()))
+
+
+async def _reconcile(client: df.DurableOrchestrationClient) -> ReconcileReport:
+    from shared.ingestion.reconciling import reconcile
+
+    async def start(blob_name: str, occasion: str) -> str:
+        return await start_ingestion(client, blob_name, occasion)
+
+    return await reconcile(await ready_services(), start)
+
+
+def _require_admin(user: UserContext) -> None:
+    if not is_admin(user):
+        raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")

@@ -1,0 +1,79 @@
+"""Whether what is known of one document agrees: its file, its state, its row. Pure; names one difference.
+
+A document that failed for a reason of its own agrees: people are told why, and its file is as it was then.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.models.audit import Difference, DifferenceKind
+from shared.models.documents import DocumentRecord
+from shared.models.ingestion import DocumentState
+
+ENDED = frozenset({"ready", "failed"})
+
+
+@dataclass(frozen=True)
+class SeenDocument:
+    """One document from every side; None (or "") = there is none.
+
+    Attributes:
+        etag: of its file.
+        sidecar_etag: of the file that says who may read it.
+    """
+
+    name: str
+    etag: str | None
+    sidecar_etag: str
+    state: DocumentState | None
+    row: DocumentRecord | None
+
+
+def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
+    """The first thing that differs, None when all agrees.
+
+    Args:
+        pipeline: of the settings in force; a document made by others is outdated.
+    """
+    state = seen.state
+    if state is None:
+        return _difference("not_ingested", seen, "The file has no state: its event was missed.")
+    if seen.etag is None:
+        return _difference("file_gone", seen, "The file is gone, what was made of it is not.")
+    if state.status not in ENDED or state.holder is not None or state.pending:
+        return _difference("in_work", seen, f"Status {state.status}, held by {state.holder or 'nobody'}.")
+    return _compare_content(seen, state, pipeline) or _compare_row(seen, state)
+
+
+def is_stuck(state: DocumentState, moment: datetime) -> bool:
+    """Whether a document in work is worked on by nobody: no holder, or one that showed no life."""
+    return state.holder is None or state.held_until is None or state.held_until <= moment
+
+
+def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) -> Difference | None:
+    tried_etag = state.wanted_etag if state.status == "failed" else state.blob_etag
+    if tried_etag != seen.etag:
+        return _difference("outdated", seen, "The file was replaced after it was ingested.")
+    if state.status == "ready" and state.pipeline != pipeline:
+        return _difference("outdated", seen, "It was ingested with other settings or rules.")
+    if state.sidecar_etag != seen.sidecar_etag or state.rights != state.wanted_rights:
+        return _difference("rights_differ", seen, "Its access list changed and was not applied.")
+    return None
+
+
+def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
+    is_indexed = state.content_hash != ""
+    if not is_indexed:
+        return None if seen.row is None else _difference("row_differs", seen, "It has a row but no content.")
+    if seen.row is None:
+        return _difference("row_missing", seen, "It is ready, and not in the index of documents.")
+    row, rights = seen.row, state.rights
+    said = (row.content_hash, row.version, row.owner_id, row.project_id, set(row.access_control_list))
+    known = (state.content_hash, state.version, rights.owner_id, rights.project_id, set(rights.acl))
+    if said != known:
+        return _difference("row_differs", seen, "Its row tells of another version, or of other rights.")
+    return None
+
+
+def _difference(kind: DifferenceKind, seen: SeenDocument, detail: str) -> Difference:
+    return Difference(kind=kind, place=seen.name, detail=detail)

@@ -1,0 +1,85 @@
+"""What there is: files, states and rows of all documents, matched by id. Reads only."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from shared.core.document_audit import SeenDocument
+from shared.core.document_ids import document_id, document_of_blob, is_sidecar
+from shared.core.odata import quote
+from shared.models.documents import DocumentRecord
+from shared.models.ingestion import DocumentState
+from shared.models.names import DOCUMENTS
+from shared.models.search import IndexRow, SearchRequest
+from shared.ports import SearchIndex
+from shared.services import Services
+
+_PAGE_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Documents by id, from every side.
+
+    Attributes:
+        seen: those with a file or a state.
+        orphaned: rows whose documents have neither.
+    """
+
+    seen: dict[str, SeenDocument]
+    orphaned: dict[str, DocumentRecord]
+
+
+async def take_inventory(services: Services) -> Inventory:
+    """Read all of it.
+
+    Rows are read before states and states before files, against the order in which an ingestion writes: what
+    is seen first was there when the rest is looked at, unless it was removed.
+    """
+    rows = {record.doc_id: record async for record in _records(services.documents_index)}
+    states = {state.doc_id: state async for state in services.documents.all()}
+    etags: dict[str, str] = {}
+    sidecars: dict[str, str] = {}
+    async for blob in services.blobs.list_blobs(DOCUMENTS):
+        if is_sidecar(blob.name):
+            sidecars[document_of_blob(blob.name)] = blob.etag
+        else:
+            etags[blob.name] = blob.etag
+    names = {document_id(name): name for name in etags} | {
+        state.doc_id: state.blob_name for state in states.values()
+    }
+    seen = {
+        doc_id: _seen(name, etags, sidecars, states.get(doc_id), rows.get(doc_id))
+        for doc_id, name in names.items()
+    }
+    return Inventory(seen, {doc_id: row for doc_id, row in rows.items() if doc_id not in seen})
+
+
+async def all_rows(index: SearchIndex, key: str, select: tuple[str, ...]) -> AsyncIterator[IndexRow]:
+    """Every row of an index in the order of its keys; `select` empty = all fields."""
+    # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
+    last = ""
+    while True:
+        page = await index.search(
+            SearchRequest(filter=f"{key} gt {quote(last)}", select=select, order_by=(key,), top=_PAGE_ROWS)
+        )
+        for row in page.rows:
+            yield row
+        if len(page.rows) < _PAGE_ROWS:
+            return
+        last = str(page.rows[-1][key])
+
+
+async def _records(index: SearchIndex) -> AsyncIterator[DocumentRecord]:
+    async for row in all_rows(index, "doc_id", ()):
+        known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
+        yield DocumentRecord.model_validate(known)
+
+
+def _seen(
+    name: str,
+    etags: dict[str, str],
+    sidecars: dict[str, str],
+    state: DocumentState | None,
+    row: DocumentRecord | None,
+) -> SeenDocument:
+    return SeenDocument(name, etags.get(name), sidecars.get(name, ""), state, row)

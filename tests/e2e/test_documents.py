@@ -1,0 +1,204 @@
+"""A document's life through the running stack: sent, asked about, corrected, opened, closed, deleted."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from local.run_all.api_client import ApiClient
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN, SampleUser
+from shared.identity import sign_dev_token
+from tests.e2e.stack_client import HANG_GUARD_S, pdf_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+QUESTION = "How many barrels of cider did the press in Marston yield?"
+FACT = "The press in Marston yielded 77 barrels of cider in 2023."
+
+
+@pytest.fixture
+def anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    with client_of(stack, stack.token(ANNA)) as client:
+        yield client
+
+
+@pytest.fixture
+def ben(stack: LocalStack) -> Iterator[httpx.Client]:
+    with client_of(stack, stack.token(BEN)) as client:
+        yield client
+
+
+@pytest.fixture
+def admin(stack: LocalStack) -> Iterator[httpx.Client]:
+    claims = {"sub": "olga", "roles": ["admin"], "exp": int(time.time()) + 3600}
+    with client_of(stack, sign_dev_token(claims, stack.secrets.token_secret)) as client:
+        yield client
+
+
+def client_of(stack: LocalStack, token: str) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
+
+
+def send(client: httpx.Client, name: str, content: bytes, **fields: Any) -> dict[str, Any]:
+    sent = client.post("/documents", data=fields, files={"file": (name, content)})
+    assert sent.status_code == 202, sent.text
+    assert sent.headers["location"] == f"/api/documents/{sent.json()['doc_id']}"
+    return dict(sent.json())
+
+
+def until_ended(client: httpx.Client, doc_id: str) -> dict[str, Any]:
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        document = client.get(f"/documents/{doc_id}").json()
+        if document["status"] in ("ready", "failed"):
+            return dict(document)
+        time.sleep(0.2)
+    raise AssertionError(f"{doc_id} did not end")
+
+
+def until_gone(client: httpx.Client, doc_id: str) -> None:
+    deadline = time.monotonic() + HANG_GUARD_S
+    while client.get(f"/documents/{doc_id}").status_code != 404:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def ask(stack: LocalStack, user: SampleUser) -> str:
+    return ApiClient(stack.base_url, stack.token(user)).ask(QUESTION).text
+
+
+def test_a_document_lives_from_upload_to_deletion(
+    stack: LocalStack, anna: httpx.Client, ben: httpx.Client
+) -> None:
+    sent = send(anna, "cider report.pdf", pdf_of("Cider Report", FACT), project_id="orchard")
+    assert (sent["filename"], sent["may_change"]) == ("cider report.pdf", True)
+    document = until_ended(anna, sent["doc_id"])
+    address = f"/documents/{document['doc_id']}"
+    assert (document["status"], document["project_id"]) == ("ready", "orchard")
+    assert [phase["status"] for phase in document["history"]][-1] == "ready"
+    assert sum(phase["model_calls"] for phase in document["history"]) >= 2
+    assert "77 barrels" in ask(stack, ANNA)
+
+    # Nobody else knows of it, and nobody can tell it from a document that never was.
+    assert ben.get(address).json()["title"] == "DocumentNotFoundError"
+    assert {ben.patch(address, json={"title": "x"}).status_code, ben.delete(address).status_code} == {404}
+    assert "77 barrels" not in ask(stack, BEN)
+
+    corrected = anna.patch(address, json={"title": "Cider of Marston", "department": "cellar"})
+    assert (corrected.json()["title"], corrected.json()["edited_fields"]) == (
+        "Cider of Marston",
+        ["department", "title"],
+    )
+
+    opened = anna.put(f"{address}/access", json={"acl": [BEN.user_id]})
+    assert opened.json()["acl"] == [ANNA.user_id, BEN.user_id]
+    assert "77 barrels" in ask(stack, BEN)
+    assert ben.get(address).json()["acl"] is None
+    assert ben.delete(address).status_code == 403
+    assert ben.put(f"{address}/access", json={"acl": ["*"]}).status_code == 403
+
+    changed = pdf_of("Cider Report", FACT, "It is bottled in May.")
+    assert send(anna, "cider report.pdf", changed)["doc_id"] == document["doc_id"]
+    deadline = time.monotonic() + HANG_GUARD_S
+    while until_ended(anna, document["doc_id"])["version"] != 2:
+        assert time.monotonic() < deadline
+    second = anna.get(address).json()
+    assert (second["title"], second["acl"]) == ("Cider of Marston", [ANNA.user_id, BEN.user_id])
+
+    closed = anna.put(f"{address}/access", json={"acl": []})
+    assert closed.json()["acl"] == [ANNA.user_id]
+    assert "77 barrels" not in ask(stack, BEN)
+
+    assert anna.delete(address).status_code == 202
+    until_gone(anna, document["doc_id"])
+    assert "77 barrels" not in ask(stack, ANNA)
+
+
+def test_the_same_name_of_two_people_is_two_documents(
+    stack: LocalStack, anna: httpx.Client, ben: httpx.Client
+) -> None:
+    of_anna = send(anna, "notes.txt", b"Anna's notes are about herons.")
+    of_ben = send(ben, "notes.txt", b"Ben's notes are about kestrels.")
+    assert of_anna["doc_id"] != of_ben["doc_id"]
+    for client, document in ((anna, of_anna), (ben, of_ben)):
+        assert until_ended(client, document["doc_id"])["status"] == "ready"
+        content = client.get(f"/documents/{document['doc_id']}/content")
+        assert (content.status_code, len(content.content)) == (200, int(content.headers["content-length"]))
+        client.delete(f"/documents/{document['doc_id']}")
+
+
+def test_a_large_file_goes_straight_to_the_storage(anna: httpx.Client) -> None:
+    ticket = anna.post("/documents/uploads", json={"filename": "tülip 'guide'.md", "acl": ["hr"]})
+    assert ticket.status_code == 201, ticket.text
+    sent = httpx.put(
+        ticket.json()["url"], content=b"# Tulips\n\nTulips sleep.", headers=ticket.json()["headers"]
+    )
+    assert sent.status_code == 201
+    deadline = time.monotonic() + HANG_GUARD_S
+    while anna.get(f"/documents/{ticket.json()['doc_id']}").status_code == 404:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    document = until_ended(anna, ticket.json()["doc_id"])
+    assert (document["status"], document["acl"]) == ("ready", [ANNA.user_id, "hr"])
+    part = anna.get(f"/documents/{document['doc_id']}/content", headers={"Range": "bytes=2-7"})
+    assert (part.status_code, part.content) == (206, b"Tulips")
+    anna.delete(f"/documents/{document['doc_id']}")
+
+
+def test_whoever_watches_sees_how_far_their_documents_are_and_no_others(
+    stack: LocalStack, anna: httpx.Client, ben: httpx.Client
+) -> None:
+    secret = send(ben, "secret-plan.txt", b"Nobody knows of this plan.")
+    with anna.stream("GET", "/documents/events") as stream:
+        document = send(anna, "watched.txt", b"A watched pot never boils.")
+        seen: list[tuple[str, dict[str, Any]]] = []
+        deleted = False
+        for name, shown in events(stream):
+            seen.append((name, shown))
+            if shown["doc_id"] != document["doc_id"]:
+                continue
+            if name == "removed":
+                break
+            if shown["status"] == "ready" and not deleted:
+                anna.delete(f"/documents/{document['doc_id']}")
+                deleted = True
+    assert secret["doc_id"] not in {shown["doc_id"] for _, shown in seen}
+    ben.delete(f"/documents/{secret['doc_id']}")
+
+
+def events(stream: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = ""
+    for line in stream.iter_lines():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def test_an_audit_is_for_administrators_and_finds_nothing(anna: httpx.Client, admin: httpx.Client) -> None:
+    assert anna.get("/maintenance/audit").status_code == 403
+    assert anna.post("/maintenance/reconcile").status_code == 403
+    deadline = time.monotonic() + HANG_GUARD_S
+    while not (report := admin.get("/maintenance/audit").json())["agrees"]:
+        assert time.monotonic() < deadline, report
+        time.sleep(0.5)
+    assert report["counts"]["files"] == report["counts"]["states"] > 0
+    reconciled = admin.post("/maintenance/reconcile").json()
+    assert (reconciled["removed_orphans"], reconciled["left"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("", 400), ("setup.exe", 422), ("a.pdf.acl.json", 400), ("..", 400)],
+)
+def test_a_file_that_cannot_be_taken_is_refused_before_it_is_stored(
+    anna: httpx.Client, name: str, status: int
+) -> None:
+    refused = anna.post("/documents", files={"file": (name or " ", b"x")})
+    assert refused.status_code == status, refused.text
+    assert refused.json()["hints"]
