@@ -2,11 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shared.errors import BadDocumentError
+from shared.ingestion.parsers.markdown_table import table_elements
 from shared.ingestion.parsers.pdf_furniture import without_furniture
 from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
 from shared.ingestion.parsers.pdf_hyphens import HyphenRule
@@ -18,6 +19,7 @@ from shared.ingestion.parsers.pdf_paragraphs import (
     split_groups,
     without_bullet,
 )
+from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
 from shared.models.blocks import Element, ElementKind, ParsedDocument
 
 _MIN_PAGE_CHARS = 20  # a page with less and with something drawn on it is probably a scan
@@ -39,7 +41,7 @@ def parse_pdf(path: Path) -> ParsedDocument:
     try:
         reader = _Reader(document)
         pages = without_furniture(reader.read_pages())
-        elements = tuple(_elements(pages, reader.outline()))
+        elements = tuple(_elements(pages, reader.outline(), reader.tables))
         return ParsedDocument(
             elements=elements,
             page_count=len(document),
@@ -80,6 +82,7 @@ class _Reader:
         self._document = document
         self._unreadable: list[int] = []
         self._textless: list[int] = []
+        self.tables: dict[int, list[Table]] = {}
 
     def read_pages(self) -> list[list[Line]]:
         return [self._read_page(number) for number in range(1, len(self._document) + 1)]
@@ -95,6 +98,7 @@ class _Reader:
             return []
         try:
             lines = page_lines(page, page_number)
+            self.tables[page_number] = ruled_tables(page)
             if sum(len(line.text) for line in lines) < _MIN_PAGE_CHARS and pdfium.FPDFPage_CountObjects(page):
                 self._textless.append(page_number)
         except pypdfium2.PdfiumError:
@@ -154,16 +158,24 @@ def _pages(numbers: Sequence[int]) -> str:
     return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
 
 
-def _elements(pages: Sequence[list[Line]], outline: Outline) -> Iterator[Element]:
+def _elements(
+    pages: Sequence[list[Line]], outline: Outline, tables: Mapping[int, Sequence[Table]]
+) -> Iterator[Element]:
     lines = [line for page in pages for line in page]
     headings = HeadingRule(lines, outline)
     hyphens = HyphenRule(line.text for line in lines)
-    for page in pages:
-        rule = ParagraphRule(page)
-        for level, run in _runs(page, headings):
-            groups = [run] if level is not None else split_groups(run, rule)
-            for group in groups:
-                yield _element(hyphens.mend(paragraph_text(group, rule)), group[0].page_number, level)
+    for page in filter(None, pages):
+        page_number = page[0].page_number
+        for part in place_tables(page, tables.get(page_number, ())):
+            if isinstance(part, Table):
+                rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
+                yield from table_elements(rows, page_number)
+                continue
+            rule = ParagraphRule(part)
+            for level, run in _runs(part, headings):
+                groups = [run] if level is not None else split_groups(run, rule)
+                for group in groups:
+                    yield _element(hyphens.mend(paragraph_text(group, rule)), page_number, level)
 
 
 def _element(text: str, page_number: int, level: int | None) -> Element:

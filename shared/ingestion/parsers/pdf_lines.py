@@ -56,6 +56,11 @@ def page_lines(page: Any, page_number: int) -> list[Line]:
         text_page.close()
 
 
+def clean_text(raw: str) -> str:
+    """PDFium's text on one line: ligatures as letters, no control characters. Hyphen marks stay."""
+    return " ".join(unicodedata.normalize("NFC", raw.translate(_CHARACTERS)).split())
+
+
 def _lines(text_page: Any, page_number: int) -> Iterator[Line]:
     text: str = text_page.get_text_range()
     reader = _LookReader(text_page)
@@ -65,7 +70,7 @@ def _lines(text_page: Any, page_number: int) -> Iterator[Line]:
         if stripped:
             first = start + raw.index(stripped[0])
             last = start + len(raw.rstrip()) - 1
-            clean = " ".join(unicodedata.normalize("NFC", stripped.translate(_CHARACTERS)).split())
+            clean = clean_text(stripped)
             if clean:
                 yield reader.line(clean, page_number, (first, _middle(raw, start, first, last), last))
         start += len(raw) + 2
