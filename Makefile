@@ -2,6 +2,7 @@
 #   make PYTHON=/path/to/python3.12 run     another interpreter than python3
 #   make run ARGS=--once                    arguments for the launcher
 #   make test ARGS="-k citations"           arguments for pytest
+#   make ingest-report DATA=folder OUT=report.json
 
 PYTHON ?= python3
 ARGS ?=
@@ -11,7 +12,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types docs bench bench-start bench-search bench-durable clean
+.PHONY: help run demo test e2e fmt lint types docs ingest-report bench bench-start bench-search bench-durable clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +43,9 @@ types: .set-up-test  ## mypy --strict
 
 docs: .set-up-test   ## write the generated parts of docs/ anew
 	$(BIN)/python -m scripts.settings_table --write
+
+ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json
+	@$(BIN)/python -m evals.ingest_report --data "$(DATA)" --out "$(OUT)" $(ARGS)
 
 bench: bench-search bench-durable  ## the search server and the durable executor
 

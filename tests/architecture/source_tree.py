@@ -7,7 +7,17 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE_ROOTS = ("shared", "functions", "orchestrations", "local", "samples", "scripts", "benchmarks", "tests")
+CODE_ROOTS = (
+    "shared",
+    "functions",
+    "orchestrations",
+    "local",
+    "samples",
+    "scripts",
+    "benchmarks",
+    "evals",
+    "tests",
+)
 
 
 @cache

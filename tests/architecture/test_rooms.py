@@ -7,7 +7,17 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 from tests.architecture.source_tree import ROOT, imports, is_within, module_name, parse, python_files
 
-OURS = ("shared", "functions", "orchestrations", "function_app", "local", "samples", "scripts", "benchmarks")
+OURS = (
+    "shared",
+    "functions",
+    "orchestrations",
+    "function_app",
+    "local",
+    "samples",
+    "scripts",
+    "benchmarks",
+    "evals",
+)
 # Glue without a row: packages of rooms, which are empty.
 PACKAGES = {"shared", "local"}
 

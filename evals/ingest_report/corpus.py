@@ -1,0 +1,68 @@
+"""Which files of a folder are dropped in, and which Markdown says what one of them holds. Names only."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MANIFEST = "documents.jsonl"
+REFERENCE_FOLDER = "reference"
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """One file to ingest.
+
+    Attributes:
+        name: its path below the folder, with slashes.
+        reference: Markdown with the text that ought to be found, None where there is none.
+    """
+
+    name: str
+    path: Path
+    reference: Path | None = None
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix.lower()
+
+
+def find_files(folder: Path) -> list[CorpusFile]:
+    """Every file of the folder and those below it, by name; hidden ones and references are no documents.
+
+    A folder with a `documents.jsonl` holds what that lists: `path`, and `reference_md` where there is one.
+    Elsewhere the reference of `a/b.docx` is `reference/b.docx.md`, in the folder or beside it.
+
+    Raises:
+        ValueError: there is no such folder, or nothing in it.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"There is no folder {folder}.")
+    manifest = folder / MANIFEST
+    files = _listed(folder, manifest) if manifest.is_file() else _walked(folder)
+    found = sorted(files, key=lambda file: file.name)
+    if not found:
+        raise ValueError(f"There is no file in {folder}.")
+    return found
+
+
+def _listed(folder: Path, manifest: Path) -> Iterator[CorpusFile]:
+    for line in manifest.read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            entry: Mapping[str, object] = json.loads(line)
+            reference = folder / str(entry["reference_md"]) if entry.get("reference_md") else None
+            yield CorpusFile(str(entry["path"]), folder / str(entry["path"]), reference)
+
+
+def _walked(folder: Path) -> Iterator[CorpusFile]:
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in name.parts)
+        if path.is_file() and not hidden and REFERENCE_FOLDER not in name.parts[:-1]:
+            yield CorpusFile(name.as_posix(), path, _reference(folder, path))
+
+
+def _reference(folder: Path, path: Path) -> Path | None:
+    places = (folder, folder.parent)
+    candidates = [place / REFERENCE_FOLDER / f"{path.name}.md" for place in places]
+    return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -1,0 +1,107 @@
+"""Drops files into the documents container, a few in flight, and watches until each has ended."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import TableClient
+from azure.storage.blob import ContainerClient
+
+from evals.ingest_report.corpus import CorpusFile
+from evals.ingest_report.running_app import RunningApp
+from shared.models.names import DOCUMENTS, DOCUMENTS_TABLE
+
+POLL_S = 0.3
+_ENDS = ("ready", "failed")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A file whose ingestion ended, or whose time was up (`doc_id` is then what is known so far)."""
+
+    file: CorpusFile
+    doc_id: str | None
+    in_time: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _InFlight:
+    file: CorpusFile
+    since: float
+
+
+class Ingesting:
+    """One run over a corpus. Blobs are named `prefix/name`.
+
+    Args:
+        at_once: files in flight.
+        timeout_s: how long one may take.
+    """
+
+    def __init__(self, app: RunningApp, prefix: str, at_once: int, timeout_s: float) -> None:
+        self._app = app
+        self._prefix = prefix
+        self._at_once = at_once
+        self._timeout_s = timeout_s
+
+    def run(self, files: Sequence[CorpusFile]) -> Iterator[Ended]:
+        """Each file once it has ended, in the order of their ends."""
+        waiting = list(reversed(files))
+        in_flight: dict[str, _InFlight] = {}
+        with _open(self._app) as (container, table):
+            while waiting or in_flight:
+                while waiting and len(in_flight) < self._at_once:
+                    file = waiting.pop()
+                    in_flight[self._drop(container, file)] = _InFlight(file, time.monotonic())
+                time.sleep(POLL_S)
+                self._app.check()
+                for name, ended in self._ended(table, in_flight):
+                    del in_flight[name]
+                    yield ended
+
+    def remove(self) -> None:
+        """Delete what was dropped; the app removes the documents."""
+        with _open(self._app) as (container, _):
+            for blob in container.list_blobs(name_starts_with=f"{self._prefix}/"):
+                container.delete_blob(blob.name)
+
+    def _drop(self, container: ContainerClient, file: CorpusFile) -> str:
+        name = f"{self._prefix}/{file.name}"
+        with file.path.open("rb") as content:
+            container.upload_blob(name, content, overwrite=True, metadata={"acl": "*"})
+        return name
+
+    def _ended(self, table: TableClient, in_flight: dict[str, _InFlight]) -> list[tuple[str, Ended]]:
+        now = time.monotonic()
+        seen = _statuses(table, set(in_flight))
+        found = []
+        for name, flight in in_flight.items():
+            doc_id, status = seen.get(name, (None, None))
+            seconds = now - flight.since
+            if status in _ENDS or seconds > self._timeout_s:
+                found.append((name, Ended(flight.file, doc_id, status in _ENDS, round(seconds, 2))))
+        return found
+
+
+@contextmanager
+def _open(app: RunningApp) -> Iterator[tuple[ContainerClient, TableClient]]:
+    connection = app.storage_connection_string
+    with (
+        ContainerClient.from_connection_string(connection, DOCUMENTS) as container,
+        TableClient.from_connection_string(connection, DOCUMENTS_TABLE) as table,
+    ):
+        yield container, table
+
+
+def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]:
+    """Blob name -> document id and status, of those that the app knows already."""
+    try:
+        # One query for all in flight: a look at each would cost more than what is looked for.
+        rows = table.query_entities("", select=["PartitionKey", "blob_name", "status"])
+        known = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
+        return {name: known[name] for name in names if name in known}
+    except ResourceNotFoundError:
+        return {}  # the first ingestion is just making the table

@@ -1,0 +1,102 @@
+"""The report's form, and what it says in sum. Pure: observations in, values out."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from shared.models.base import Model
+
+Ending = Literal["ready", "ready_with_warning", "failed", "crashed", "timed_out"]
+
+# What the ingestion says when it was no fault of the file's that it did not end well.
+_CRASHES = ("crashed the parser", "internal error", "ended without an answer", "structure is not understood")
+_TIMEOUTS = ("took longer than",)
+
+
+class FileReport(Model):
+    """What became of one file.
+
+    Attributes:
+        status: one of the five endings; `crashed` and `timed_out` are failures of ours, not of the file.
+        seconds: from the upload until its end was seen.
+        phase_seconds, model_calls: of each phase of the ingestion, from its history.
+        blocks: rows in the index, figures among them.
+        word_recall: share of the reference's words that are in the index; None without a reference.
+    """
+
+    file: str
+    status: Ending
+    reason: str | None = None
+    hint: str | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: float
+    phase_seconds: dict[str, float] = Field(default_factory=dict)
+    model_calls: dict[str, int] = Field(default_factory=dict)
+    size_bytes: int
+    pages: int | None = None
+    blocks: int = 0
+    figures: int = 0
+    word_recall: float | None = None
+
+
+class Summary(Model):
+    """All files together. Every file is in exactly one of the five counts."""
+
+    files: int
+    ready: int
+    ready_with_warning: int
+    failed: int
+    crashed: int
+    timed_out: int
+    median_recall: dict[str, float]
+    pages: int
+    blocks: int
+    figures: int
+    seconds: float
+
+
+class Report(Model):
+    """The whole report."""
+
+    summary: Summary
+    files: tuple[FileReport, ...]
+
+
+def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Ending:
+    """How an ingestion ended, from the document's own words."""
+    if status == "ready":
+        return "ready_with_warning" if warnings else "ready"
+    if any(sign in (reason or "") for sign in _TIMEOUTS):
+        return "timed_out"
+    return "crashed" if any(sign in (reason or "") for sign in _CRASHES) else "failed"
+
+
+def summarize(files: Sequence[FileReport], seconds: float) -> Report:
+    """The report over all files; `seconds` is what the whole run took."""
+    counts = {kind: sum(file.status == kind for file in files) for kind in get_args(Ending)}
+    summary = Summary(
+        files=len(files),
+        **counts,
+        median_recall=_median_recall(files),
+        pages=sum(file.pages or 0 for file in files),
+        blocks=sum(file.blocks for file in files),
+        figures=sum(file.figures for file in files),
+        seconds=round(seconds, 1),
+    )
+    return Report(summary=summary, files=tuple(files))
+
+
+def _median_recall(files: Sequence[FileReport]) -> dict[str, float]:
+    by_suffix: dict[str, list[float]] = defaultdict(list)
+    for file in files:
+        if file.word_recall is not None:
+            by_suffix[_suffix(file.file)].append(file.word_recall)
+    return {suffix: round(median(recalls), 4) for suffix, recalls in sorted(by_suffix.items())}
+
+
+def _suffix(name: str) -> str:
+    _, dot, suffix = name.rpartition("/")[2].rpartition(".")
+    return (dot + suffix).lower() if dot else ""
