@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from shared.ingestion.parsers.pdf_paragraphs import (
     without_bullet,
 )
 from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
+from shared.ingestion.parsers.pdf_tags import TaggedHeading, is_tagged, tagged_headings
 from shared.models.blocks import Element, ElementKind, ParsedDocument
 
 _MIN_PAGE_CHARS = 20  # a page with less and with something drawn on it is probably a scan
@@ -32,7 +33,7 @@ _NO_TITLE = re.compile(
 
 
 def parse_pdf(path: Path) -> ParsedDocument:
-    """Text in content order, headings by outline and look, tables as lines of text.
+    """Text in content order, headings by tags, outline and look, tables where lines are drawn round them.
 
     Raises:
         BadDocumentError: encrypted, damaged beyond reading, or without pages.
@@ -41,7 +42,7 @@ def parse_pdf(path: Path) -> ParsedDocument:
     try:
         reader = _Reader(document)
         pages = without_furniture(reader.read_pages())
-        elements = tuple(_elements(pages, reader.outline(), reader.tables))
+        elements = tuple(_elements(pages, reader))
         return ParsedDocument(
             elements=elements,
             page_count=len(document),
@@ -82,7 +83,9 @@ class _Reader:
         self._document = document
         self._unreadable: list[int] = []
         self._textless: list[int] = []
+        self._is_tagged = is_tagged(document)
         self.tables: dict[int, list[Table]] = {}
+        self.tags: dict[int, list[TaggedHeading]] = {}
 
     def read_pages(self) -> list[list[Line]]:
         return [self._read_page(number) for number in range(1, len(self._document) + 1)]
@@ -99,6 +102,8 @@ class _Reader:
         try:
             lines = page_lines(page, page_number)
             self.tables[page_number] = ruled_tables(page)
+            if self._is_tagged and (found := tagged_headings(page)):
+                self.tags[page_number] = found
             if sum(len(line.text) for line in lines) < _MIN_PAGE_CHARS and pdfium.FPDFPage_CountObjects(page):
                 self._textless.append(page_number)
         except pypdfium2.PdfiumError:
@@ -158,15 +163,13 @@ def _pages(numbers: Sequence[int]) -> str:
     return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
 
 
-def _elements(
-    pages: Sequence[list[Line]], outline: Outline, tables: Mapping[int, Sequence[Table]]
-) -> Iterator[Element]:
+def _elements(pages: Sequence[list[Line]], reader: _Reader) -> Iterator[Element]:
     lines = [line for page in pages for line in page]
-    headings = HeadingRule(lines, outline)
+    headings = HeadingRule(lines, reader.outline(), reader.tags)
     hyphens = HyphenRule(line.text for line in lines)
     for page in filter(None, pages):
         page_number = page[0].page_number
-        for part in place_tables(page, tables.get(page_number, ())):
+        for part in place_tables(page, reader.tables.get(page_number, ())):
             if isinstance(part, Table):
                 rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
                 yield from table_elements(rows, page_number)

@@ -1,6 +1,7 @@
-"""Which lines of a PDF are headings, and of what level. In order of trust: the outline, then the look.
+"""Which lines of a PDF are headings, and of what level. In order of trust: tags, the outline, the look.
 
 By look a line is a heading if it is larger than the body text (by 15 % at least), or bold, short and alone.
+A document whose headings are tagged throughout needs no guess by look.
 """
 
 import re
@@ -8,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shared.ingestion.parsers.pdf_lines import Line
+from shared.ingestion.parsers.pdf_tags import TaggedHeading
 
 _LARGER = 1.15
 _MAX_CHARS = 150
@@ -16,10 +18,15 @@ _BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatev
 _SMALL_DOCUMENT_CHARS = 2000
 _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
+_TAGGED_SHARE = 0.4  # of the pages hold a tagged heading: then all headings are tagged
+_MIN_TAGGED = 3
 _FOLDED = re.compile(r"[\W_]+")
 
 Outline = Mapping[int, Mapping[str, int]]
 """Page number -> folded title -> level of the document's outline (bookmarks)."""
+
+Tags = Mapping[int, Sequence[TaggedHeading]]
+"""Page number -> the headings that the structure tree names; pages without any are left out."""
 
 
 def folded(text: str) -> str:
@@ -28,10 +35,14 @@ def folded(text: str) -> str:
 
 
 class HeadingRule:
-    """Knows the sizes and the outline of one document."""
+    """Knows the tags, the outline and the sizes of one document."""
 
-    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
+    def __init__(self, lines: Sequence[Line], outline: Outline, tags: Tags) -> None:
         self._outline = outline
+        self._tags = tags
+        page_count = len({line.page_number for line in lines})
+        tagged = sum(map(len, tags.values()))
+        self._trusts_tags = tagged >= _MIN_TAGGED and len(tags) >= _TAGGED_SHARE * page_count
         chars = Counter[float]()
         for line in lines:
             chars[line.size] += len(line.text)
@@ -44,9 +55,9 @@ class HeadingRule:
         Args:
             before, after: the lines before and after it on the page.
         """
-        listed = self._outline.get(line.page_number, {}).get(folded(line.text))
-        if listed is not None:
-            return listed
+        known = self._tagged_level(line) or self._outline.get(line.page_number, {}).get(folded(line.text))
+        if known is not None or self._trusts_tags:
+            return known
         if not _reads_like_heading(line.text) or _is_begun_sentence(line, after):
             return None
         if line.size in self._levels:
@@ -55,6 +66,14 @@ class HeadingRule:
         if is_bold_heading and len(line.text) <= _MAX_BOLD_CHARS and not _continues(line, after):
             return min(max(_BOLD_LEVEL, len(set(self._levels.values())) + 1), _MAX_LEVEL)
         return None
+
+    def _tagged_level(self, line: Line) -> int | None:
+        """By where its first letter stands; the boxes of tags are tight, those of lines are loose."""
+        if len(line.text) > _MAX_CHARS:
+            return None
+        x, y = line.left + 0.25 * line.size, line.top - 0.6 * line.size
+        headings = self._tags.get(line.page_number, ())
+        return next((heading.level for heading in headings if heading.box.holds(x, y)), None)
 
     def _size_levels(self, lines: Sequence[Line], chars: Counter[float]) -> dict[float, int]:
         total = sum(chars.values())
