@@ -12,7 +12,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types docs ingest-report bench bench-start bench-search bench-durable clean
+.PHONY: help run demo test e2e fmt lint types audit docs ingest-report bench bench-start bench-search bench-durable clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ lint: .set-up-test   ## ruff, and who may import whom
 
 types: .set-up-test  ## mypy --strict
 	$(BIN)/mypy .
+
+audit: .set-up-run   ## whether the running local stack's files, states and indexes agree; exit code 0 only then
+	@$(BIN)/python -m local.audit $(ARGS)
 
 docs: .set-up-test   ## write the generated parts of docs/ anew
 	$(BIN)/python -m scripts.settings_table --write

@@ -11,7 +11,9 @@ AUDIENCE = "groundwork"
 LIFETIME_S = 12 * 3600
 
 
-def mint_token(user: SampleUser, secret: str, *, lifetime_s: int = LIFETIME_S) -> str:
+def mint_token(
+    user: SampleUser, secret: str, *, lifetime_s: int = LIFETIME_S, roles: tuple[str, ...] = ()
+) -> str:
     """A signed token with the claims that the app reads from a real one."""
     now = int(time.time())
     claims: dict[str, object] = {
@@ -20,7 +22,7 @@ def mint_token(user: SampleUser, secret: str, *, lifetime_s: int = LIFETIME_S) -
         "department": user.department,
         "org_id": user.org_id,
         "groups": list(user.groups),
-        "roles": [],
+        "roles": list(roles),
         "iss": ISSUER,
         "aud": AUDIENCE,
         "iat": now,

@@ -162,6 +162,12 @@ def fresh_state(blob_name: str) -> DocumentState:
     )
 
 
+def queued_anew(state: DocumentState) -> DocumentState:
+    """The state as another version of the file has come, and nobody has looked at it yet."""
+    told = {"status": "queued", "phases": (), "warnings": (), "reason": None, "hint": None}
+    return _touched(state.model_copy(update=told))
+
+
 def _held(state: DocumentState, step: IngestStep) -> DocumentState:
     """The state with the step's instance as its holder."""
     return _touched(state.model_copy(update={"holder": step.instance_id}))

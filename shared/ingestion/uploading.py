@@ -87,16 +87,19 @@ async def _write_rights(path: str, request: UploadRequest, user: UserContext, se
 
 
 async def _announce(written: BlobProperties, services: Services) -> DocumentState:
-    """The document's state; a new one is there from now on, before its event has come."""
+    """The document's state: `queued` from now on, before its event has come."""
     state = await services.documents.get(document_id(written.name))
-    if state is not None:
-        return state
-    rights, _ = await read_rights(services, written)
-    fresh = claims.fresh_state(written.name).model_copy(update={"wanted_rights": rights})
     try:
-        return await services.documents.create(fresh)
+        if state is None:
+            rights, _ = await read_rights(services, written)
+            fresh = claims.fresh_state(written.name).model_copy(update={"wanted_rights": rights})
+            return await services.documents.create(fresh)
+        # Held, or begun already with this very version: whoever works on it tells how far it is.
+        if state.holder is not None or state.wanted_etag == written.etag:
+            return state
+        return await services.documents.replace(claims.queued_anew(state))
     except ConflictError:  # its event was quicker
-        return await services.documents.get(fresh.doc_id) or fresh
+        return await services.documents.get(document_id(written.name)) or claims.fresh_state(written.name)
 
 
 async def _limited(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:

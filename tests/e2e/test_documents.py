@@ -135,9 +135,8 @@ def test_the_same_name_of_two_people_is_two_documents(
 def test_a_large_file_goes_straight_to_the_storage(anna: httpx.Client) -> None:
     ticket = anna.post("/documents/uploads", json={"filename": "tülip 'guide'.md", "acl": ["hr"]})
     assert ticket.status_code == 201, ticket.text
-    sent = httpx.put(
-        ticket.json()["url"], content=b"# Tulips\n\nTulips sleep.", headers=ticket.json()["headers"]
-    )
+    content = b"# Tulips\n\nTulips sleep."
+    sent = httpx.put(ticket.json()["url"], content=content, headers=ticket.json()["headers"])
     assert sent.status_code == 201
     deadline = time.monotonic() + HANG_GUARD_S
     while anna.get(f"/documents/{ticket.json()['doc_id']}").status_code == 404:
