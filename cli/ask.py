@@ -108,5 +108,6 @@ def _print(console: Console, answer: dict[str, Any]) -> None:
         source = Text(f"[{cited['n']}] {cited['filename']}{page} ({mark})", style="bold")
         console.print(source)
         console.print(Text(f"    “{cited['quote']}”", style="dim"))
-    for claim in answer.get("unsupported_claims") or ():
-        console.print(Text(f"Not supported by the documents: {claim}", style="yellow"))
+    unsupported = answer.get("unsupported_claims")
+    if unsupported:
+        console.print(Text(f"{unsupported} statements are not supported by a quotation.", style="yellow"))

@@ -1,7 +1,7 @@
 """Names of uploaded files: what a sender calls them, made into a path that is safe everywhere. Pure.
 
 Every uploader has a folder of their own, so a name says nothing of anybody else's files, and nobody can
-replace what is not theirs (docs/decisions/0009-uploads-by-owner.md).
+replace what is not theirs (docs/decisions/0008-uploads-by-owner.md).
 """
 
 import re

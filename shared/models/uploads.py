@@ -15,7 +15,10 @@ Principal = Annotated[
 ]
 """A user id, a group id, a department, `org:<id>`, or `*` for everybody."""
 
-ProjectId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+ProjectId = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$"),
+]
 AccessList = Annotated[tuple[Principal, ...], Field(max_length=MAX_PRINCIPALS)]
 ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
