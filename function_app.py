@@ -11,6 +11,7 @@ from functions import (
     health,
     ingest,
     maintenance,
+    search,
     uploads,
 )
 from orchestrations import agent_activities, answer_question, ingest_activities, ingest_document
@@ -25,6 +26,7 @@ for module in (
     health,
     ingest,
     maintenance,
+    search,
     uploads,
     answer_question,
     agent_activities,
