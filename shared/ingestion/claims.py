@@ -142,10 +142,9 @@ async def forget(store: DocumentStore, step: IngestStep) -> Closed:
             if not state.pending:
                 await store.delete(state)
                 return Closed(again=False)
-            fresh = fresh_state(step.blob_name).model_copy(
-                update={"revision": state.revision, "pending": True}
-            )
-            await store.replace(_held(fresh, step))
+            # Rights that were wanted stay until the new file's are read: its owner must see it meanwhile.
+            kept = {"revision": state.revision, "pending": True, "wanted_rights": state.wanted_rights}
+            await store.replace(_held(fresh_state(step.blob_name).model_copy(update=kept), step))
         except ConflictError:
             continue
         return Closed(again=True)
