@@ -1,0 +1,102 @@
+"""The inside of a running stack for tests: states and index rows, read past the app, and changes of blobs."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from local.run_all.stack import LocalStack
+from shared.core.document_ids import document_id
+from shared.core.odata import quote
+from shared.ingestion.inventory import all_rows
+from shared.models.ingestion import DocumentState
+from shared.models.names import DOCUMENTS, FIGURES, WORK
+from shared.models.search import IndexRow, SearchRequest
+from shared.services import Services
+from shared.settings import load_settings
+from shared.wiring import build_services
+
+HANG_GUARD_S = 120.0
+_POLL_S = 0.1
+_TIMES = ("upload_date",)  # what differs between two runs of the same
+_TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warnings", "holder", "pending"}
+
+
+@asynccontextmanager
+async def services_of(stack: LocalStack) -> AsyncIterator[Services]:
+    """The stack's storage, indexes and models, with the host's own settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.app_settings.items():
+            patch.setenv(name, value)
+        services = build_services(load_settings())
+    try:
+        yield services
+    finally:
+        await services.close()
+
+
+async def drop_file(services: Services, name: str, content: bytes, acl: str = "*") -> None:
+    """Put a version of a document into the container."""
+    await services.blobs.write(DOCUMENTS, name, content, metadata={"acl": acl})
+
+
+async def until_current(services: Services, name: str, content: bytes) -> DocumentState:
+    """The document's state once this very content is what was ingested last, well or not."""
+    wanted = hashlib.sha256(content).hexdigest()
+    deadline = time.monotonic() + HANG_GUARD_S
+    state = None
+    while time.monotonic() < deadline:
+        state = await services.documents.get(document_id(name))
+        if state is not None and state.holder is None and _is_done(state, wanted):
+            return state
+        await asyncio.sleep(_POLL_S)
+    raise AssertionError(f"{name} did not become current: {state!r}")
+
+
+async def until_gone(services: Services, name: str) -> None:
+    """Return once nothing is known of the document any more."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while (state := await services.documents.get(document_id(name))) is not None:
+        assert time.monotonic() < deadline, f"{name} was not forgotten: {state!r}"
+        await asyncio.sleep(_POLL_S)
+
+
+async def blocks_of(services: Services, name: str) -> list[IndexRow]:
+    """The document's rows in the index of blocks."""
+    request = SearchRequest(filter=f"doc_id eq {quote(document_id(name))}", order_by=("block_id",), top=1000)
+    return list((await services.content_index.search(request)).rows)
+
+
+async def everything(services: Services) -> dict[str, object]:
+    """All that there is, without times: rows of both indexes, states, pictures and work files."""
+    return {
+        "blocks": [row async for row in all_rows(services.content_index, "block_id", ())],
+        "documents": [
+            {field: value for field, value in row.items() if field not in _TIMES}
+            async for row in all_rows(services.documents_index, "doc_id", ())
+        ],
+        "states": sorted([_told(state) async for state in services.documents.all()], key=str),
+        "figures": [blob.name async for blob in services.blobs.list_blobs(FIGURES)],
+        "work": [blob.name async for blob in services.blobs.list_blobs(WORK, "ingest/")],
+    }
+
+
+def _is_done(state: DocumentState, content_hash: str) -> bool:
+    return state.status == "failed" or (state.status == "ready" and state.content_hash == content_hash)
+
+
+def _told(state: DocumentState) -> dict[str, object]:
+    fields = {
+        "blob_name",
+        "status",
+        "content_hash",
+        "version",
+        "block_count",
+        "warnings",
+        "holder",
+        "pending",
+    }
+    return state.model_dump(mode="json", include=fields)

@@ -1,0 +1,70 @@
+"""kill -9 of the host at random moments while documents come, change and go: nothing is lost or left over."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from shared.ingestion.auditing import audit
+from tests.e2e.document_lives import Life, Lives, make_lives
+from tests.e2e.ingestion_world import everything, services_of
+from tests.e2e.stack_fixture import environment_without_model
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+SEED = 20251121
+KILLS = 30
+DOCUMENTS = 20
+AT_ONCE = 5
+LONGEST_LIFE_S = 1.5  # of a host; the shortest dies before its listing has found anything
+
+
+async def lead(stack: LocalStack, lives: Sequence[Life], kills: int) -> dict[str, object]:
+    """Lead all documents through their lives, with as many kills on the way. All that there is at the end."""
+    async with services_of(stack) as services:
+        run = Lives(lives)
+        watching = asyncio.create_task(run.watch(services))
+        killing = asyncio.create_task(kill_again_and_again(stack, run, kills))
+        try:
+            await run.live(services, AT_ONCE)
+            struck = await killing
+        finally:
+            killing.cancel()
+            watching.cancel()
+            (seen,) = await asyncio.gather(watching, return_exceptions=True)
+        if isinstance(seen, AssertionError):
+            raise seen
+        assert struck == kills, f"only {struck} kills came while documents were in work"
+        found = await audit(services)
+        assert found.agrees, found.differences
+        return await everything(services)
+
+
+async def kill_again_and_again(stack: LocalStack, run: Lives, kills: int) -> int:
+    """How many kills came while documents were in work; the host runs again at the end."""
+    chance = random.Random(SEED)
+    for struck in range(kills):
+        await asyncio.sleep(chance.uniform(0.0, LONGEST_LIFE_S))
+        if not run.working:
+            return struck
+        await asyncio.to_thread(stack.kill_host)
+        await asyncio.to_thread(stack.start_host)
+    return kills
+
+
+def fresh_stack(folder: Path) -> LocalStack:
+    return LocalStack(StackSettings(FREE_PORTS, folder), environment=environment_without_model())
+
+
+async def test_thirty_kills_leave_the_same_as_none(tmp_path: Path) -> None:
+    lives = make_lives(DOCUMENTS, SEED)
+    found = {}
+    for kills in (KILLS, 0):
+        with fresh_stack(tmp_path / f"with-{kills}") as stack:
+            found[kills] = await lead(stack, lives, kills)
+    for part, undisturbed in found[0].items():
+        assert found[KILLS][part] == undisturbed, part
