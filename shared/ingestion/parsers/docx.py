@@ -34,14 +34,14 @@ def parse_docx(path: Path) -> ParsedDocument:
     Raises:
         BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
     """
-    document, warnings = open_office(path, WORD_PACKAGE, _open)
-    properties = document.core_properties
-    return ParsedDocument(
-        elements=tuple(_Body(document).elements()),
-        title=meaningful_title(properties.title),
-        author=meaningful_author(properties.author),
-        warnings=warnings,
-    )
+    with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
+        properties = document.core_properties
+        return ParsedDocument(
+            elements=tuple(_Body(document).elements()),
+            title=meaningful_title(properties.title),
+            author=meaningful_author(properties.author),
+            warnings=warnings,
+        )
 
 
 def _open(file: IO[bytes]) -> "Document":

@@ -23,9 +23,9 @@ def is_layout(table: "LexborNode") -> bool:
     """Whether the table only places things: it says so, is one column wide, or holds other tables."""
     if table.attributes.get("role") in ("presentation", "none"):
         return True
-    if table.css_first("th") is not None or table.css_first("caption") is not None:
-        return False
     rows = [_children(row, _CELLS) for row in _rows(table)]
+    if any(cell.tag == "th" for row in rows for cell in row):
+        return False
     return max(map(len, rows), default=0) <= 1 or any(
         cell.css_first("table") is not None for row in rows for cell in row
     )

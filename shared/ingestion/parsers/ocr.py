@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+_PROGRAM = "tesseract"
 TIMEOUT_S = 60.0  # of one picture; a scanned page takes about 4 s
 _MAX_SIDE = 4000  # pixels; more takes time and reads no better (an A4 page at 300 dpi has 3,508)
 
@@ -16,7 +17,7 @@ _MAX_SIDE = 4000  # pixels; more takes time and reads no better (an A4 page at 3
 @cache
 def tesseract_path() -> str | None:
     """Where the program is; None when it is not installed."""
-    return shutil.which("tesseract")
+    return shutil.which(_PROGRAM)
 
 
 def recognised_text(picture: "Image") -> str | None:

@@ -9,7 +9,8 @@ import io
 import posixpath
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
@@ -77,34 +78,41 @@ EXCEL = OfficeKind(
 _KINDS = (WORD, POWERPOINT, EXCEL)
 
 
+@contextmanager
 def open_office(
     path: Path, kind: OfficeKind, opener: Callable[[IO[bytes]], Opened]
-) -> tuple[Opened, tuple[str, ...]]:
+) -> Iterator[tuple[Opened, tuple[str, ...]]]:
     """What the library's `opener` makes of the package, and warnings.
 
-    The file given to `opener` stays open: libraries read on from it.
+    The file is open as long as the context is: libraries read on from it.
 
     Raises:
         BadDocumentError: no package, one of another kind, a bomb, or damaged.
     """
     check_zip(path)
+    with ExitStack() as files:
+        try:
+            with ZipFile(path) as archive:
+                types = _main_types(archive, kind)
+                has_macros = any(name.lower().endswith("vbaproject.bin") for name in archive.namelist())
+                is_plain = types == {kind.main_type} and not _is_strict(archive)
+            opened = _opened(path, opener, files) if is_plain else None
+            if opened is None:
+                opened = opener(files.enter_context(_rewritten(path, kind)))
+        except (*PART_ERRORS, EOFError) as error:
+            raise BadDocumentError(
+                f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
+                "Open it in its program and save it again.",
+            ) from error
+        yield opened, (_MACRO_WARNING,) if has_macros else ()
+
+
+def _opened(path: Path, opener: Callable[[IO[bytes]], Opened], files: ExitStack) -> Opened | None:
+    """What `opener` makes of the file as it is; None when a relationship leads to a part that is missing."""
     try:
-        with ZipFile(path) as archive:
-            types = _main_types(archive, kind)
-            has_macros = any(name.lower().endswith("vbaproject.bin") for name in archive.namelist())
-            is_plain = types == {kind.main_type} and not _is_strict(archive)
-        warnings = (_MACRO_WARNING,) if has_macros else ()
-        if is_plain:
-            try:
-                return opener(path.open("rb")), warnings
-            except KeyError:  # a relationship to a part that is not there
-                pass
-        return opener(_rewritten(path, kind)), warnings
-    except (*PART_ERRORS, EOFError) as error:
-        raise BadDocumentError(
-            f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
-            "Open it in its program and save it again.",
-        ) from error
+        return opener(files.enter_context(path.open("rb")))
+    except KeyError:
+        return None
 
 
 def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:

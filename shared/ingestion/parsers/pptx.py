@@ -24,27 +24,32 @@ def parse_pptx(path: Path) -> ParsedDocument:
     Raises:
         BadDocumentError: not a presentation, encrypted, damaged, or a decompression bomb.
     """
-    presentation, warnings = open_office(path, POWERPOINT, _open)
+    with open_office(path, POWERPOINT, _open) as (presentation, warnings):
+        notes = list(warnings)
+        elements = _elements(presentation, notes)
+        properties = presentation.core_properties
+        return ParsedDocument(
+            elements=tuple(elements),
+            page_count=len(presentation.slides),
+            title=meaningful_title(properties.title),
+            author=meaningful_author(properties.author),
+            warnings=tuple(notes),
+        )
+
+
+def _elements(presentation: "Presentation", notes: list[str]) -> list[Element]:
+    """The slides' elements; what was left out is added to `notes`."""
     elements: list[Element] = []
-    notes = list(warnings)
     slide_height = int(presentation.slide_height or 0) or 1
-    slides = list(presentation.slides)
-    for number, slide in enumerate(slides, start=1):
+    for number, slide in enumerate(presentation.slides, start=1):
         if slide.element.get("show") in ("0", "false"):
             notes.append(f"Slide {number} is hidden and was left out.")
             continue
         try:
-            elements.extend(_Slide(slide, number, slide_height).elements())
+            elements.extend(list(_Slide(slide, number, slide_height).elements()))
         except PART_ERRORS:
             notes.append(f"Slide {number} could not be read and was left out.")
-    properties = presentation.core_properties
-    return ParsedDocument(
-        elements=tuple(elements),
-        page_count=len(slides),
-        title=meaningful_title(properties.title),
-        author=meaningful_author(properties.author),
-        warnings=tuple(notes),
-    )
+    return elements
 
 
 def _open(file: IO[bytes]) -> "Presentation":

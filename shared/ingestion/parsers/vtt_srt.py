@@ -19,12 +19,14 @@ _ARROW = "-->"
 _NOT_CUES = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION|X-TIMESTAMP-MAP)\b")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
 _TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
+_TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
 # A paragraph is about a block of the index long: a citation leads to its first second. Unmeasured.
 _ENOUGH_CHARS = 500  # ends at the next end of a sentence
 _MOST_CHARS = 800  # ends at the next cue
 _PAUSE_S = 10.0  # of silence ends it too
+_AT_ONCE_S = 0.05
 _MAX_NAMED_LINES = 5
 
 
@@ -95,13 +97,13 @@ def _text(line: str) -> str:
 
 
 def _without_repeats(cues: Iterable[Cue]) -> Iterator[Cue]:
-    """Automatic captions roll: each cue repeats the last line of the one before."""
-    before: tuple[str, ...] = ()
+    """Automatic captions roll: each cue follows at once and repeats the last line of the one before."""
+    before = Cue(0.0, 0.0, ())
     for cue in cues:
         lines = cue.lines
-        while lines and lines[0] in before:
+        while lines and lines[0] in before.lines and cue.start_s - before.end_s < _AT_ONCE_S:
             lines = lines[1:]
-        before = cue.lines
+        before = cue
         if lines:
             yield Cue(cue.start_s, cue.end_s, lines)
 
@@ -128,9 +130,6 @@ def _element(text: str, start_s: float) -> Element:
 def _is_full(text: str, pause_s: float) -> bool:
     is_long = len(text) >= _ENOUGH_CHARS and _SENTENCE_END.search(text) is not None
     return is_long or len(text) >= _MOST_CHARS or pause_s >= _PAUSE_S
-
-
-_TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 
 
 def _appended(text: str, line: str) -> str:

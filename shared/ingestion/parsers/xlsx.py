@@ -32,11 +32,8 @@ def parse_xlsx(path: Path) -> ParsedDocument:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
-        workbook, notes = open_office(path, EXCEL, _open)
-        try:
+        with open_office(path, EXCEL, _open) as (workbook, notes):
             return _read(workbook, path, list(notes))
-        finally:
-            workbook.close()
 
 
 def _open(file: IO[bytes]) -> "Workbook":

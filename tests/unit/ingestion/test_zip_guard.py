@@ -1,0 +1,95 @@
+"""Archives that must not be unpacked, and packages that are not what their suffix says."""
+
+import io
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from docx import Document
+from openpyxl import Workbook
+
+from shared.errors import BadDocumentError
+from shared.ingestion.parsers.docx import parse_docx
+from shared.ingestion.parsers.xlsx import parse_xlsx
+from shared.ingestion.parsers.zip_guard import MAX_ENTRIES, check_zip
+
+
+def archive(path: Path, parts: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
+        for name, content in parts.items():
+            target.writestr(name, content)
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(BadDocumentError) as refused:
+        check_zip(path)
+    assert refused.value.hints
+    return refused.value.detail
+
+
+def test_a_bomb_is_refused_before_it_unfolds(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.docx", {"word/document.xml": bytes(60 << 20)})
+    assert "decompression bomb" in refusal(path)
+
+
+def test_too_many_parts_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.docx"
+    with zipfile.ZipFile(path, "w") as target:
+        for number in range(MAX_ENTRIES + 1):
+            target.writestr(str(number), b"")
+    assert f"{MAX_ENTRIES + 1} parts" in refusal(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_entities_are_refused(tmp_path: Path, encoding: str) -> None:
+    xml = (
+        f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///x">]><a>&b;</a>'
+    )
+    assert "entities" in refusal(archive(tmp_path / "a.docx", {"word/document.xml": xml.encode(encoding)}))
+
+
+def test_an_encrypted_archive_says_so(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.docx", {"a.xml": b"<a/>"})
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # general purpose flags of the central directory
+    path.write_bytes(bytes(content))
+    assert "encrypted" in refusal(path)
+
+
+@pytest.mark.parametrize("kept", [10, 2000])
+def test_a_truncated_archive_is_damaged(tmp_path: Path, kept: int) -> None:
+    whole = io.BytesIO()
+    Document().save(whole)
+    path = tmp_path / "a.docx"
+    path.write_bytes(whole.getvalue()[:kept])
+    assert "damaged or incomplete" in refusal(path)
+
+
+def test_an_archive_of_flipped_bytes_is_refused_and_nothing_else_is_raised(tmp_path: Path) -> None:
+    whole = io.BytesIO()
+    Document().save(whole)
+    content = whole.getvalue()
+    path = tmp_path / "a.docx"
+    refused = []
+    for start in range(0, len(content) - 50, len(content) // 40):
+        path.write_bytes(content[:start] + bytes(50) + content[start + 50 :])
+        with suppress(BadDocumentError):
+            parse_docx(path)
+            continue
+        refused.append(start)
+    assert len(refused) > 10
+
+
+def test_a_package_of_another_kind_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.docx"
+    Workbook().save(path)
+    with pytest.raises(BadDocumentError, match="the content is an Excel workbook"):
+        parse_docx(path)
+
+
+def test_a_zip_archive_with_an_office_suffix_is_named(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.xlsx", {"readme.txt": b"words"})
+    with pytest.raises(BadDocumentError, match="the content is another kind of ZIP archive"):
+        parse_xlsx(path)
