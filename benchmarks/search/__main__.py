@@ -1,7 +1,7 @@
 """The local search server against SQLite FTS5 and numpy: `python -m benchmarks.search --out report.json`.
 
-Both servers hold the same blocks and answer the same questions from the SDK over HTTP, one after the other on
-the same machine; the clients run on the same cores. What counts are the ratios within one run.
+Both servers hold the same blocks and answer the same questions from the SDK over HTTP in turns, on the same
+machine; the clients run on the same cores. What counts are the ratios within one run.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -52,26 +53,21 @@ def main() -> None:
         Scenario(mode, share, clients) for clients in (1, MOST_CLIENTS) for mode in MODES for share in SHARES
     ]
     scenarios.append(Scenario("hybrid", 5.0, 1, cold=True))
-    with tempfile.TemporaryDirectory() as folder:
-        commands = {
-            "server": ["local.search_server", "--data", f"{folder}/server", "--key", KEY],
-            "baseline": ["benchmarks.search.baseline", "--data", f"{folder}/baseline"],
-        }
-        measured = {}
-        loaded = {}
-        for name, command in commands.items():
-            endpoint, process = _start(command)
-            clients = Clients(endpoint, MOST_CLIENTS)
-            try:
-                loaded[name] = _load(endpoint, arguments.blocks, define=name == "server")
-                print(f"{name}: {arguments.blocks} blocks in {loaded[name]:.0f} s", flush=True)
-                measured[name] = [clients.measure(scenario, arguments.seconds) for scenario in scenarios]
-            finally:
-                clients.close()
-                process.terminate()
-                process.wait(timeout=60)
-    pairs = zip(scenarios, measured["server"], measured["baseline"], strict=True)
-    _report(arguments.out, arguments.blocks, loaded, [_row(*pair) for pair in pairs])
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        server = _start(["local.search_server", "--data", f"{folder}/server", "--key", KEY], stack)
+        baseline = _start(["benchmarks.search.baseline", "--data", f"{folder}/baseline"], stack)
+        loaded = {"server": _load(server, arguments.blocks, define=True)}
+        loaded["baseline"] = _load(baseline, arguments.blocks, define=False)
+        print(f"{arguments.blocks} blocks loaded, in seconds: {loaded}", flush=True)
+        asking_server, asking_baseline = (
+            stack.enter_context(closing(Clients(one, MOST_CLIENTS))) for one in (server, baseline)
+        )
+        rows = []
+        for scenario in scenarios:
+            # In turns, so that whatever else the machine does meets both alike.
+            ours = asking_server.measure(scenario, arguments.seconds)
+            rows.append(_row(scenario, ours, asking_baseline.measure(scenario, arguments.seconds)))
+    _report(arguments.out, arguments.blocks, loaded, rows)
 
 
 def _row(scenario: Scenario, ours: Measured, theirs: Measured) -> Row:
@@ -98,17 +94,20 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _start(command: list[str]) -> tuple[str, subprocess.Popen[bytes]]:
+def _start(command: list[str], stack: ExitStack) -> str:
+    """Start a server that ends with the stack; its address once it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     endpoint = f"http://127.0.0.1:{port}"
     process = subprocess.Popen([sys.executable, "-m", *command, "--port", str(port)])
+    stack.callback(process.wait, timeout=60)
+    stack.callback(process.terminate)
     give_up = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < give_up and process.poll() is None:
         try:
             httpx.get(endpoint + "/health")
-            return endpoint, process
+            return endpoint
         except httpx.TransportError:
             time.sleep(0.1)
     raise RuntimeError(f"{command[0]} did not start")
