@@ -1,0 +1,53 @@
+"""Documents over HTTP, everything below the ports in memory."""
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from functions import document_changes, document_events, documents, maintenance, uploads
+from shared.ingestion.parser_process import parser_pool
+from shared.services import Services
+from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
+from tests.fakes.services import fake_services
+from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
+
+AsUser = Callable[..., httpx.AsyncClient]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def workers_end() -> Iterator[None]:
+    yield
+    parser_pool().close()
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> Services:
+    made = fake_services(
+        settings=settings_of_tests(max_document_bytes=200_000, embedding_dimensions=DIMENSIONS),
+        chat_model=CountingChatModel(),
+        embedder=CountingEmbedder(),
+    )
+    connect(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+def durable(services: Services) -> IngestingClient:
+    return IngestingClient(services)
+
+
+@pytest.fixture
+def app(durable: IngestingClient) -> Starlette:
+    return make_app([documents, uploads, document_changes, document_events, maintenance], durable)
+
+
+@pytest.fixture
+def user(app: Starlette) -> AsUser:
+    """`user("anna", groups=[…])`: a client that calls as this person."""
+
+    def make(user_id: str, **claims: object) -> httpx.AsyncClient:
+        return as_user(app, user_id, **claims)
+
+    return make

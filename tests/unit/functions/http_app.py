@@ -1,0 +1,101 @@
+"""The HTTP functions of blueprints as one ASGI app, over services of the test's choice; no host, no ports."""
+
+import json
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import azure.durable_functions as df
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from shared.identity import sign_dev_token
+from shared.services import Services
+from tests.contract.ingestion.driving import ingest
+from tests.fakes.services import fake_settings
+
+SECRET = "a secret of at least thirty-two characters"
+
+
+class IngestingClient:
+    """A durable client whose orchestrations wait until `run` is called, and run to their end there."""
+
+    def __init__(self, services: Services) -> None:
+        self.started: list[tuple[str, str]] = []
+        self._services = services
+
+    async def get_status(self, instance: str) -> Any:
+        waiting = instance in {one for one, _ in self.started}
+        status = df.OrchestrationRuntimeStatus.Pending if waiting else None
+        return SimpleNamespace(runtime_status=status)
+
+    async def start_new(self, name: str, instance: str, payload: dict[str, Any]) -> str:
+        assert name == "ingest_document"
+        self.started.append((instance, payload["blob_name"]))
+        return instance
+
+    async def run(self) -> list[str]:
+        """Run what was started; how each ended."""
+        outcomes: list[str] = []
+        while self.started:
+            instance, blob_name = self.started.pop(0)
+            outcomes.append((await ingest(self._services, blob_name, instance)).outcome)
+        return outcomes
+
+
+def make_app(modules: Sequence[Any], client: IngestingClient) -> Starlette:
+    """Routes of the modules' blueprints, literal ones first."""
+    routes: list[Route] = []
+    for module in modules:
+        for builder in module.blueprint._function_builders:
+            function = builder._function
+            trigger = function.get_trigger()
+            if trigger.type != "httpTrigger":
+                continue
+            routes.append(_route(trigger, function.get_user_function(), client))
+    routes.sort(key=lambda route: [part[:1] == "{" for part in route.path.split("/")])
+    return Starlette(routes=routes)
+
+
+def _route(trigger: Any, handler: Any, client: IngestingClient) -> Route:
+    with_client = getattr(handler, "client_function", None)
+
+    async def answer(request: Request) -> Response:
+        given = {"client": client} if with_client else {}
+        answered: Response = await (with_client or handler)(req=request, **given)
+        return answered
+
+    methods = [getattr(method, "name", method) for method in trigger.methods]
+    return Route(f"/api/{trigger.route}", answer, methods=methods)
+
+
+def settings_of_tests(**changes: Any) -> Any:
+    return fake_settings(dev_token_secret=SECRET, stream_seconds=0.2, **changes)
+
+
+def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
+    """Make functions use these services, and believe tokens signed with SECRET."""
+    monkeypatch.setattr("functions.ready.get_services", lambda: services)
+    monkeypatch.setattr("functions.http_io.get_settings", lambda: services.settings)
+
+
+def as_user(app: Starlette, user_id: str, **claims: Any) -> httpx.AsyncClient:
+    token = sign_dev_token({"sub": user_id, "exp": int(time.time()) + 600, **claims}, SECRET)
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app),
+        base_url="http://app/api",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+
+
+def problem_of(answered: httpx.Response) -> tuple[int, str]:
+    """Status and code of problem details."""
+    assert answered.headers["content-type"] == "application/problem+json", answered.text
+    content = json.loads(answered.content)
+    assert content["status"] == answered.status_code
+    return answered.status_code, content["title"]

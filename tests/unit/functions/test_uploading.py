@@ -1,0 +1,172 @@
+"""POST /api/documents: what is taken, under which name, with which rights; and what is refused."""
+
+import json
+
+import httpx
+import pytest
+
+from shared.core.document_ids import document_id
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, problem_of
+
+GUIDE = b"# Pumps\n\nThe pump runs at 15 bar."
+
+
+async def send(
+    client: httpx.AsyncClient, name: str = "guide.md", content: bytes = GUIDE, **fields: object
+) -> httpx.Response:
+    return await client.post("/documents", data=fields, files={"file": (name, content)})
+
+
+def blobs_of(services: Services) -> dict[str, bytes]:
+    assert isinstance(services.blobs, InMemoryBlobStore)
+    return {name: blob.content for name, blob in services.blobs.containers[DOCUMENTS].items()}
+
+
+async def test_the_sender_owns_what_was_sent_and_reads_its_status_at_once(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    anna = user("anna")
+    sent = await send(anna, project_id="p1", acl=["hr", "org:x, sales"], folder="manuals/2024")
+    assert sent.status_code == 202
+    document = sent.json()
+    assert (document["status"], document["owner_id"], document["project_id"]) == ("queued", "anna", "p1")
+    assert document["acl"] == ["anna", "hr", "org:x", "sales"]
+    assert sent.headers["location"] == f"/api/documents/{document['doc_id']}"
+    assert (await anna.get(f"/documents/{document['doc_id']}")).json()["status"] == "queued"
+
+    assert await durable.run() == ["ready"]
+    ready = (await anna.get(f"/documents/{document['doc_id']}")).json()
+    assert (ready["status"], ready["title"], ready["acl"]) == ("ready", "Pump manual", document["acl"])
+    calls = {phase["status"]: phase["model_calls"] for phase in ready["history"]}
+    assert calls == {"queued": 0, "parsing": 1, "embedding": 1, "indexing": 0, "ready": 0}
+
+
+async def test_its_file_and_its_rights_lie_in_a_folder_of_its_owner(services: Services, user: AsUser) -> None:
+    sent = await send(user("anna"), folder="manuals/../2024/")
+    (file, sidecar) = sorted(blobs_of(services))
+    assert sidecar == f"{file}.acl.json"
+    assert file.startswith("uploads/")
+    assert file.endswith("/manuals/2024/guide.md")
+    assert "anna" not in file
+    assert document_id(file) == sent.json()["doc_id"]
+    assert json.loads(blobs_of(services)[sidecar])["owner_id"] == "anna"
+
+
+async def test_the_same_name_is_a_new_version_for_its_owner_and_another_document_for_others(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    first = (await send(user("anna"), acl="hr")).json()
+    await durable.run()
+    again = (await send(user("anna"), content=GUIDE + b" Always.")).json()
+    assert (again["doc_id"], again["status"], again["acl"]) == (first["doc_id"], "queued", ["anna", "hr"])
+    assert (await send(user("ben"))).json()["doc_id"] != first["doc_id"]
+    assert await durable.run() == ["ready", "ready"]
+    ready = (await user("anna").get(f"/documents/{first['doc_id']}")).json()
+    assert (ready["status"], ready["version"]) == ("ready", 2)
+
+
+async def test_an_uploads_default_is_its_owner_alone_whatever_the_setting(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    object.__setattr__(services.settings, "default_access", "*")
+    sent = (await send(user("anna"))).json()
+    await durable.run()
+    assert (await user("ben").get(f"/documents/{sent['doc_id']}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("über 'uns' \"heute\".md", "über 'uns' \"heute\".md"),
+        ("C:\\Users\\x\\plan.md", "plan.md"),
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("  压力 🔧 .md", "压力 🔧 .md"),
+        ("con.md", "_con.md"),
+    ],
+)
+async def test_names_are_cleaned_and_kept(services: Services, user: AsUser, name: str, stored: str) -> None:
+    assert (await send(user("anna"), name)).json()["filename"] == stored
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "status"),
+    [
+        ("tool.exe", b"x", {}, 422),
+        ("a.md.acl.json", b"x", {}, 400),
+        (" ", b"x", {}, 400),
+        ("large.md", b"x" * 200_001, {}, 413),
+        ("huge.md", b"x" * 600_000, {}, 413),
+        ("a.md", b"x", {"color": "red"}, 400),
+        ("a.md", b"x", {"project_id": ["a", "b"]}, 400),
+        ("a.md", b"x", {"project_id": "a" * 200}, 400),
+        ("a.md", b"x", {"acl": ["n"] * 501}, 400),
+        ("a.md", b"x", {"acl": "\x00"}, 400),
+        ("a.md", b"x", {"folder": "/".join("abcdefghijkl")}, 400),
+    ],
+)
+async def test_what_is_refused_is_not_stored(
+    services: Services, user: AsUser, name: str, content: bytes, fields: dict[str, object], status: int
+) -> None:
+    refused = await send(user("anna"), name, content, **fields)
+    assert problem_of(refused)[0] == status
+    assert not [stored for stored in blobs_of_or_none(services) if not stored.endswith(".acl.json")]
+
+
+def blobs_of_or_none(services: Services) -> list[str]:
+    assert isinstance(services.blobs, InMemoryBlobStore)
+    return list(services.blobs.containers.get(DOCUMENTS, {}))
+
+
+async def test_a_file_that_is_too_large_leaves_the_old_version(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    sent = (await send(user("anna"))).json()
+    await durable.run()
+    assert (await send(user("anna"), content=b"x" * 300_000)).status_code == 413
+    content = await user("anna").get(f"/documents/{sent['doc_id']}/content")
+    assert content.content == GUIDE
+
+
+async def test_without_an_identity_nothing_is_read(user: AsUser) -> None:
+    anna = user("anna")
+    anna.headers.pop("Authorization")
+    assert problem_of(await send(anna)) == (401, "NotAuthenticatedError")
+    assert problem_of(await anna.post("/documents/uploads", json={"filename": "a.md"}))[0] == 401
+
+
+async def test_a_ticket_is_for_one_file_and_fixes_its_rights_first(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    body = {"filename": "big.md", "acl": ["hr"], "size_bytes": 5}
+    answered = await user("anna").post("/documents/uploads", json=body)
+    assert answered.status_code == 201
+    ticket = answered.json()
+    (sidecar,) = blobs_of(services)
+    # Whoever has the address may set metadata; they say nothing about who owns the file.
+    name = sidecar.removesuffix(".acl.json")
+    await services.blobs.write(DOCUMENTS, name, GUIDE, metadata={"owner_id": "ben", "acl": "*"})
+    await durable.start_new("ingest_document", "one", {"blob_name": name})
+    assert await durable.run() == ["ready"]
+    document = (await user("anna").get(ticket["location"].removeprefix("/api"))).json()
+    assert (document["owner_id"], document["acl"]) == ("anna", ["anna", "hr"])
+
+
+async def test_a_ticket_for_a_file_that_is_too_large_or_unreadable_is_refused(user: AsUser) -> None:
+    anna = user("anna")
+    for body, status in (({"filename": "a.md", "size_bytes": 200_001}, 413), ({"filename": "a.exe"}, 422)):
+        assert problem_of(await anna.post("/documents/uploads", json=body))[0] == status
+
+
+async def test_a_place_that_became_somebody_elses_is_not_overwritten(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    await send(user("anna"))
+    await durable.run()
+    (file, sidecar) = sorted(blobs_of(services))
+    await services.blobs.write(DOCUMENTS, sidecar, b'{"acl": [], "owner_id": "ben"}')
+    assert problem_of(await send(user("anna"), content=b"mine again")) == (409, "ConflictError")
+    assert blobs_of(services)[file] == GUIDE
