@@ -1,0 +1,41 @@
+"""Every format has a parser that can be imported, and content is checked against the suffix."""
+
+import pytest
+
+from shared.errors import BadDocumentError
+from shared.ingestion.registry import FORMATS, check_content, parser_of
+
+BEGINNINGS = {
+    "PNG": b"\x89PNG\r\n\x1a\n....",
+    "JPEG": b"\xff\xd8\xff\xe0....",
+    "TIFF": b"II*\x00....",
+    "WebP": b"RIFF....WEBP",
+    "Word": b"PK\x03\x04....",
+    "PowerPoint": b"PK\x03\x04....",
+    "Excel": b"PK\x03\x04....",
+    "PDF": b"....%PDF-1.7",
+}
+
+
+@pytest.mark.parametrize("suffix", sorted(FORMATS))
+def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
+    known = FORMATS[suffix]
+    assert check_content(f"Folder/A{suffix.upper()}", BEGINNINGS.get(known.name, b"words")) is known
+    assert callable(parser_of(known))
+
+
+@pytest.mark.parametrize(
+    ("filename", "beginning", "actual"),
+    [
+        ("a.docx", b"\xd0\xcf\x11\xe0....", "of before 2007, or an encrypted one"),
+        ("a.png", b"\xff\xd8\xff\xe0", "a JPEG picture"),
+        ("a.jpg", b"....\xff\xd8\xff", "something else"),
+        ("a.html", b"PK\x03\x04", "a ZIP archive"),
+        ("a.csv", b"%PDF-1.7", "a PDF"),
+        ("a.eml", b"GIF89a", "a GIF picture"),
+        ("a.tif", b"\x89PNG", "a PNG picture"),
+    ],
+)
+def test_content_of_another_kind_is_refused_by_its_name(filename: str, beginning: bytes, actual: str) -> None:
+    with pytest.raises(BadDocumentError, match=actual):
+        check_content(filename, beginning)
