@@ -12,11 +12,34 @@ if TYPE_CHECKING:
 
 blueprint = df.Blueprint()
 
+_ENDED = (
+    None,  # the client's word for an instance that it does not know
+    df.OrchestrationRuntimeStatus.Completed,
+    df.OrchestrationRuntimeStatus.Failed,
+    df.OrchestrationRuntimeStatus.Terminated,
+    df.OrchestrationRuntimeStatus.Canceled,
+)
+
 
 @blueprint.activity_trigger(input_name="payload")
 async def accept_document(payload: Payload) -> dict[str, Any]:
     """Claim the document and say what there is to do. Input: IngestStep. Output: Accepted or a failure."""
     return await _perform("accept", payload)
+
+
+@blueprint.activity_trigger(input_name="payload")
+@blueprint.durable_client_input(client_name="client")
+async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
+    """Free a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
+    from shared.ingestion.steps import perform_check
+    from shared.wiring import get_services
+
+    async def has_ended(instance_id: str) -> bool:
+        status = await client.get_status(instance_id)
+        return status is None or status.runtime_status in _ENDED
+
+    reply = await perform_check(IngestStep.model_validate(as_object(payload)), get_services(), has_ended)
+    return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
 
 
 @blueprint.activity_trigger(input_name="payload")

@@ -1,7 +1,8 @@
 """Blob -> searchable document: brings both indexes in line with one blob, whatever happened to it.
 
-Only sequences. One instance at a time works on a document: others leave a note and end, and the holder begins
-anew when it finds one. New blocks are written before the document's row, and old ones deleted after it.
+Only sequences. One instance at a time works on a document: others leave a note, see whether the holder lives,
+and end; the holder begins anew when it finds a note. New blocks are written before the document's row, old ones
+deleted after it.
 """
 
 from collections.abc import Generator
@@ -67,7 +68,8 @@ def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) ->
     if accepted.outcome == "nothing":
         return IngestResult(outcome="nothing"), False
     if accepted.outcome == "noted":
-        return IngestResult(outcome="noted"), False
+        holder = yield from _step(context, "check_holder", step, Closed)
+        return IngestResult(outcome="noted"), holder.again
     if accepted.outcome == "gone":
         closed = yield from _step(context, "remove_document", step, Closed)
         return IngestResult(outcome="removed"), closed.again

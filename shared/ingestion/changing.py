@@ -7,7 +7,6 @@ meanwhile.
 
 import asyncio
 import json
-import uuid
 from functools import partial
 
 from shared.core.document_authority import may_change, may_see
@@ -80,7 +79,7 @@ async def change_access(state: DocumentState, change: AccessChange, services: Se
     if properties is None:
         raise _gone(state)
     rights, sidecar_etag = await read_rights(services, properties)
-    step = _step(state)
+    step = claims.change_step(state.blob_name)
     held = await claims.claim(services.documents, step)
     if held is None:
         await index_rows.merge_rights(services, state.doc_id, rights)
@@ -98,7 +97,7 @@ async def correct(state: DocumentState, corrections: Corrections, services: Serv
     Raises:
         ConflictError: the document is being ingested.
     """
-    step = _step(state)
+    step = claims.change_step(state.blob_name)
     held = await _claimed(step, services)
     merged = {**held.corrections, **corrections}
     held = await _update(step, services, {"corrections": merged})
@@ -113,7 +112,7 @@ async def try_again(state: DocumentState, services: Services) -> None:
     Raises:
         ConflictError: the document is being ingested.
     """
-    step = _step(state)
+    step = claims.change_step(state.blob_name)
     await _claimed(step, services)
     await _update(step, services, {"failed_tries": 0, "pipeline": ""})
     await claims.release(services.documents, step)
@@ -164,10 +163,6 @@ def _with(state: DocumentState, change: dict[str, object]) -> DocumentState:
 
 def _is_indexed(state: DocumentState, services: Services) -> bool:
     return state.content_hash != "" and state.pipeline == pipeline(services.settings)
-
-
-def _step(state: DocumentState) -> IngestStep:
-    return IngestStep(blob_name=state.blob_name, instance_id=f"change-{uuid.uuid4().hex}")
 
 
 def _gone(state: DocumentState) -> DocumentNotFoundError:

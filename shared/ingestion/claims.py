@@ -1,10 +1,11 @@
 """The state of a document, and the claim on it: one instance at a time works on a document.
 
 An instance that finds the document held leaves a note (`pending`) and ends; the holder looks again before it
-ends. A holder that shows no sign of life for 15 minutes loses its claim, and every later step of it does
-nothing. All writes compare revisions, so no note and no change is lost.
+ends. A holder that has ended (`holders.py`), or shows no sign of life for 15 minutes, loses its claim, and
+every later step of it does nothing. All writes compare revisions, so no note and no change is lost.
 """
 
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
@@ -16,11 +17,23 @@ from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestS
 from shared.ports import DocumentStore
 
 LEASE = timedelta(minutes=15)  # longer than any activity may run (functionTimeout, 10 minutes)
+CHANGE_LEASE = timedelta(minutes=4)  # longer than an HTTP request may take (230 s in Azure)
+_CHANGE = "change-"
 _TRIES = 8  # of a compare-and-write; two writers at most meet on one document
 
 
 class ClaimLostError(Exception):
     """Another instance works on the document: this one must not touch it any more."""
+
+
+def change_step(blob_name: str) -> IngestStep:
+    """A step of nobody's orchestration: whoever changes something about a document claims it by this."""
+    return IngestStep(blob_name=blob_name, instance_id=f"{_CHANGE}{uuid.uuid4().hex}")
+
+
+def is_change(holder: str) -> bool:
+    """Whether a document is held for a change, and not by an orchestration."""
+    return holder.startswith(_CHANGE)
 
 
 def now() -> datetime:
@@ -175,7 +188,7 @@ def _held(state: DocumentState, step: IngestStep) -> DocumentState:
 def _touched(state: DocumentState) -> DocumentState:
     """The state with its times: a claim, if there is one, lasts from now on."""
     at = now()
-    held_until = None if state.holder is None else at + LEASE
+    held_until = None if state.holder is None else at + (CHANGE_LEASE if is_change(state.holder) else LEASE)
     return state.model_copy(update={"updated_at": at, "held_until": held_until})
 
 

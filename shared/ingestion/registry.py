@@ -7,9 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from shared.errors import BadDocumentError
+from shared.ingestion.workbench import Workbench
 from shared.models.blocks import ParsedDocument
 
-Parser = Callable[[Path], ParsedDocument]
+TextParser = Callable[[Path], ParsedDocument]
+PictureParser = Callable[[Path, Workbench], ParsedDocument]
 
 
 @dataclass(frozen=True)
@@ -20,16 +22,18 @@ class Format:
         magics: each such file begins with one of them (a PDF holds it within the first 1,024 bytes); empty =
             text, which begins with anything.
         parser: "module:function".
+        has_pictures: the function takes a workbench, too.
     """
 
     name: str
     magics: tuple[bytes, ...]
     parser: str
+    has_pictures: bool = False
 
 
 _PARSERS = "shared.ingestion.parsers"
 _ZIP = (b"PK\x03\x04",)
-_PDF = Format("PDF", (b"%PDF-",), f"{_PARSERS}.pdf:parse_pdf")
+_PDF = Format("PDF", (b"%PDF-",), f"{_PARSERS}.pdf:parse_pdf", has_pictures=True)
 _MARKDOWN = Format("Markdown", (), f"{_PARSERS}.markdown:parse_markdown")
 _TEXT = Format("plain text", (), f"{_PARSERS}.text:parse_text")
 _WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx")
@@ -127,7 +131,14 @@ def _magic_room(magic: bytes) -> int:
     return MAGIC_BYTES if magic in _PDF.magics else len(magic)
 
 
-def parser_of(known: Format) -> Parser:
-    """The function that reads files of this format; imports its library."""
+def parse_with(known: Format, path: Path, bench: Workbench) -> ParsedDocument:
+    """What the format's parser makes of the file; imports its library.
+
+    Raises:
+        BadDocumentError: the file cannot be read.
+    """
     module, _, function = known.parser.partition(":")
-    return cast("Parser", getattr(import_module(module), function))
+    parser = getattr(import_module(module), function)
+    if known.has_pictures:
+        return cast("PictureParser", parser)(path, bench)
+    return cast("TextParser", parser)(path)

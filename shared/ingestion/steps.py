@@ -6,6 +6,7 @@ from typing import Literal
 from shared.errors import GroundworkError
 from shared.ingestion import accepting, closing, describing, parsing, writing
 from shared.ingestion.claims import ClaimLostError
+from shared.ingestion.holders import HasEnded, check_holder
 from shared.models.ingestion import CloseRequest, IngestFailure, IngestReply, IngestStep, Superseded
 from shared.services import Services
 from shared.telemetry import get_logger
@@ -33,6 +34,11 @@ async def perform(name: StepName, step: IngestStep, services: Services) -> Inges
 async def perform_close(request: CloseRequest, services: Services) -> IngestReply:
     """Perform the last step."""
     return await _answer("close", request.step, closing.close(request, services))
+
+
+async def perform_check(step: IngestStep, services: Services, has_ended: HasEnded) -> IngestReply:
+    """Look whether the document's holder lives, after another instance was found to hold it."""
+    return await _answer("check_holder", step, check_holder(step, services, has_ended))
 
 
 async def _answer(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:

@@ -68,6 +68,8 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
         batch = positions[start : start + EMBED_BATCH]
         texts = [embedded_text(version.parsed.chunks[position]) for position in batch]
         vectors = await services.embedder.embed(texts, _EMBED_LIMITS)
+        # Embedding may take minutes: whoever lost the document meanwhile must not write into it any more.
+        await update(services.documents, step, lambda current: current)
         await services.content_index.upload(
             [
                 index_rows.block_row(version.blocks[position], version.record, vector)
@@ -92,7 +94,7 @@ async def finish(step: IngestStep, services: Services) -> Written:
     # Metadata are written last: a document visible in the list must be searchable in full.
     await services.documents_index.upload([index_rows.document_row(version.record)])
     await update(services.documents, step, lambda current: _indexed(current, version, services))
-    await services.content_index.delete(changes.gone)
+    await services.content_index.delete(await _gone(version, changes, services))
     await work_files.remove_all(services.blobs, state.doc_id)
     return Written(block_count=len(version.blocks))
 
@@ -148,6 +150,13 @@ async def _merge_rows(version: _Version, changes: BlockChanges, services: Servic
     await services.content_index.merge(
         [index_rows.moved_row(version.blocks[position], version.record) for position in positions]
     )
+
+
+async def _gone(version: _Version, changes: BlockChanges, services: Services) -> list[str]:
+    """Rows that are not this version's: those of the plan, and what an instance that died wrote after it."""
+    wanted = {block.block_id for block in version.blocks}
+    found = await index_rows.block_ids(services.content_index, version.state.doc_id)
+    return sorted({*changes.gone, *found} - wanted)
 
 
 def _indexed(state: DocumentState, version: _Version, services: Services) -> DocumentState:

@@ -31,6 +31,7 @@ BUSY = IngestFailure(reason="Too many requests.", retryable=True, retry_after_s=
 BROKEN = IngestFailure(reason="The PDF is damaged.", hint="Export it again.")
 GOOD: Mapping[str, IngestReply] = {
     "accept_document": CHANGED,
+    "check_holder": Closed(again=False),
     "parse_document": Parsed(content_hash="abc", chunk_count=3),
     "describe_document": Described(by_model=True),
     "plan_document": Planned(new_count=3, moved_count=0, kept_count=0, gone_count=0),
@@ -93,7 +94,7 @@ def test_a_new_document_goes_through_every_step_once() -> None:
     ("accepted", "steps", "outcome"),
     [
         (Accepted(outcome="nothing"), [], "nothing"),
-        (Accepted(outcome="noted"), [], "noted"),
+        (Accepted(outcome="noted"), ["check_holder"], "noted"),
         (Accepted(outcome="current"), ["close_document"], "current"),
         (Accepted(outcome="gone"), ["remove_document"], "removed"),
         (
@@ -107,6 +108,11 @@ def test_only_what_is_needed_is_done(accepted: Accepted, steps: list[str], outco
     run = ingest(accept_document=accepted)
     assert names(run) == ["accept_document", *steps]
     assert run.output["outcome"] == outcome
+
+
+def test_a_document_whose_holder_is_dead_is_looked_at_again() -> None:
+    run = ingest(accept_document=Accepted(outcome="noted"), check_holder=Closed(again=True))
+    assert run.continued_with == {"blob_name": "a.pdf"}
 
 
 def test_narrower_rights_hold_before_the_content_is_read() -> None:

@@ -3,11 +3,14 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from shared.errors import BadDocumentError
 from shared.ingestion.parsers.markdown_table import table_elements
+from shared.ingestion.parsers.pdf_drawings import Region
 from shared.ingestion.parsers.pdf_furniture import without_furniture
 from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
 from shared.ingestion.parsers.pdf_hyphens import HyphenRule
@@ -19,11 +22,12 @@ from shared.ingestion.parsers.pdf_paragraphs import (
     split_groups,
     without_bullet,
 )
+from shared.ingestion.parsers.pdf_pictures import PdfPictures
 from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
 from shared.ingestion.parsers.pdf_tags import TaggedHeading, is_tagged, tagged_headings
+from shared.ingestion.workbench import Workbench, bare_workbench
 from shared.models.blocks import Element, ElementKind, ParsedDocument
 
-_MIN_PAGE_CHARS = 20  # a page with less and with something drawn on it is probably a scan
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
 _MAX_NAMED_RANGES = 20
 _MIN_TITLE_LETTERS = 4
@@ -32,15 +36,17 @@ _NO_TITLE = re.compile(
 )
 
 
-def parse_pdf(path: Path) -> ParsedDocument:
+def parse_pdf(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """Text in content order, headings by tags, outline and look, tables where lines are drawn round them.
+
+    With a workbench also figures, and the words of scanned pages.
 
     Raises:
         BadDocumentError: encrypted, damaged beyond reading, or without pages.
     """
     document = _open(path)
     try:
-        reader = _Reader(document)
+        reader = _Reader(document, bench or bare_workbench())
         pages = without_furniture(reader.read_pages())
         elements = tuple(_elements(pages, reader))
         return ParsedDocument(
@@ -79,20 +85,21 @@ def _open(path: Path) -> Any:
 class _Reader:
     """Reads one open document, and notes what it could not read."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, bench: Workbench) -> None:
         self._document = document
         self._unreadable: list[int] = []
-        self._textless: list[int] = []
+        self.pictures = PdfPictures(bench)
         self._is_tagged = is_tagged(document)
         self.tables: dict[int, list[Table]] = {}
         self.tags: dict[int, list[TaggedHeading]] = {}
 
     def read_pages(self) -> list[list[Line]]:
-        return [self._read_page(number) for number in range(1, len(self._document) + 1)]
+        pages = [self._read_page(number) for number in range(1, len(self._document) + 1)]
+        self.pictures.finish(self._document)
+        return pages
 
     def _read_page(self, page_number: int) -> list[Line]:
         import pypdfium2
-        import pypdfium2.raw as pdfium
 
         try:
             page = self._document[page_number - 1]
@@ -104,8 +111,8 @@ class _Reader:
             self.tables[page_number] = ruled_tables(page)
             if self._is_tagged and (found := tagged_headings(page)):
                 self.tags[page_number] = found
-            if sum(len(line.text) for line in lines) < _MIN_PAGE_CHARS and pdfium.FPDFPage_CountObjects(page):
-                self._textless.append(page_number)
+            tables = [Region(*astuple(table.box)) for table in self.tables[page_number]]
+            self.pictures.read(page, page_number, lines, tables)
         except pypdfium2.PdfiumError:
             self._unreadable.append(page_number)
             return []
@@ -143,8 +150,10 @@ class _Reader:
         found = []
         if self._unreadable:
             found.append(f"{_pages(self._unreadable)} could not be read and were left out.")
-        if self._textless:
-            found.append(f"{_pages(self._textless)} hold no text (scanned?) and cannot be searched.")
+        if self.pictures.unread:
+            found.append(
+                f"{_pages(self.pictures.unread)} hold no text (scanned?) and cannot be searched."
+            )
         return tuple(found)
 
 
@@ -166,9 +175,8 @@ def _pages(numbers: Sequence[int]) -> str:
 def _elements(pages: Sequence[list[Line]], reader: _Reader) -> Iterator[Element]:
     lines = [line for page in pages for line in page]
     headings = HeadingRule(lines, reader.outline(), reader.tags)
-    hyphens = HyphenRule(line.text for line in lines)
-    for page in filter(None, pages):
-        page_number = page[0].page_number
+    hyphens = HyphenRule(chain((line.text for line in lines), reader.pictures.texts()))
+    for page_number, page in enumerate(pages, start=1):
         for part in place_tables(page, reader.tables.get(page_number, ())):
             if isinstance(part, Table):
                 rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
@@ -178,7 +186,9 @@ def _elements(pages: Sequence[list[Line]], reader: _Reader) -> Iterator[Element]
             for level, run in _runs(part, headings):
                 groups = [run] if level is not None else split_groups(run, rule)
                 for group in groups:
+                    yield from reader.pictures.before(page_number, group)
                     yield _element(hyphens.mend(paragraph_text(group, rule)), page_number, level)
+        yield from reader.pictures.rest(page_number, hyphens)
 
 
 def _element(text: str, page_number: int, level: int | None) -> Element:

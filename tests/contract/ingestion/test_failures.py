@@ -8,12 +8,12 @@ import pytest
 
 from shared.errors import DependencyError, ModelFixableError, RateLimitError
 from shared.ingestion import claims
-from shared.ingestion.claims import claim
+from shared.ingestion.claims import change_step, claim
 from shared.ingestion.steps import perform, perform_close
 from shared.models.ingestion import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.models.names import DOCUMENTS
 from shared.services import Services
-from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.unit.ingestion.pdf_files import PdfMaker
 
@@ -144,6 +144,47 @@ async def test_a_holder_that_shows_no_life_loses_the_document(
     assert await claim(services.documents, dead) is not None
     assert (await ingest(services, name, "successor")).outcome == "ready"
     assert isinstance(await perform("plan", dead, services), Superseded)
+    assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
+
+
+async def test_a_holder_that_was_terminated_loses_the_document_at_once(services: Services) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    dead = IngestStep(blob_name=name, instance_id="dead")
+    assert await claim(services.documents, dead) is not None
+    assert (await ingest(services, name, "other")).outcome == "noted"
+    assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
+    assert isinstance(await perform("plan", dead, services), Superseded)
+
+
+async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_lease(
+    services: Services,
+) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    held = await claim(services.documents, change_step(name))
+    assert held is not None
+    assert held.held_until is not None
+    assert held.held_until - held.updated_at == claims.CHANGE_LEASE
+    refused = await ingest(services, name, "too early")
+    assert (refused.outcome, refused.reason) == ("failed", "The document is being changed just now.")
+    state = await state_of(services, name)
+    await services.documents.replace(state.model_copy(update={"held_until": claims.now()}))
+    assert (await ingest(services, name, "later")).outcome == "ready"
+
+
+async def test_what_a_dead_instance_wrote_goes_with_the_old_version(services: Services) -> None:
+    name = unique(".txt")
+    await drop(services, name)
+    await ingest(services, name)
+    await drop(services, name, b"A new version.")
+    step = IngestStep(blob_name=name, instance_id="two", end=10)
+    for current in ("accept", "parse", "describe", "plan", "write_blocks"):
+        reply = await perform(current, step, services)
+        step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
+    stray = (await blocks_of(services, name))[0] | {"block_id": "stray", "content": "Of a dead instance."}
+    await services.content_index.upload([stray])
+    assert not isinstance(await perform("finish", step, services), IngestFailure)
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
 
 

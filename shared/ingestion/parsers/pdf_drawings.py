@@ -1,0 +1,243 @@
+"""What is drawn on a PDF page beside its text: pictures, shapes, shadings, by their bounds. Reads; judges little.
+
+Left out is what nobody sees as a drawing: backgrounds over the whole page, and white shapes.
+"""
+
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_float, c_int, c_uint
+from dataclasses import dataclass
+from typing import Any, Self
+
+_MAX_MARKS = 20_000  # of a page; a map may hold a million, and is one cluster long before
+_MAX_FORM_DEPTH = 5
+_MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not worth their bounds
+_BACKGROUND_SHARE = 0.9  # of the page
+_COVERING_SHARE = 0.5  # of the page
+_REACH = 6.0  # points: marks that are nearer to each other belong together
+_WHITE = 250  # of 255
+
+Matrix = tuple[float, float, float, float, float, float]
+_IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle in points; y grows upwards."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+    @property
+    def area(self) -> float:
+        return max(self.width, 0.0) * max(self.height, 0.0)
+
+    def overlaps(self, other: Self, reach: float = 0.0) -> bool:
+        """Whether both meet, or come nearer than `reach`."""
+        return (
+            self.left - reach < other.right
+            and other.left - reach < self.right
+            and self.bottom - reach < other.top
+            and other.bottom - reach < self.top
+        )
+
+    def common(self, other: Self) -> "Region":
+        """What both cover; its area is 0 when they do not meet."""
+        return Region(
+            max(self.left, other.left),
+            max(self.bottom, other.bottom),
+            min(self.right, other.right),
+            min(self.top, other.top),
+        )
+
+    def joined(self, other: Self) -> "Region":
+        """The smallest that covers both."""
+        return Region(
+            min(self.left, other.left),
+            min(self.bottom, other.bottom),
+            max(self.right, other.right),
+            max(self.top, other.top),
+        )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Marks that belong together.
+
+    Attributes:
+        segment_count: lines and curves that it is made of; a frame has five.
+        picture: bounds of its largest picture; None when it has none.
+    """
+
+    region: Region
+    segment_count: int = 0
+    picture: Region | None = None
+
+    def joined(self, other: Self) -> "Drawing":
+        pictures = [picture for picture in (self.picture, other.picture) if picture is not None]
+        return Drawing(
+            self.region.joined(other.region),
+            self.segment_count + other.segment_count,
+            max(pictures, key=lambda picture: picture.area, default=None),
+        )
+
+
+def page_region(page: Any) -> Region:
+    """The visible part of a pypdfium2 page, in its own coordinates."""
+    return Region(*page.get_cropbox())
+
+
+def page_drawings(page: Any) -> list[Drawing]:
+    """The drawings of a pypdfium2 page, each apart from the others, in the order of the page's content."""
+    return joined_drawings(_Marks(page).read(), _REACH)
+
+
+def has_covering_picture(page: Any) -> bool:
+    """Whether one picture takes more than half of the page, as a scan does."""
+    whole = page_region(page)
+    return any(
+        drawing.picture is not None and drawing.picture.area > _COVERING_SHARE * whole.area
+        for drawing in _Marks(page, max_share=1.0).read()
+    )
+
+
+def joined_drawings(drawings: Sequence[Drawing] | Iterator[Drawing], reach: float) -> list[Drawing]:
+    """Drawings that meet, or come nearer than `reach`, become one."""
+    apart: list[Drawing] = []
+    for drawing in drawings:
+        merged = drawing
+        while near := [other for other in apart if other.region.overlaps(merged.region, reach)]:
+            apart = [other for other in apart if not other.region.overlaps(merged.region, reach)]
+            for other in near:
+                merged = other.joined(merged)
+        apart.append(merged)
+    return apart
+
+
+class _Marks:
+    """Reads the objects of one page, and of the forms among them."""
+
+    def __init__(self, page: Any, max_share: float = _BACKGROUND_SHARE) -> None:
+        """`max_share`: of the page; what takes more is left out."""
+        import pypdfium2.raw as pdfium
+
+        self._max_share = max_share
+        self._pdfium = pdfium
+        self._page = page.raw
+        self._region = page_region(page)
+        self._left = _MAX_MARKS
+        self._bounds = [c_float() for _ in range(4)]
+        self._point = (c_float(), c_float())
+        self._mode = (c_int(), c_int())
+        self._colour = [c_uint() for _ in range(4)]
+
+    def read(self) -> Iterator[Drawing]:
+        for index in range(self._pdfium.FPDFPage_CountObjects(self._page)):
+            yield from self._object(self._pdfium.FPDFPage_GetObject(self._page, index), _IDENTITY, 0)
+
+    def _object(self, drawn: Any, outer: Matrix, depth: int) -> Iterator[Drawing]:
+        pdfium = self._pdfium
+        kind = pdfium.FPDFPageObj_GetType(drawn)
+        if kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_FORM_DEPTH:
+            matrix = _product(self._matrix(drawn), outer)
+            for index in range(pdfium.FPDFFormObj_CountObjects(drawn)):
+                yield from self._object(pdfium.FPDFFormObj_GetObject(drawn, index), matrix, depth + 1)
+        elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_SHADING):
+            self._left -= 1
+            is_shown = kind != pdfium.FPDF_PAGEOBJ_PATH or self._is_inked(drawn)
+            region = self._visible_region(drawn, outer) if self._left > 0 and is_shown else None
+            if region is not None:
+                if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+                    yield Drawing(region, picture=region)
+                else:
+                    yield Drawing(region, max(pdfium.FPDFPath_CountSegments(drawn), 1))
+
+    def _visible_region(self, drawn: Any, outer: Matrix) -> Region | None:
+        """Its bounds on the page, as far as they are not clipped; None for what is not seen or a background."""
+        left, bottom, right, top = self._bounds
+        if not self._pdfium.FPDFPageObj_GetBounds(
+            drawn, byref(left), byref(bottom), byref(right), byref(top)
+        ):
+            return None
+        region = _moved(Region(left.value, bottom.value, right.value, top.value), outer).common(self._region)
+        clip = self._clip(drawn)
+        if clip is not None:
+            region = region.common(_moved(clip, outer))
+        if region.width < 0 or region.height < 0 or region.area > self._max_share * self._region.area:
+            return None
+        return region
+
+    def _clip(self, drawn: Any) -> Region | None:
+        """Bounds of its clip path where that is a simple one."""
+        pdfium = self._pdfium
+        clip = pdfium.FPDFPageObj_GetClipPath(drawn)
+        if not clip or pdfium.FPDFClipPath_CountPaths(clip) != 1:
+            return None
+        count = pdfium.FPDFClipPath_CountPathSegments(clip, 0)
+        if not 3 <= count <= _MAX_CLIP_POINTS:
+            return None
+        x, y = self._point
+        xs, ys = [], []
+        for index in range(count):
+            segment = pdfium.FPDFClipPath_GetPathSegment(clip, 0, index)
+            pdfium.FPDFPathSegment_GetPoint(segment, byref(x), byref(y))
+            xs.append(x.value)
+            ys.append(y.value)
+        return Region(min(xs), min(ys), max(xs), max(ys))
+
+    def _is_inked(self, path: Any) -> bool:
+        """Whether the path leaves anything to see on white paper."""
+        fill, stroke = self._mode
+        if not self._pdfium.FPDFPath_GetDrawMode(path, byref(fill), byref(stroke)):
+            return False
+        if stroke.value:
+            return True
+        red, green, blue, alpha = self._colour
+        known = self._pdfium.FPDFPageObj_GetFillColor(
+            path, byref(red), byref(green), byref(blue), byref(alpha)
+        )
+        is_white = known and min(red.value, green.value, blue.value) >= _WHITE
+        return bool(fill.value) and not is_white
+
+    def _matrix(self, drawn: Any) -> Matrix:
+        found = self._pdfium.FS_MATRIX()
+        if not self._pdfium.FPDFPageObj_GetMatrix(drawn, byref(found)):
+            return _IDENTITY
+        return found.a, found.b, found.c, found.d, found.e, found.f
+
+
+def _product(inner: Matrix, outer: Matrix) -> Matrix:
+    """First `inner`, then `outer`. Source: PDF 32000-1, 8.3.4."""
+    a, b, c, d, e, f = inner
+    oa, ob, oc, od, oe, of = outer
+    return (
+        a * oa + b * oc,
+        a * ob + b * od,
+        c * oa + d * oc,
+        c * ob + d * od,
+        e * oa + f * oc + oe,
+        e * ob + f * od + of,
+    )
+
+
+def _moved(region: Region, matrix: Matrix) -> Region:
+    """The bounds of a rectangle after a transformation."""
+    if matrix is _IDENTITY:
+        return region
+    a, b, c, d, e, f = matrix
+    corners = [
+        (a * x + c * y + e, b * x + d * y + f)
+        for x in (region.left, region.right)
+        for y in (region.bottom, region.top)
+    ]
+    xs, ys = zip(*corners, strict=True)
+    return Region(min(xs), min(ys), max(xs), max(ys))

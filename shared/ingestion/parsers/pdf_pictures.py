@@ -1,0 +1,144 @@
+"""The pictures of a PDF: its figures as elements among the text, and its scanned pages as text.
+
+A page is a scan when it holds next to no text and something is drawn on it, or when a picture covers it and
+its few words are likely a stamp. Recognised words are the page's paragraphs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shared.ingestion.parsers.pdf_drawings import Region, has_covering_picture, page_region
+from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
+from shared.ingestion.parsers.pdf_hyphens import HyphenRule
+from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line
+from shared.ingestion.parsers.ocr import DPI
+from shared.ingestion.parsers.text import text_paragraphs
+from shared.ingestion.workbench import Workbench
+from shared.models.blocks import Element
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a scan
+_STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
+_MAX_SCAN_SIDE_PX = 4000
+
+
+@dataclass
+class _Page:
+    """What was found on a page. `figures`: each with the line before which it belongs, None = at the end."""
+
+    figures: list[tuple[Line | None, Element]] = field(default_factory=list)
+    recognised: "Future[str | None] | None" = None
+    text: str | None = None
+
+
+class PdfPictures:
+    """Reads the pictures of one document, page by page."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._pages: defaultdict[int, _Page] = defaultdict(_Page)
+        self.unread: list[int] = []
+
+    def read(self, page: Any, page_number: int, lines: Sequence[Line], tables: Sequence[Region]) -> None:
+        """Keep the figures of a page that has text, and have one that has none recognised.
+
+        Raises:
+            pypdfium2.PdfiumError: the page cannot be rendered.
+        """
+        import pypdfium2.raw as pdfium
+
+        chars = sum(len(line.text) for line in lines)
+        is_drawn = bool(pdfium.FPDFPage_CountObjects(page))
+        if chars < MIN_PAGE_CHARS and is_drawn:
+            self._recognise(page, page_number, is_textless=True)
+        elif chars < _STAMP_CHARS and self._bench.recognition.is_available and has_covering_picture(page):
+            self._recognise(page, page_number, is_textless=False)
+        elif not self._bench.figures.is_full:
+            for figure in page_figures(page, lines, tables):
+                self._keep(page, page_number, figure)
+
+    def finish(self, document: Any) -> None:
+        """Wait for the recognised pages. One that shows a picture and no words is a figure."""
+        for page_number, found in sorted(self._pages.items()):
+            if found.recognised is not None:
+                found.text = found.recognised.result()
+                if found.text is None and page_number not in self.unread:
+                    self.unread.append(page_number)
+                elif found.text is not None and len(found.text) < MIN_PAGE_CHARS:
+                    self._keep_whole(document, page_number)
+        self.unread.sort()
+
+    def texts(self) -> Iterator[str]:
+        """What was recognised, with marks where a line ends with a hyphen."""
+        return (_marked(found.text) for found in self._pages.values() if found.text)
+
+    def before(self, page_number: int, lines: Sequence[Line]) -> Iterator[Element]:
+        """The figures that belong before one of these lines; each is given once."""
+        found = self._pages.get(page_number)
+        if found is None or not found.figures:
+            return
+        due = [element for anchor, element in found.figures if anchor in lines]
+        found.figures = [pair for pair in found.figures if pair[1] not in due]
+        yield from due
+
+    def rest(self, page_number: int, hyphens: HyphenRule) -> Iterator[Element]:
+        """What is left of a page: figures that belong to no line, and recognised words."""
+        found = self._pages.get(page_number)
+        if found is None:
+            return
+        yield from (element for _, element in found.figures)
+        for paragraph in text_paragraphs(_marked(found.text or "")):
+            text = hyphens.mend(paragraph.text)
+            yield paragraph.model_copy(update={"text": text, "page_number": page_number})
+
+    def _recognise(self, page: Any, page_number: int, *, is_textless: bool) -> None:
+        if not self._bench.recognition.is_available:
+            self.unread.append(page_number)
+            return
+        width, height = page.get_size()
+        scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(width, height))
+        bitmap = page.render(scale=scale, grayscale=True)
+        try:
+            self._pages[page_number].recognised = self._bench.recognition.submit(bitmap.to_pil())
+        finally:
+            bitmap.close()
+
+    def _keep(self, page: Any, page_number: int, figure: PageFigure) -> None:
+        image = render_region(page, figure.region)
+        picture = self._bench.figures.add(image)
+        if picture is None:
+            return
+        words = figure.words or self._words_in(image)
+        named = picture.model_copy(update={"words": words})
+        element = Element(kind="figure", text=figure.label, page_number=page_number, picture=named)
+        found = self._pages[page_number]
+        found.figures.append((figure.anchor, element))
+        if words and not figure.words:
+            spoken = Element(kind="paragraph", text=words, page_number=page_number)
+            found.figures.append((figure.anchor, spoken))
+
+    def _words_in(self, image: "Image") -> str:
+        """The words of a picture that brings none as text."""
+        recognition = self._bench.recognition
+        return (recognition.read(image) or "") if recognition.is_available else ""
+
+    def _keep_whole(self, document: Any, page_number: int) -> None:
+        if self._bench.figures.is_full:
+            return
+        page = document[page_number - 1]
+        try:
+            if has_covering_picture(page):
+                whole = PageFigure(region=page_region(page), label="", words="", anchor=None)
+                self._keep(page, page_number, whole)
+        finally:
+            page.close()
+
+
+def _marked(text: str) -> str:
+    """Line ends after a hyphen as PDFium marks them, so that one rule decides on both."""
+    return text.replace("-\n", HYPHEN_MARK)
