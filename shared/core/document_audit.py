@@ -56,7 +56,8 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         return _difference("outdated", seen, "The file was replaced after it was ingested.")
     if state.status == "ready" and state.pipeline != pipeline:
         return _difference("outdated", seen, "It was ingested with other settings or rules.")
-    if state.sidecar_etag != seen.sidecar_etag or state.rights != state.wanted_rights:
+    is_indexed = state.content_hash != ""
+    if state.sidecar_etag != seen.sidecar_etag or (is_indexed and state.rights != state.wanted_rights):
         return _difference("rights_differ", seen, "Its access list changed and was not applied.")
     return None
 

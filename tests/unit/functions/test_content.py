@@ -1,0 +1,83 @@
+"""GET /api/documents/{id}/content: streamed, whole or in part, and never a page of our origin."""
+
+import httpx
+import pytest
+
+from functions.byte_range import byte_span
+from shared.errors import RangeError
+from shared.models.blobs import ByteSpan
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, problem_of
+
+CONTENT = b"# Herons\n\nHerons stand."
+
+
+@pytest.fixture
+async def address(durable: IngestingClient, user: AsUser) -> str:
+    sent = await user("anna").post("/documents", files={"file": ("ü <b>.md", CONTENT)})
+    await durable.run()
+    return f"/documents/{sent.json()['doc_id']}/content"
+
+
+async def get(client: httpx.AsyncClient, address: str, span: str | None = None) -> httpx.Response:
+    return await client.get(address, headers={"Range": span} if span else {})
+
+
+async def test_the_file_comes_back_as_it_was_and_is_not_rendered(user: AsUser, address: str) -> None:
+    answered = await get(user("anna"), address)
+    assert answered.content == CONTENT
+    assert answered.headers["content-length"] == str(len(CONTENT))
+    assert answered.headers["content-type"] == "application/octet-stream"
+    assert answered.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%BC%20%3Cb%3E.md"
+    assert answered.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_part_of_it_is_a_part(user: AsUser, address: str) -> None:
+    answered = await get(user("anna"), address, "bytes=2-7")
+    assert (answered.status_code, answered.content) == (206, b"Herons")
+    assert answered.headers["content-range"] == f"bytes 2-7/{len(CONTENT)}"
+    assert problem_of(await get(user("anna"), address, "bytes=500-")) == (416, "RangeError")
+
+
+async def test_whoever_may_not_read_it_does_not_get_it(user: AsUser, address: str) -> None:
+    assert problem_of(await get(user("ben"), address)) == (404, "DocumentNotFoundError")
+
+
+async def test_a_file_that_is_gone_is_an_error_and_no_half_answer(
+    services: Services, user: AsUser, address: str
+) -> None:
+    async for blob in services.blobs.list_blobs(DOCUMENTS):
+        await services.blobs.delete(DOCUMENTS, blob.name)
+    assert problem_of(await get(user("anna"), address)) == (404, "DocumentNotFoundError")
+
+
+@pytest.mark.parametrize(
+    ("header", "span"),
+    [
+        (None, None),
+        ("", None),
+        ("bytes=0-", (0, 10)),
+        ("bytes=0-0", (0, 1)),
+        ("bytes=3-5", (3, 3)),
+        ("bytes=3-500", (3, 7)),
+        ("bytes=-4", (6, 4)),
+        ("bytes=-400", (0, 10)),
+        ("bytes=9-9", (9, 1)),
+        ("bytes=5-3", None),
+        ("bytes=-", None),
+        ("bytes=0-1,4-5", None),
+        ("lines=1-2", None),
+        ("bytes=²-", None),
+    ],
+)
+def test_one_span_of_bytes_is_understood(header: str | None, span: tuple[int, int] | None) -> None:
+    wanted = None if span is None else ByteSpan(first=span[0], length=span[1])
+    assert byte_span(header, 10) == wanted
+
+
+@pytest.mark.parametrize(("header", "size"), [("bytes=10-", 10), ("bytes=-0", 10), ("bytes=0-", 0)])
+def test_a_span_behind_the_end_is_refused(header: str, size: int) -> None:
+    with pytest.raises(RangeError):
+        byte_span(header, size)

@@ -1,0 +1,221 @@
+"""Reconciliation and audit: each way in which things can differ is found, and made good."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+
+from functions import maintenance
+from shared.core.document_ids import document_id
+from shared.ingestion import reconciling
+from shared.ingestion.auditing import audit
+from shared.ingestion.claims import claim, now
+from shared.models.audit import AuditReport
+from shared.models.ingestion import IngestStep
+from shared.models.names import DOCUMENTS, FIGURES, WORK
+from shared.services import Services
+from tests.contract.ingestion.driving import ingest
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, problem_of
+
+NAME = "guide.md"
+DOC_ID = document_id(NAME)
+GUIDE = b"# Pumps\n\nThe pump runs at 15 bar."
+
+Break = Callable[[Services], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+async def document(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One document, dropped into the container and ready, with what was just written taken as settled."""
+    monkeypatch.setattr(reconciling, "SETTLED", timedelta(0))
+    await services.blobs.write(DOCUMENTS, NAME, GUIDE, metadata={"acl": "hr"})
+    assert (await ingest(services, NAME)).outcome == "ready"
+
+
+async def reconcile(durable: IngestingClient) -> tuple[dict[str, int], list[str]]:
+    report = await maintenance._reconcile(durable)
+    return report.started, await durable.run()
+
+
+def kinds(report: AuditReport) -> list[str]:
+    assert report.agrees == (report.difference_count == 0)
+    return sorted({difference.kind for difference in report.differences})
+
+
+async def change_state(services: Services, **fields: object) -> None:
+    state = await services.documents.get(DOC_ID)
+    assert state is not None
+    await services.documents.replace(state.model_copy(update=fields))
+
+
+async def drop_another(services: Services) -> None:
+    await services.blobs.write(DOCUMENTS, "new.md", GUIDE)
+
+
+async def replace_file(services: Services) -> None:
+    await services.blobs.write(DOCUMENTS, NAME, GUIDE + b" Or less.", metadata={"acl": "hr"})
+
+
+async def change_metadata(services: Services) -> None:
+    await services.blobs.write(DOCUMENTS, NAME, GUIDE, metadata={"acl": "sales"})
+
+
+async def delete_file(services: Services) -> None:
+    await services.blobs.delete(DOCUMENTS, NAME)
+
+
+async def write_sidecar(services: Services) -> None:
+    await services.blobs.write(DOCUMENTS, f"{NAME}.acl.json", b'["board"]')
+
+
+async def change_settings(services: Services) -> None:
+    object.__setattr__(services.settings, "max_block_tokens", 99)
+
+
+async def lose_row(services: Services) -> None:
+    await services.documents_index.delete([DOC_ID])
+
+
+async def open_row(services: Services) -> None:
+    await services.documents_index.merge([{"doc_id": DOC_ID, "access_control_list": ["*"]}])
+
+
+async def die_at_work(services: Services) -> None:
+    assert await claim(services.documents, IngestStep(blob_name=NAME, instance_id="dead")) is not None
+    await change_state(services, held_until=now() - timedelta(seconds=1))
+
+
+async def leave_note(services: Services) -> None:
+    await change_state(services, pending=True)
+
+
+CASES: list[tuple[Break, str, str, str]] = [
+    (drop_another, "not_ingested", "not_ingested", "ready"),
+    (replace_file, "outdated", "outdated", "ready"),
+    (change_metadata, "outdated", "outdated", "rights"),
+    (delete_file, "file_gone", "file_gone", "removed"),
+    (write_sidecar, "rights_differ", "rights_differ", "rights"),
+    (change_settings, "outdated", "outdated", "ready"),
+    (lose_row, "row_missing", "row_missing", "ready"),
+    (open_row, "row_differs", "row_differs", "ready"),
+    (die_at_work, "in_work", "stuck", "current"),
+    (leave_note, "in_work", "stuck", "current"),
+]
+
+
+@pytest.mark.parametrize(
+    ("break_it", "found", "started", "outcome"), CASES, ids=[case[0].__name__ for case in CASES]
+)
+async def test_what_differs_is_found_and_made_good(
+    services: Services, durable: IngestingClient, break_it: Break, found: str, started: str, outcome: str
+) -> None:
+    await break_it(services)
+    assert kinds(await audit(services)) == [found]
+    assert await reconcile(durable) == ({started: 1}, [outcome])
+    assert kinds(await audit(services)) == []
+    assert await reconcile(durable) == ({}, [])
+
+
+async def test_rights_of_blob_metadata_arrive_without_an_event(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    await change_metadata(services)
+    await reconcile(durable)
+    assert (await user("carl", groups=["sales"]).get(f"/documents/{DOC_ID}")).status_code == 200
+    assert (await user("carl", groups=["hr"]).get(f"/documents/{DOC_ID}")).status_code == 404
+
+
+async def test_what_is_being_worked_on_is_left_alone(services: Services, durable: IngestingClient) -> None:
+    assert await claim(services.documents, IngestStep(blob_name=NAME, instance_id="alive")) is not None
+    assert kinds(await audit(services)) == ["in_work"]
+    assert await reconcile(durable) == ({}, [])
+
+
+async def test_a_run_starts_so_many_and_tells_how_many_are_left(
+    services: Services, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciling, "MAX_STARTS", 2)
+    for number in range(5):
+        await services.blobs.write(DOCUMENTS, f"new-{number}.md", GUIDE)
+    report = await maintenance._reconcile(durable)
+    assert (report.started, report.left) == ({"not_ingested": 2}, 3)
+
+
+async def test_a_failed_file_is_tried_again_later_and_three_times_in_all(
+    services: Services, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await services.blobs.write(DOCUMENTS, "broken.md", b"\x00\x01" * 50)
+    assert await reconcile(durable) == ({"not_ingested": 1}, ["failed"])
+    assert await reconcile(durable) == ({}, [])
+    monkeypatch.setattr(reconciling, "RETRY_AFTER", timedelta(0))
+    assert await reconcile(durable) == ({"failed": 1}, ["failed"])
+    assert await reconcile(durable) == ({"failed": 1}, ["failed"])
+    assert await reconcile(durable) == ({}, [])
+    report = await audit(services)
+    assert (report.agrees, report.counts.failed) == (True, 1)
+
+
+async def test_rows_that_nothing_stands_behind_are_removed(
+    services: Services, durable: IngestingClient
+) -> None:
+    await services.documents_index.upload(
+        [{"doc_id": "ghost", "filename": "ghost.md", "upload_date": now().isoformat()}]
+    )
+    await services.content_index.upload([{"block_id": "ghost-1-0", "doc_id": "ghost"}])
+    assert kinds(await audit(services)) == ["blocks_orphaned", "row_orphaned"]
+    assert (await maintenance._reconcile(durable)).removed_orphans == 1
+    assert kinds(await audit(services)) == []
+
+
+async def block_ids(services: Services) -> list[str]:
+    rows = services.content_index.rows  # type: ignore[attr-defined]
+    return list(rows)
+
+
+@pytest.mark.parametrize(
+    ("container", "name", "kind"),
+    [
+        (FIGURES, f"{DOC_ID}/p1.png", "figures_orphaned"),
+        (FIGURES, "ghost/p1.png", "figures_orphaned"),
+        (WORK, f"ingest/{DOC_ID}/hash/parsed.json", "work_left"),
+        (WORK, "ingest/ghost/hash/parsed.json", "work_left"),
+    ],
+)
+async def test_files_that_belong_to_nothing_are_found(
+    services: Services, container: str, name: str, kind: str
+) -> None:
+    await services.blobs.write(container, name, b"x")
+    assert kinds(await audit(services)) == [kind]
+
+
+async def test_blocks_that_are_gone_too_many_or_too_open_are_found(services: Services) -> None:
+    (block_id,) = await block_ids(services)
+    await services.content_index.merge([{"block_id": block_id, "access_control_list": ["*"]}])
+    assert kinds(await audit(services)) == ["blocks_differ"]
+    await services.content_index.upload([{"block_id": f"{block_id}-more", "doc_id": DOC_ID}])
+    assert kinds(await audit(services)) == ["blocks_differ"]
+    await services.content_index.delete([block_id, f"{block_id}-more"])
+    assert kinds(await audit(services)) == ["blocks_missing"]
+
+
+async def test_a_picture_that_a_block_shows_must_be_there(services: Services) -> None:
+    (block_id,) = await block_ids(services)
+    await services.content_index.merge([{"block_id": block_id, "image_url": f"{FIGURES}/{DOC_ID}/p1.png"}])
+    assert kinds(await audit(services)) == ["figures_missing"]
+    await services.blobs.write(FIGURES, f"{DOC_ID}/p1.png", b"x")
+    assert kinds(await audit(services)) == []
+
+
+async def test_only_administrators_may_ask(services: Services, user: AsUser) -> None:
+    for client, status in ((user("anna"), 403), (user("anna", groups=["admin"]), 403)):
+        assert problem_of(await client.get("/maintenance/audit"))[0] == status
+        assert problem_of(await client.post("/maintenance/reconcile"))[0] == status
+    olga = user("olga", roles=["admin"])
+    report = (await olga.get("/maintenance/audit")).json()
+    assert (report["agrees"], report["counts"]["files"], report["counts"]["blocks"]) == (True, 1, 1)
+    assert (await olga.post("/maintenance/reconcile")).json() == {
+        "started": {},
+        "removed_orphans": 0,
+        "left": 0,
+    }
