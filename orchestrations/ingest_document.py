@@ -1,8 +1,8 @@
 """Blob -> searchable document: brings both indexes in line with one blob, whatever happened to it.
 
 Only sequences. One instance at a time works on a document: others leave a note, see whether the holder lives,
-and end; the holder begins anew when it finds a note. New blocks are written before the document's row, old ones
-deleted after it.
+and end; the holder begins anew when it finds one. New blocks are written before the document's row, and old
+ones deleted after it.
 """
 
 from collections.abc import Generator

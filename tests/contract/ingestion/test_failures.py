@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.core.document_ids import document_id
 from shared.errors import DependencyError, ModelFixableError, RateLimitError
 from shared.ingestion import claims
 from shared.ingestion.claims import change_step, claim
@@ -182,7 +183,7 @@ async def test_what_a_dead_instance_wrote_goes_with_the_old_version(services: Se
     for current in ("accept", "parse", "describe", "plan", "write_blocks"):
         reply = await perform(current, step, services)
         step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
-    stray = (await blocks_of(services, name))[0] | {"block_id": "stray", "content": "Of a dead instance."}
+    stray = {"block_id": "stray", "doc_id": document_id(name), "content": "Of a dead instance."}
     await services.content_index.upload([stray])
     assert not isinstance(await perform("finish", step, services), IngestFailure)
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
