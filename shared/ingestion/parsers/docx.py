@@ -14,8 +14,7 @@ from shared.ingestion.parsers.docx_styles import Styles
 from shared.ingestion.parsers.docx_text import WORD, boxed_blocks, footnote_ids, paragraph_text
 from shared.ingestion.parsers.markdown_table import markdown_table
 from shared.ingestion.parsers.office_package import WORD as WORD_PACKAGE
-from shared.ingestion.parsers.office_package import open_office
-from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.ingestion.parsers.office_package import open_office, title_and_author
 from shared.models.blocks import Element, ElementKind, ParsedDocument
 
 if TYPE_CHECKING:
@@ -35,11 +34,11 @@ def parse_docx(path: Path) -> ParsedDocument:
         BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
     """
     with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
-        properties = document.core_properties
+        title, author = title_and_author(document)
         return ParsedDocument(
             elements=tuple(_Body(document).elements()),
-            title=meaningful_title(properties.title),
-            author=meaningful_author(properties.author),
+            title=title,
+            author=author,
             warnings=warnings,
         )
 

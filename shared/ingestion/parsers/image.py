@@ -3,6 +3,7 @@
 A picture's size is checked before it is decoded: a small file may unfold to gigabytes.
 """
 
+import struct
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,17 @@ from shared.models.blocks import Element, ParsedDocument
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+# What Pillow's decoders raise on damaged files.
+_DECODING_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    struct.error,
+)
 MAX_PIXELS = 100_000_000  # 300 MB decoded; an A2 page at 600 dpi has 139 million, one at 300 dpi 35
 MAX_FRAMES = 500  # pages of a TIFF
 
@@ -40,7 +52,7 @@ def parse_image(path: Path) -> ParsedDocument:
         raise BadDocumentError(
             "The content is not a picture of a known kind.", "Save it again as PNG or JPEG."
         ) from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except _DECODING_ERRORS as error:
         raise BadDocumentError(
             "The picture is damaged or incomplete.", "Check that it opens in a viewer; save it again."
         ) from error

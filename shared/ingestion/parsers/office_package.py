@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from shared.errors import BadDocumentError
+from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
 from shared.ingestion.parsers.zip_guard import check_zip
 
 Opened = TypeVar("Opened")
@@ -90,8 +91,8 @@ def open_office(
         BadDocumentError: no package, one of another kind, a bomb, or damaged.
     """
     check_zip(path)
-    with ExitStack() as files:
-        try:
+    try:
+        with ExitStack() as files:
             with ZipFile(path) as archive:
                 types = _main_types(archive, kind)
                 has_macros = any(name.lower().endswith("vbaproject.bin") for name in archive.namelist())
@@ -99,12 +100,21 @@ def open_office(
             opened = _opened(path, opener, files) if is_plain else None
             if opened is None:
                 opened = opener(files.enter_context(_rewritten(path, kind)))
-        except (*PART_ERRORS, EOFError) as error:
-            raise BadDocumentError(
-                f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
-                "Open it in its program and save it again.",
-            ) from error
-        yield opened, (_MACRO_WARNING,) if has_macros else ()
+            yield opened, (_MACRO_WARNING,) if has_macros else ()
+    except (*PART_ERRORS, EOFError) as error:
+        raise BadDocumentError(
+            f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
+            "Open it in its program and save it again.",
+        ) from error
+
+
+def title_and_author(document: Any) -> tuple[str | None, str | None]:
+    """From the core properties of python-docx or python-pptx; damaged ones count as none."""
+    try:
+        properties = document.core_properties
+        return meaningful_title(properties.title), meaningful_author(properties.author)
+    except PART_ERRORS:
+        return None, None
 
 
 def _opened(path: Path, opener: Callable[[IO[bytes]], Opened], files: ExitStack) -> Opened | None:

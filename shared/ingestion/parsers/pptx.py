@@ -6,8 +6,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from shared.ingestion.parsers.charts import drawn_elements
 from shared.ingestion.parsers.markdown_table import table_elements
-from shared.ingestion.parsers.office_package import PART_ERRORS, POWERPOINT, open_office
-from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.ingestion.parsers.office_package import PART_ERRORS, POWERPOINT, open_office, title_and_author
 from shared.models.blocks import Element, ParsedDocument
 
 if TYPE_CHECKING:
@@ -27,18 +26,20 @@ def parse_pptx(path: Path) -> ParsedDocument:
     with open_office(path, POWERPOINT, _open) as (presentation, warnings):
         notes = list(warnings)
         elements = _elements(presentation, notes)
-        properties = presentation.core_properties
+        title, author = title_and_author(presentation)
         return ParsedDocument(
             elements=tuple(elements),
             page_count=len(presentation.slides),
-            title=meaningful_title(properties.title),
-            author=meaningful_author(properties.author),
+            title=title,
+            author=author,
             warnings=tuple(notes),
         )
 
 
 def _elements(presentation: "Presentation", notes: list[str]) -> list[Element]:
     """The slides' elements; what was left out is added to `notes`."""
+    from pptx.exc import PythonPptxError
+
     elements: list[Element] = []
     slide_height = int(presentation.slide_height or 0) or 1
     for number, slide in enumerate(presentation.slides, start=1):
@@ -47,7 +48,7 @@ def _elements(presentation: "Presentation", notes: list[str]) -> list[Element]:
             continue
         try:
             elements.extend(list(_Slide(slide, number, slide_height).elements()))
-        except PART_ERRORS:
+        except (*PART_ERRORS, PythonPptxError):
             notes.append(f"Slide {number} could not be read and was left out.")
     return elements
 
