@@ -5,7 +5,7 @@ from typing import Any
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.event_stream import follow, last_event_id
+from functions.event_stream import follow, has_seen_the_end, last_event_id
 from functions.http_io import (
     Request,
     Response,
@@ -17,6 +17,7 @@ from functions.http_io import (
 )
 from functions.orchestration_status import closer
 from functions.ready import ready_services
+from shared.errors import status_of
 from shared.models.chat import ChatRequest, RunView
 from shared.services import Services
 
@@ -78,6 +79,8 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     services = await ready_services()
     after = last_event_id(req.headers.get("last-event-id"))
     record = await owned_run(req.path_params["run_id"], user, services)
+    if after and await has_seen_the_end(services.run_log, record.run_id, after):
+        return Response(status_code=204)  # tells an EventSource to stop connecting again
     frames: Any = follow(
         services.run_log,
         record.run_id,
@@ -102,4 +105,4 @@ async def _start(client: df.DurableOrchestrationClient, run_id: str, services: S
 def _status_of(view: RunView) -> int:
     if view.status == "running":
         return 202
-    return 200 if view.status == "completed" else 502
+    return 200 if view.status == "completed" else status_of(view.error_type)

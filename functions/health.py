@@ -1,4 +1,7 @@
-"""Health: alive without touching anything, ready when every service that answers need is in reach."""
+"""Health: alive without touching anything, ready when every store is in reach.
+
+The model is not asked: a probe every few seconds would cost money, and a run says itself when it is down.
+"""
 
 import asyncio
 
@@ -22,7 +25,7 @@ async def get_health(req: Request) -> Response:
 @blueprint.route(route="health/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @endpoint
 async def get_readiness(req: Request) -> Response:
-    """200 when search and storage answer, else 503 naming which does not."""
+    """200 when search, storage and tables answer, else 503 naming which does not."""
     from shared.models.names import DOCUMENTS
     from shared.models.search import SearchRequest
     from shared.wiring import get_services
@@ -31,6 +34,7 @@ async def get_readiness(req: Request) -> Response:
     checks = {
         "search": services.documents_index.search(SearchRequest(top=1, select=("doc_id",))),
         "storage": services.blobs.properties(DOCUMENTS, "readiness-probe"),
+        "tables": services.runs.get("readiness-probe"),
     }
     results = await asyncio.gather(
         *(asyncio.wait_for(check, _READY_TIMEOUT_S) for check in checks.values()), return_exceptions=True

@@ -5,8 +5,9 @@ import azure.durable_functions as df
 from functions.event_stream import CloseIfDead
 from shared.services import Services
 
+# Completed: asked only while the log has no last event, so the run could not store its end.
 # None: there is no such instance. Nobody can ask for a run's events before it was started, so it was lost.
-_GONE = frozenset({"Failed", "Terminated", "Canceled", None})
+_GONE = frozenset({"Completed", "Failed", "Terminated", "Canceled", None})
 
 
 def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:

@@ -5,6 +5,7 @@ observations in the history, so neither it nor any content is stored twice.
 """
 
 from collections.abc import Generator
+from datetime import timedelta
 from typing import Any
 
 import azure.durable_functions as df
@@ -24,6 +25,8 @@ def answer_question(
     run_id = str(as_object(context.get_input())["run_id"])
     state = start()
     while not isinstance(action := next_action(state), EndRun):
+        if action.delay_s:
+            yield context.create_timer(context.current_utc_datetime + timedelta(seconds=action.delay_s))
         payload = StepInput(run_id=run_id, action=action).model_dump(mode="json")
         try:
             outcome = yield context.call_activity("perform_step", payload)

@@ -156,3 +156,18 @@ class DefectError(GroundworkError):
     """A bug of ours. Never caught below the trigger."""
 
     code = "InternalError"
+
+
+def status_of(code: str | None) -> int:
+    """The HTTP status that belongs to an error's code; 500 for one that is not known."""
+    return _STATUSES.get(code or "", DefectError.status)
+
+
+def _statuses(kind: type[GroundworkError]) -> dict[str, int]:
+    known = {kind.code: kind.status}
+    for narrower in kind.__subclasses__():
+        known |= _statuses(narrower)
+    return known
+
+
+_STATUSES = _statuses(GroundworkError)

@@ -62,12 +62,11 @@ class Agent:
         )
         await log.create(request.run_id)
         await WorkingMemory(services.blobs, request.run_id).put_request(request)
-        run = asyncio.create_task(run_to_end(request.run_id, services))
+        run: asyncio.Task[object] = asyncio.create_task(run_to_end(request.run_id, services))
         try:
-            async for event in _until_failed(log, request.run_id, run):
+            async for event in log.follow(request.run_id, run):
                 if event.name in AGENT_EVENTS:
                     yield event
-            await run
         finally:
             run.cancel()
 
@@ -86,20 +85,3 @@ def block_search(services: Services, user: UserContext) -> BlockSearch:
     """Search over blocks, trimmed to what `user` may read."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
     return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits)
-
-
-async def _until_failed(
-    log: MemoryRunLog, run_id: str, run: "asyncio.Task[object]"
-) -> AsyncIterator[RunEvent]:
-    """The log's events; raises what the run raised instead of waiting for an end that will not come."""
-    events = log.follow(run_id)
-    while True:
-        following = asyncio.ensure_future(anext(events, None))
-        await asyncio.wait({following, run}, return_when=asyncio.FIRST_COMPLETED)
-        if not following.done() and run.exception() is not None:
-            following.cancel()
-            run.result()
-        event = await following
-        if event is None:
-            return
-        yield event

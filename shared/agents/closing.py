@@ -7,7 +7,7 @@ from shared.agents.journal import Journal
 from shared.agents.working_memory import WorkingMemory
 from shared.models.names import RUN_LOG
 from shared.models.plan import TodoItem
-from shared.models.runs import RunAnswer, RunRequest
+from shared.models.runs import RunAnswer
 from shared.models.steps import ReportFailure
 from shared.services import Services
 
@@ -29,25 +29,32 @@ async def commit_answer(
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(todo)}
         await services.runs.replace(record.model_copy(update=ended))
     # COMPLETE is sent last: whoever sees it can read the answer everywhere.
-    if not journal.run_is_closed:
-        await journal.write("COMPLETE", **_complete(answer, request, todo))
+    await journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
 
 
 async def report_failure(run_id: str, action: ReportFailure, services: Services, journal: Journal) -> None:
-    """Store the failure, then send ERROR. A run that already ended stays as it is."""
-    if journal.run_is_closed:
-        return
+    """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
     record = await services.runs.get(run_id)
+    if record is not None and record.status == "completed":
+        content = await services.blobs.read(RUN_LOG, answer_path(run_id))
+        answer = RunAnswer.model_validate_json(content)
+        await journal.write("COMPLETE", **_complete(answer, record.thread_id, record.todo))
+        return
     if record is not None:
-        ended = {"status": "failed", "finished_at": datetime.now(UTC), "error": action.message}
+        ended = {
+            "status": "failed",
+            "finished_at": datetime.now(UTC),
+            "error": action.message,
+            "error_type": action.error_type,
+        }
         await services.runs.replace(record.model_copy(update=ended))
     await journal.write("ERROR", type=action.error_type, message=action.message, hints=list(action.hints))
 
 
-def _complete(answer: RunAnswer, request: RunRequest, todo: Sequence[TodoItem]) -> dict[str, object]:
+def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> dict[str, object]:
     return {
         "run_id": answer.run_id,
-        "thread_id": request.thread_id,
+        "thread_id": thread_id,
         "answer": answer.model_dump(mode="json", exclude={"run_id"}),
         "todo": [item.model_dump(mode="json") for item in todo],
     }

@@ -1,16 +1,24 @@
 """Acting: performs one decided step and says what it saw. Both drivers run their steps through here."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, assert_never
 
 from shared.agents.closing import commit_answer, report_failure
 from shared.agents.gathering import gather_blocks, gather_documents
-from shared.agents.journal import Journal, StaleAttemptError, open_journal
+from shared.agents.journal import (
+    Journal,
+    RunClosedError,
+    StaleAttemptError,
+    open_journal,
+    run_is_closed,
+)
 from shared.agents.planning import plan_question, todo_items
 from shared.agents.synthesis import write_answer
 from shared.agents.working_memory import WorkingMemory
 from shared.core.confidence import score_spread, top_score
-from shared.errors import GroundworkError
+from shared.errors import CallTimeoutError, GroundworkError
 from shared.models.plan import QuestionPlan
 from shared.models.prompts import CallLimits
 from shared.models.runs import RunAnswer, RunRequest
@@ -25,6 +33,7 @@ from shared.models.steps import (
     ReportFailure,
     RetrieveBlocks,
     RunClosed,
+    StepAction,
     StepFailed,
     StepInput,
     WriteAnswer,
@@ -35,6 +44,9 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.services import Services
 from shared.telemetry import get_logger
+
+_LATER_ATTEMPT_POLL_S = 0.5
+_LATER_ATTEMPT_TRIES = 240  # two minutes: longer than an answer may take
 
 
 async def perform(step_input: StepInput, services: Services) -> Observation:
@@ -54,9 +66,11 @@ async def perform(step_input: StepInput, services: Services) -> Observation:
         ReportFailure: run.report_failure,
     }
     try:
-        return await performers[type(action)](action)
+        return await run.known_result(action) or await performers[type(action)](action)
+    except RunClosedError:
+        return RunClosed()
     except StaleAttemptError:
-        raise
+        return await run.result_of_later_attempt(action)
     except GroundworkError as failed:
         get_logger().warning(
             "step.failed", run_id=step_input.run_id, error_type=failed.code, step=action.step
@@ -74,27 +88,49 @@ class StepRun:
         self._step = step_input.action.step
         self._journal: Journal | None = None
 
+    async def known_result(self, action: StepAction) -> Observation | None:
+        """What an earlier attempt brought, if one got to its end."""
+        match action:
+            case MakePlan():
+                plan = await self._memory.find(action.step, StoredPlan)
+                return None if plan is None else _planned(plan.plan)
+            case FindDocuments() | RetrieveBlocks():
+                evidence = await self._memory.find(action.step, Evidence)
+                return None if evidence is None else _found(evidence)
+            case WriteAnswer():
+                answer = await self._memory.find(action.step, RunAnswer)
+                return None if answer is None else _written(answer)
+            case CommitAnswer() | ReportFailure():
+                return RunClosed() if await run_is_closed(self._services.run_log, self._run_id) else None
+            case _:
+                assert_never(action)
+
+    async def result_of_later_attempt(self, action: StepAction) -> Observation:
+        """Wait for the attempt that took over: the first to answer ends the step, and this has nothing."""
+        for _ in range(_LATER_ATTEMPT_TRIES):
+            await asyncio.sleep(_LATER_ATTEMPT_POLL_S)
+            known = await self.known_result(action)
+            if known is not None:
+                return known
+        message = "Another attempt at this step began and did not end."
+        return StepFailed(error_type=StaleAttemptError.code, message=message, retryable=True)
+
     async def make_plan(self, action: MakePlan) -> Observation:
         """Classify the question and write the todo list."""
-        stored = await self._memory.find(action.step, StoredPlan)
-        if stored is None:
-            request = await self._memory.request()
-            journal = await self._open()
-            await journal.write("THOUGHT", text="Reading the question and deciding how to answer it.")
-            plan = await plan_question(
-                self._services.chat_model, request.question, self._limits("plan_timeout_s")
-            )
-            stored = StoredPlan(plan=plan)
-            await journal.write_all(
-                [
-                    ("ACTION", {"kind": action.kind, "query_type": plan.query_type, "intent": plan.intent}),
-                    ("STATUS", {"state": "done", "todo": _todo_json(plan)}),
-                ]
-            )
-            await self._memory.put(action.step, stored)
-        return PlanMade(
-            query_type=stored.plan.query_type, intent=stored.plan.intent, todo=todo_items(stored.plan)
+        request = await self._memory.request()
+        journal = await self._open()
+        await journal.write("THOUGHT", text="Reading the question and deciding how to answer it.")
+        plan = await plan_question(
+            self._services.chat_model, request.question, self._limits("plan_timeout_s")
         )
+        await journal.write_all(
+            [
+                ("ACTION", {"kind": action.kind, "query_type": plan.query_type, "intent": plan.intent}),
+                ("STATUS", {"state": "done", "todo": _todo_json(plan)}),
+            ]
+        )
+        await self._memory.put(action.step, StoredPlan(plan=plan))
+        return _planned(plan)
 
     async def find_documents(self, action: FindDocuments) -> Observation:
         """Documents by metadata."""
@@ -120,27 +156,21 @@ class StepRun:
 
     async def write_answer(self, action: WriteAnswer) -> Observation:
         """The answer, streamed."""
-        answer = await self._memory.find(action.step, RunAnswer)
-        if answer is None:
-            request = await self._memory.request()
-            plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
-            evidence = await self._memory.get(action.evidence_step, Evidence)
-            journal = await self._open()
-            await journal.write("THOUGHT", text=_writing_thought(evidence))
-            answer = await write_answer(
-                request,
-                plan,
-                evidence,
-                chat_model=self._services.chat_model,
-                journal=journal,
-                limits=self._limits("answer_timeout_s"),
-            )
-            await self._memory.put(action.step, answer)
-        return AnswerWritten(
-            abstained=answer.abstained,
-            citation_count=len(answer.citations),
-            unsupported_claims=answer.unsupported_claims,
+        request = await self._memory.request()
+        plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
+        evidence = await self._memory.get(action.evidence_step, Evidence)
+        journal = await self._open()
+        await journal.write("THOUGHT", text=_writing_thought(evidence))
+        answer = await write_answer(
+            request,
+            plan,
+            evidence,
+            chat_model=self._services.chat_model,
+            journal=journal,
+            limits=self._limits("answer_timeout_s"),
         )
+        await self._memory.put(action.step, answer)
+        return _written(answer)
 
     async def commit_answer(self, action: CommitAnswer) -> Observation:
         """Store the answer, then send COMPLETE."""
@@ -155,10 +185,17 @@ class StepRun:
 
     async def discard(self, failed: GroundworkError) -> StepFailed:
         """Tell readers to forget what this step sent, and describe the failure."""
-        if self._journal is not None and not self._journal.run_is_closed:
-            await self._journal.write("STATUS", state="discarded", error_type=failed.code)
+        if self._journal is not None:
+            # When the log itself is out of reach, the next attempt's `restarted` says the same.
+            with suppress(GroundworkError):
+                await self._journal.write("STATUS", state="discarded", error_type=failed.code)
         return StepFailed(
-            error_type=failed.code, message=failed.detail, hints=failed.hints, retryable=failed.retryable
+            error_type=failed.code,
+            message=failed.detail,
+            hints=failed.hints,
+            # An answer that took too long once would take its whole time again.
+            retryable=failed.retryable and not isinstance(failed, CallTimeoutError),
+            retry_after_s=failed.retry_after_s,
         )
 
     async def _gather(
@@ -167,23 +204,17 @@ class StepRun:
         tool: str,
         search: Callable[[RunRequest, QuestionPlan], Awaitable[Evidence]],
     ) -> Observation:
-        evidence = await self._memory.find(action.step, Evidence)
-        if evidence is None:
-            request = await self._memory.request()
-            plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
-            journal = await self._open()
-            await journal.write("TOOL_STARTED", tool=tool, arguments={"query": plan.standalone_question})
-            evidence = await search(request, plan)
-            found = _found(evidence)
-            await journal.write(
-                "TOOL_RESULT",
-                tool=tool,
-                success=True,
-                result_count=found.hit_count,
-                top_score=found.top_score,
-            )
-            await self._memory.put(action.step, evidence)
-        return _found(evidence)
+        request = await self._memory.request()
+        plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
+        journal = await self._open()
+        await journal.write("TOOL_STARTED", tool=tool, arguments={"query": plan.standalone_question})
+        evidence = await search(request, plan)
+        found = _found(evidence)
+        await journal.write(
+            "TOOL_RESULT", tool=tool, success=True, result_count=found.hit_count, top_score=found.top_score
+        )
+        await self._memory.put(action.step, evidence)
+        return found
 
     async def _open(self) -> Journal:
         self._journal = await open_journal(self._services.run_log, self._run_id, self._step)
@@ -198,6 +229,18 @@ class StepRun:
 
     def _limits(self, setting: str) -> CallLimits:
         return CallLimits(timeout_s=getattr(self._services.settings, setting))
+
+
+def _planned(plan: QuestionPlan) -> PlanMade:
+    return PlanMade(query_type=plan.query_type, intent=plan.intent, todo=todo_items(plan))
+
+
+def _written(answer: RunAnswer) -> AnswerWritten:
+    return AnswerWritten(
+        abstained=answer.abstained,
+        citation_count=len(answer.citations),
+        unsupported_claims=answer.unsupported_claims,
+    )
 
 
 def _found(evidence: Evidence) -> EvidenceFound:

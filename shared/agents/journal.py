@@ -2,10 +2,10 @@
 
 Every event carries its step. A second attempt of a step that already sent something first appends a
 `restarted` status: readers drop the tokens and citations of that step that they have. An attempt that finds
-such a mark of a later attempt behind its own stops: two attempts never mix.
+such a mark of a later attempt behind its own stops: two attempts never mix. Nothing follows a run's last
+event.
 """
 
-import json
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -21,21 +21,27 @@ class StaleAttemptError(ConflictError):
     code = "StaleAttemptError"
 
 
+class RunClosedError(ConflictError):
+    """The run has its last event already; nobody may add to it."""
+
+    code = "RunClosedError"
+
+
 class Journal:
     """The events of one attempt at one step. Make it with `open_journal`."""
 
-    def __init__(self, log: RunLog, run_id: str, step: int, offset: int, run_is_closed: bool) -> None:
+    def __init__(self, log: RunLog, run_id: str, step: int, offset: int) -> None:
         self._log = log
         self._run_id = run_id
         self._step = step
         self._offset = offset
-        self.run_is_closed = run_is_closed
 
     async def write(self, name: EventName, **data: Any) -> None:
         """Append one event.
 
         Raises:
             StaleAttemptError: a later attempt of this step has begun.
+            RunClosedError: the run has ended.
         """
         await self.write_all([(name, data)])
 
@@ -64,19 +70,34 @@ class Journal:
         others = events[len(batch) :] if is_ours else events
         if any(_begins_attempt(event, self._step) for event in others):
             raise StaleAttemptError("A later attempt of this step has taken over.")
+        _refuse_closed(others)
         return is_ours
 
 
 async def open_journal(log: RunLog, run_id: str, step: int) -> Journal:
-    """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`."""
+    """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`.
+
+    Raises:
+        RunClosedError: the run has ended.
+    """
     written = await log.read(run_id)
-    events = [json.loads(line) for line in written.lines]
-    closed = any(event["name"] in TERMINAL_EVENTS for event in events)
-    journal = Journal(log, run_id, step, written.next_offset, closed)
-    if not closed:
-        seen = any(event["data"].get("step") == step for event in events)
-        await journal.write("STATUS", state="restarted" if seen else "started", attempt=uuid.uuid4().hex[:8])
+    events = [RunEvent.model_validate_json(line) for line in written.lines]
+    _refuse_closed(events)
+    journal = Journal(log, run_id, step, written.next_offset)
+    seen = any(event.data.get("step") == step for event in events)
+    await journal.write("STATUS", state="restarted" if seen else "started", attempt=uuid.uuid4().hex[:8])
     return journal
+
+
+async def run_is_closed(log: RunLog, run_id: str) -> bool:
+    """Whether the run has its last event."""
+    written = await log.read(run_id)
+    return any(RunEvent.model_validate_json(line).name in TERMINAL_EVENTS for line in written.lines)
+
+
+def _refuse_closed(events: Sequence[RunEvent]) -> None:
+    if any(event.name in TERMINAL_EVENTS for event in events):
+        raise RunClosedError("The run has ended.")
 
 
 def _begins_attempt(event: RunEvent, step: int) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from shared.errors import ConflictError, NotFoundError
-from shared.models.events import TERMINAL_EVENTS, LogSlice, RunEvent
+from shared.models.events import LogSlice, RunEvent
 
 
 class MemoryRunLog:
@@ -37,20 +37,34 @@ class MemoryRunLog:
         """Forget the run."""
         self._lines.pop(run_id, None)
 
-    async def follow(self, run_id: str) -> AsyncIterator[RunEvent]:
-        """Every event from the first on, as it comes; ends after the terminal one."""
+    async def follow(self, run_id: str, run: "asyncio.Task[object]") -> AsyncIterator[RunEvent]:
+        """Every event from the first on, as it comes; ends with the task that writes them.
+
+        Raises:
+            Exception: whatever the task raised.
+        """
         position = 0
         while True:
+            ended = run.done()  # asked before reading: what the task wrote last is read below
             lines = self._of(run_id)
-            while position < len(lines):
-                event = RunEvent.model_validate_json(lines[position])
-                position += 1
-                yield event
-                if event.name in TERMINAL_EVENTS:
-                    return
-            async with self._grown:
-                while len(lines) <= position:
-                    await self._grown.wait()
+            for line in lines[position:]:
+                yield RunEvent.model_validate_json(line)
+            position = len(lines)
+            if ended:
+                run.result()
+                return
+            await self._growth(run_id, position, run)
+
+    async def _growth(self, run_id: str, position: int, run: "asyncio.Task[object]") -> None:
+        grown = asyncio.ensure_future(self._longer_than(run_id, position))
+        try:
+            await asyncio.wait({grown, run}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            grown.cancel()
+
+    async def _longer_than(self, run_id: str, position: int) -> None:
+        async with self._grown:
+            await self._grown.wait_for(lambda: len(self._of(run_id)) > position)
 
     def _of(self, run_id: str) -> list[str]:
         if run_id not in self._lines:

@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+import re
 import uuid
 from datetime import UTC, datetime
 
 from shared.agents.closing import answer_path, report_failure
-from shared.agents.journal import open_journal
+from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError, PayloadTooLargeError
-from shared.models.chat import ChatRequest, RunView
+from shared.models.chat import ID_PATTERN, ChatRequest, RunView
 from shared.models.events import RunEvent
 from shared.models.identity import UserContext
 from shared.models.names import RUN_LOG
@@ -41,11 +42,12 @@ async def begin_run(chat: ChatRequest, user: UserContext, services: Services) ->
         doc_ids=chat.doc_ids,
         created_at=datetime.now(UTC),
     )
+    # The record comes last: a run that can be looked up has its question and its log.
     await asyncio.gather(
-        services.runs.create(_record(request)),
         WorkingMemory(services.blobs, request.run_id).put_request(request),
         _first_event(request, services),
     )
+    await services.runs.create(_record(request))
     return request
 
 
@@ -55,7 +57,7 @@ async def owned_run(run_id: str, user: UserContext, services: Services) -> RunRe
     Raises:
         NotFoundError: there is no such run, or it belongs to somebody else; the two cannot be told apart.
     """
-    record = await services.runs.get(run_id)
+    record = await services.runs.get(run_id) if re.fullmatch(ID_PATTERN, run_id) else None
     if record is None or record.owner_id != user.user_id:
         raise NotFoundError(
             f"There is no run {run_id[:64]!r}.", "Check the id; runs are seen by their owner."
@@ -77,6 +79,7 @@ async def view_run(record: RunRecord, services: Services) -> RunView:
         created_at=record.created_at,
         finished_at=record.finished_at,
         error=record.error,
+        error_type=record.error_type,
         todo=record.todo or await _latest_todo(record.run_id, services),
         answer=answer,
         events_url=f"/api/runs/{record.run_id}/events",
@@ -91,8 +94,11 @@ async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
         message=reason,
         hints=("Ask again; if it happens again, tell the operator the run id.",),
     )
-    journal = await open_journal(services.run_log, run_id, _CLOSING_STEP)
-    await report_failure(run_id, action, services, journal)
+    try:
+        journal = await open_journal(services.run_log, run_id, _CLOSING_STEP)
+        await report_failure(run_id, action, services, journal)
+    except (RunClosedError, StaleAttemptError):
+        return  # another reader, or the run itself, was quicker
 
 
 def _record(request: RunRequest) -> RunRecord:

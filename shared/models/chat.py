@@ -1,8 +1,9 @@
 """Bodies of the chat and run endpoints."""
 
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from shared.models.base import Model
 from shared.models.plan import TodoItem
@@ -14,7 +15,9 @@ ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
 class ChatRequest(Model):
     """A question. Its length limit is the setting MAX_QUESTION_CHARS."""
 
-    question: str = Field(min_length=1, description="The question, in any language.")
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
+        description="The question, in any language."
+    )
     thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to go on with.")
     project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
     doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
@@ -31,6 +34,7 @@ class RunView(Model):
     created_at: datetime
     finished_at: datetime | None = None
     error: str | None = None
+    error_type: str | None = None
     todo: tuple[TodoItem, ...] = ()
     answer: RunAnswer | None = None
     events_url: str

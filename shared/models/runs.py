@@ -58,4 +58,5 @@ class RunRecord(Model):
     created_at: datetime
     finished_at: datetime | None = None
     error: str | None = None
+    error_type: str | None = None
     todo: tuple[TodoItem, ...] = Field(default=())

@@ -12,53 +12,59 @@ from shared.models.base import Model
 from shared.models.plan import QueryIntent, QueryType, TodoItem
 
 
-class MakePlan(Model):
+class Step(Model):
+    """What every step has.
+
+    Attributes:
+        step: its number, counted from 1; names its place in working memory.
+        delay_s: seconds to wait before it is performed, when an earlier try failed.
+    """
+
+    step: int
+    delay_s: float = 0.0
+
+
+class MakePlan(Step):
     """Classify the question and write the todo list."""
 
     kind: Literal["make_plan"] = "make_plan"
-    step: int
 
 
-class FindDocuments(Model):
+class FindDocuments(Step):
     """Look for documents by their metadata (listing and metadata questions)."""
 
     kind: Literal["find_documents"] = "find_documents"
-    step: int
     plan_step: int
 
 
-class RetrieveBlocks(Model):
+class RetrieveBlocks(Step):
     """Search blocks. `widened` drops what the plan narrowed the search to."""
 
     kind: Literal["retrieve_blocks"] = "retrieve_blocks"
-    step: int
     plan_step: int
     widened: bool = False
 
 
-class WriteAnswer(Model):
+class WriteAnswer(Step):
     """Write the answer from the evidence of `evidence_step`, streaming it into the run log."""
 
     kind: Literal["write_answer"] = "write_answer"
-    step: int
     plan_step: int
     evidence_step: int
 
 
-class CommitAnswer(Model):
+class CommitAnswer(Step):
     """Store the answer of `answer_step`, then send COMPLETE."""
 
     kind: Literal["commit_answer"] = "commit_answer"
-    step: int
     answer_step: int
     todo: tuple[TodoItem, ...]
 
 
-class ReportFailure(Model):
+class ReportFailure(Step):
     """Store that the run failed, then send ERROR."""
 
     kind: Literal["report_failure"] = "report_failure"
-    step: int
     error_type: str
     message: str
     hints: tuple[str, ...] = ()
@@ -114,13 +120,19 @@ class RunClosed(Model):
 
 
 class StepFailed(Model):
-    """A step did not succeed; its own retries are used up."""
+    """A step did not succeed; its own retries are used up.
+
+    Attributes:
+        retryable: the same step may succeed later.
+        retry_after_s: how long the service asked us to wait.
+    """
 
     kind: Literal["step_failed"] = "step_failed"
     error_type: str
     message: str
     hints: tuple[str, ...] = ()
     retryable: bool
+    retry_after_s: float | None = None
 
 
 Observation = Annotated[

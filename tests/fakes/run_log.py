@@ -35,6 +35,11 @@ class InMemoryRunLog(RunLog):
         lines = self._find(run_id).decode().split("\n")[:-1]
         return [RunEvent.model_validate_json(line) for line in lines]
 
+    def cut_last(self, run_id: str) -> None:
+        """Forget the last event, as if the process had died before it was written."""
+        log = self._find(run_id)
+        del log[log.rstrip(b"\n").rfind(b"\n") + 1 :]
+
     def _find(self, run_id: str) -> bytearray:
         try:
             return self.logs[run_id]

@@ -1,5 +1,6 @@
 """Questions through the whole loop, inline, over fakes of the ports."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,12 +9,22 @@ from shared.agents.agent import AGENT_EVENTS, Agent
 from shared.agents.effects import perform
 from shared.agents.inline import run_to_end
 from shared.agents.runs import begin_run, close_dead_run, owned_run, view_run
+from shared.core.loop import next_action, observe, start
 from shared.errors import DependencyError, ModelFixableError, NotFoundError, PayloadTooLargeError
 from shared.models.chat import ChatRequest, RunView
 from shared.models.events import RunEvent
 from shared.models.identity import UserContext
-from shared.models.steps import CommitAnswer, MakePlan, PlanMade, StepInput, WriteAnswer
+from shared.models.steps import (
+    CommitAnswer,
+    EndRun,
+    MakePlan,
+    PlanMade,
+    StepFailed,
+    StepInput,
+    WriteAnswer,
+)
 from shared.services import Services
+from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
 from tests.unit.agents.world import ANNA, BEN, Model, plan, world
@@ -114,10 +125,12 @@ async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
     assert "15 bar" in text_of(view)
 
 
-async def test_a_model_that_is_down_fails_the_run_with_its_reason() -> None:
+async def test_a_model_that_is_down_fails_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.core.loop._FIRST_DELAY_S", 0.01)
     down = DependencyError("The model endpoint is out of reach.", "Check OPENAI_BASE_URL.")
     view, seen = await ask(await world(Model(plan(), answer=down)))
     assert (view.status, view.error) == ("failed", "The model endpoint is out of reach.")
+    assert view.error_type == "NetworkError"
     assert seen[-1].name == "ERROR"
     assert seen[-1].data["type"] == "NetworkError"
     states = [event.data.get("state") for event in seen if event.name == "STATUS"]
@@ -174,6 +187,53 @@ async def test_a_dead_run_is_closed_once() -> None:
         await close_dead_run(request.run_id, "It was stopped.", services)
     assert [event.name for event in events(services, request.run_id)].count("ERROR") == 1
     assert (await owned_run(request.run_id, ANNA, services)).status == "failed"
+
+
+async def test_a_committed_answer_is_never_reported_as_failed() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    state = start()
+    for _ in range(4):  # up to the commit, whose last event is lost
+        action = next_action(state)
+        assert not isinstance(action, EndRun)
+        state = observe(state, await perform(StepInput(run_id=request.run_id, action=action), services))
+    assert isinstance(services.run_log, InMemoryRunLog)
+    services.run_log.cut_last(request.run_id)
+    await close_dead_run(request.run_id, "It was stopped.", services)
+    assert events(services, request.run_id)[-1].name == "COMPLETE"
+
+
+async def test_an_attempt_that_was_overtaken_answers_with_the_result_of_the_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.agents.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    step = StepInput(run_id=request.run_id, action=MakePlan(step=1))
+    later: list[object] = []
+
+    class Overtaken(ScriptedChatModel):
+        async def parse(self, prompt: Any, output: Any, limits: Any) -> Any:
+            later.append(await perform(step, services))
+            return await services.chat_model.parse(prompt, output, limits)
+
+    earlier = await perform(step, replace(services, chat_model=Overtaken()))
+    assert earlier == later[0]
+    assert isinstance(earlier, PlanMade)
+
+
+async def test_a_log_that_is_out_of_reach_is_an_expected_failure() -> None:
+    class BrokenLog(InMemoryRunLog):
+        async def append(self, run_id: str, events: Any, *, at_offset: int | None = None) -> int:
+            if any(event.data.get("step") for event in events):
+                raise DependencyError("The blob storage is out of reach.")
+            return await super().append(run_id, events, at_offset=at_offset)
+
+    services = await world(run_log=BrokenLog())
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    observation = await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    assert isinstance(observation, StepFailed)
+    assert observation.retryable
 
 
 async def test_a_question_that_is_too_long_is_refused_before_anything_is_stored() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.agents.journal import StaleAttemptError, open_journal
+from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.memory_log import MemoryRunLog
 from shared.models.events import RunEvent
 
@@ -48,12 +48,16 @@ async def test_another_step_may_write_in_between() -> None:
     assert [(name, step) for name, step, _ in await written(log)][-2:] == [("TOKEN", 2), ("TOKEN", 1)]
 
 
-async def test_a_closed_run_is_recognised_and_left_alone() -> None:
+async def test_nothing_follows_the_last_event() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    await (await open_journal(log, "r", 1)).write("COMPLETE", run_id="r")
+    slow = await open_journal(log, "r", 1)
+    await (await open_journal(log, "r", 2)).write("ERROR", message="stopped")
     before = await written(log)
-    assert (await open_journal(log, "r", 2)).run_is_closed
+    with pytest.raises(RunClosedError):
+        await open_journal(log, "r", 3)
+    with pytest.raises(RunClosedError):
+        await slow.write("TOKEN", text="late")
     assert await written(log) == before
 
 

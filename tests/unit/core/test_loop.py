@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.loop import LoopState, next_action, observe, start
+from shared.core.loop import MAX_CLOSING_ATTEMPTS, LoopState, next_action, observe, start
 from shared.models.plan import QueryType, TodoItem
 from shared.models.steps import (
     AnswerWritten,
@@ -92,8 +92,29 @@ def test_a_failure_ends_as_failed() -> None:
     assert next_action(state) == EndRun(outcome="failed")
 
 
-def test_an_end_that_cannot_be_stored_does_not_loop() -> None:
-    assert run(planned(), FOUND, WRITTEN, DOWN)[0][-1] == "end_run"
+def test_an_end_that_cannot_be_stored_is_tried_for_minutes_then_given_up() -> None:
+    kinds, _ = run(planned(), FOUND, WRITTEN, *[DOWN] * (2 * MAX_CLOSING_ATTEMPTS))
+    assert kinds.count("commit_answer") == MAX_CLOSING_ATTEMPTS
+    assert kinds.count("report_failure") == MAX_CLOSING_ATTEMPTS
+    assert kinds[-1] == "end_run"
+
+
+def test_a_step_waits_longer_each_time_and_as_long_as_it_was_asked_to() -> None:
+    patient = DOWN.model_copy(update={"retry_after_s": 20.0})
+    assert waiting(run(planned(), patient)[1]) == 20.0
+    delays = [waiting(run(planned(), FOUND, WRITTEN, *[DOWN] * tries)[1]) for tries in range(8)]
+    assert delays == [0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert waiting(run(DOWN, planned())[1]) == 0.0
+
+
+def waiting(state: LoopState) -> float:
+    action = next_action(state)
+    assert not isinstance(action, EndRun)
+    return action.delay_s
+
+
+def test_a_run_that_was_closed_by_another_ends() -> None:
+    assert run(planned(), RunClosed())[0][-1] == "end_run"
 
 
 def test_todo_items_are_closed_with_the_answer() -> None:
@@ -107,7 +128,7 @@ def test_todo_items_are_closed_with_the_answer() -> None:
 OBSERVATIONS = st.sampled_from([planned(), planned("LISTING"), FOUND, NOTHING, WRITTEN, DOWN, REFUSED])
 
 
-@given(st.lists(OBSERVATIONS, min_size=30, max_size=30))
+@given(st.lists(OBSERVATIONS, min_size=60, max_size=60))
 def test_whatever_is_observed_every_phase_is_left_in_the_end(observations: list[Observation]) -> None:
     state = start()
     for observation in observations:
