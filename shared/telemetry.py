@@ -18,13 +18,25 @@ LOGGER_NAME = "groundwork"
 MAX_QUERY_CHARS = 100
 REDACTED = "[redacted]"
 
-_SECRET_FIELDS = frozenset(
+_SECRET_FIELDS = frozenset(  # with underscores for hyphens
     {"api_key", "authorization", "connection_string", "credential", "password", "secret", "sas", "token"}
+    | {"x_functions_key", "x_ms_client_principal"}
 )
+_IS = r"""\\?["']?\s*[:=]\s*\\?["']?"""  # between a name and its value, as in headers, JSON and Python's repr
 _SECRETS = (
-    re.compile(r"(?i)\b(sig|AccountKey|SharedAccessKey|SharedAccessSignature)=[^\s;&\"']+"),
+    # In an address that is part of another one, = is %3D and & is %26.
+    re.compile(
+        r"(?i)(?:\b|(?<=%26)|(?<=%3F))(sig|AccountKey|SharedAccessKey|SharedAccessSignature)"
+        r"(?:=|%3D)[^\s;&\"']+"
+    ),
+    re.compile(r"(?i)(?<=[?&])(code)=[^\s;&\"']+"),  # a function's key
     re.compile(r"(?i)\b(Bearer|SharedKey)\s+[\w.~+/:=-]{8,}"),
-    re.compile(r"(?i)\b(api[-_]?key|authorization|client_secret|password)\b\"?\s*[:=]\s*\"?[^\s;,&\"']+"),
+    re.compile(rf"(?i)\b(authorization){_IS}(?:Basic\s+)?[^\s;,&\"']+"),
+    # Without its header's name, what follows must look like base64: "Basic understanding" does not.
+    re.compile(r"\b([Bb]asic)\s+(?=[A-Za-z+/]*[\d=])[\w+/]{8,}={0,2}"),
+    re.compile(
+        rf"(?i)\b(api[-_]?key|client_secret|password|x-functions-key|x-ms-client-principal){_IS}[^\s;,&\"'\\]+"
+    ),
     re.compile(r"()\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),  # a JWT: '{"' in base64url, three parts
     re.compile(r"()\bsk-[\w-]{12,}"),  # OpenAI's keys
 )
@@ -92,7 +104,7 @@ def _configure() -> None:
 
 def _without_secrets(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: REDACTED if str(name).lower() in _SECRET_FIELDS else _redacted(value)
+        name: REDACTED if str(name).lower().replace("-", "_") in _SECRET_FIELDS else _redacted(value)
         for name, value in fields.items()
     }
 

@@ -59,6 +59,16 @@ def test_a_query_is_cut_short(written: pytest.LogCaptureFixture) -> None:
         ("api-key: 0123456789abcdef", "0123456789abcdef"),
         ('{"api_key": "0123456789abcdef"}', "0123456789abcdef"),
         ("key sk-proj-0123456789abcdef is wrong", "sk-proj-0123456789abcdef"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA"),
+        ("{'Authorization': 'Basic YWJjZGVmZ2hp'}", "YWJjZGVmZ2hp"),
+        ("the header was Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA"),
+        ("{'api-key': '0123456789abcdef'}", "0123456789abcdef"),
+        ('"{\\"api_key\\": \\"0123456789abcdef\\"}"', "0123456789abcdef"),
+        ("/login?next=https%3A%2F%2Fa%2Fb%3Fsv%3D1%26sig%3DaBc%252Fd", "aBc%252Fd"),
+        ("?next=a%3Fsig%3DaBcDeF", "aBcDeF"),
+        ("x-functions-key: 0123456789abcdef", "0123456789abcdef"),
+        ("X-MS-CLIENT-PRINCIPAL: eyJhdXRoX3R5cCI6ImFhZCJ9", "eyJhdXRoX3R5cCI6ImFhZCJ9"),
+        ("POST /runtime/webhooks/blobs?code=abcDEF123 was refused", "abcDEF123"),
     ],
 )
 def test_what_looks_like_a_secret_is_redacted(text: str, secret: str) -> None:
@@ -67,7 +77,15 @@ def test_what_looks_like_a_secret_is_redacted(text: str, secret: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["sigma=3", "Bearer of the key", "the task-force", "What is the api version?"]
+    "text",
+    [
+        "sigma=3",
+        "Bearer of the key",
+        "the task-force",
+        "What is the api version?",
+        "Basic understanding of pumps",
+        "error code=7",
+    ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
@@ -79,6 +97,15 @@ def test_secrets_are_redacted_in_nested_fields_too(written: pytest.LogCaptureFix
     line = last_line(written)
     assert line["token"] == REDACTED
     assert line["request"] == {"urls": [f"https://x/?sig={REDACTED}"], "api_key": REDACTED}
+
+
+def test_headers_are_known_by_their_names(written: pytest.LogCaptureFixture) -> None:
+    get_logger().info("request.refused", headers={"X-Functions-Key": "k1", "api-key": "k2", "Accept": "text"})
+    assert last_line(written)["headers"] == {
+        "X-Functions-Key": REDACTED,
+        "api-key": REDACTED,
+        "Accept": "text",
+    }
 
 
 def test_an_exceptions_text_is_redacted(written: pytest.LogCaptureFixture) -> None:
