@@ -102,6 +102,12 @@ class ModelFixableError(GroundworkError):
     retryable = True
 
 
+class OutputCutError(ModelFixableError):
+    """The model stopped at its length limit; what it wrote before is there."""
+
+    code = "OutputCutError"
+
+
 class DependencyError(GroundworkError):
     """A service that we call failed or is out of reach."""
 

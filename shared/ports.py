@@ -3,7 +3,7 @@
 Every method raises only errors of `shared/errors.py`, and holds to the limits it is given.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -50,8 +50,8 @@ class ChatModel(Protocol):
     ) -> StructuredOutput:
         """Structured output, validated. ModelFixableError when what came back does not validate."""
 
-    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
-        """Text as it is written, in pieces of any size."""
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        """Text as it is written, in pieces of any size. OutputCutError after the last piece of a cut one."""
 
 
 class Embedder(Protocol):

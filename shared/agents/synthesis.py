@@ -1,6 +1,7 @@
 """The writing step: evidence in, a streamed and cited answer out."""
 
 import asyncio
+from contextlib import aclosing
 
 from shared.agents.answer_writer import AnswerWriter
 from shared.agents.journal import Journal
@@ -9,7 +10,7 @@ from shared.agents.quote_repair import QuoteRepairer
 from shared.core.cite_parser import AbstainTag
 from shared.core.evidence import CitationBook
 from shared.core.prompts import documents_with_blocks, documents_with_summaries, element, render
-from shared.errors import CallTimeoutError
+from shared.errors import CallTimeoutError, ModelFixableError, OutputCutError
 from shared.models.plan import QuestionPlan
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunAnswer, RunRequest
@@ -18,6 +19,7 @@ from shared.ports import ChatModel
 
 ORGANISATION = "an organisation"
 _REPAIR_SECONDS = 10.0
+_CUT_NOTE = "\n\n*(The answer was cut off at its length limit.)*"
 _NOTHING_FOUND = AbstainTag(
     missing="no document that you may read speaks of this",
     next_step="Name the document, use other words, or ask whoever owns the documents for access.",
@@ -40,6 +42,7 @@ async def write_answer(
     Raises:
         CallTimeoutError: the limit for the whole answer passed.
         DependencyError: the model failed; what it had written is to be discarded.
+        ModelFixableError: it wrote nothing.
     """
     documents = _documents_xml(evidence)
     writer = AnswerWriter(
@@ -47,30 +50,39 @@ async def write_answer(
         book=CitationBook(hits=evidence.hits),
         repairer=QuoteRepairer(chat_model, documents, _repair_limits(limits)),
     )
+    truncated = False
     if not evidence.hits and not evidence.records:
         writer.abstention = _NOTHING_FOUND
     else:
-        await _stream(writer, chat_model, _prompt(request, plan, documents), limits)
+        truncated = await _stream(writer, chat_model, _prompt(request, plan, documents), limits)
     await writer.finish()
+    if not writer.text.strip():
+        raise ModelFixableError("The model wrote no answer.", "Ask again, or ask in other words.")
     return RunAnswer(
         run_id=request.run_id,
         text=writer.text,
         citations=tuple(writer.book.citations),
         abstained=writer.abstention is not None and not writer.book.citations,
         unsupported_claims=writer.unsupported_claims,
+        truncated=truncated,
     )
 
 
-async def _stream(writer: AnswerWriter, chat_model: ChatModel, prompt: Prompt, limits: CallLimits) -> None:
+async def _stream(writer: AnswerWriter, chat_model: ChatModel, prompt: Prompt, limits: CallLimits) -> bool:
+    """Feed the model's text to the writer; True when the model stopped at its length limit."""
     try:
-        async with asyncio.timeout(limits.timeout_s):
-            async for delta in chat_model.stream(prompt, limits):
+        async with asyncio.timeout(limits.timeout_s), aclosing(chat_model.stream(prompt, limits)) as deltas:
+            async for delta in deltas:
                 await writer.feed(delta)
     except TimeoutError as late:
         raise CallTimeoutError(
             f"The model did not finish within {limits.timeout_s:g} s.",
             "Ask again, or raise ANSWER_TIMEOUT_S.",
         ) from late
+    except OutputCutError:
+        await writer.feed(_CUT_NOTE)
+        return True
+    return False
 
 
 def _prompt(request: RunRequest, plan: QuestionPlan, documents: str) -> Prompt:

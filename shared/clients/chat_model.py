@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
@@ -57,7 +57,7 @@ class OpenAIChatModel(ChatModel):
             )
         return message.parsed
 
-    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         """Text as it is written. Only the opening is tried again: what was read cannot be taken back."""
         deadline = Deadline(limits.timeout_s)
         started = time.perf_counter()

@@ -38,6 +38,7 @@ class RunAnswer(Model):
         text: Markdown, as it was streamed.
         abstained: the documents do not hold the answer; `text` says what is missing.
         unsupported_claims: statements whose quotation could not be verified, marked in the text.
+        truncated: the model stopped at its length limit; the text says so.
     """
 
     run_id: str
@@ -45,6 +46,7 @@ class RunAnswer(Model):
     citations: tuple[Citation, ...] = ()
     abstained: bool = False
     unsupported_claims: int = 0
+    truncated: bool = False
 
 
 class RunRecord(Model):

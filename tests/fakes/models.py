@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from pydantic import BaseModel
 
@@ -30,7 +30,7 @@ class ScriptedChatModel(ChatModel):
             raise ModelFixableError(f"The model's answer does not fit the schema {output.__name__}.")
         return reply
 
-    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         text = str(self._next(prompt))
         for start in range(0, len(text), 7):  # pieces that split words and tags anywhere
             yield text[start : start + 7]

@@ -1,7 +1,7 @@
 """A chat model and an embedder that count their calls; everything else in these tests is real."""
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from shared.errors import GroundworkError
 from shared.models.documents import DocumentMetadata
@@ -37,7 +37,7 @@ class CountingChatModel(ChatModel):
             raise self.failures.pop(0)
         return output.model_validate(METADATA.model_dump())
 
-    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         raise AssertionError("ingestion streams nothing")
 
 

@@ -1,7 +1,7 @@
 """What readers see of what a model writes."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from shared.agents.answer_writer import UNSUPPORTED, AnswerWriter
 from shared.agents.journal import open_journal
@@ -32,7 +32,7 @@ class RepairingModel(ChatModel):
             raise ModelFixableError("not valid")
         return output.model_validate(QuoteRepair(quote=self._quote).model_dump())
 
-    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncIterator[str]:
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         raise AssertionError("a repair does not stream")
 
 

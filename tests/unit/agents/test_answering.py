@@ -1,5 +1,6 @@
 """Questions through the whole loop, inline, over fakes of the ports."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,13 @@ from shared.agents.effects import perform
 from shared.agents.inline import run_to_end
 from shared.agents.runs import begin_run, close_dead_run, owned_run, view_run
 from shared.core.loop import next_action, observe, start
-from shared.errors import DependencyError, ModelFixableError, NotFoundError, PayloadTooLargeError
+from shared.errors import (
+    DependencyError,
+    ModelFixableError,
+    NotFoundError,
+    OutputCutError,
+    PayloadTooLargeError,
+)
 from shared.models.chat import ChatRequest, RunView
 from shared.models.events import RunEvent
 from shared.models.identity import UserContext
@@ -267,3 +274,23 @@ async def test_both_drivers_go_the_same_way() -> None:
     agent = Agent.create_rag_agent(services, ANNA)
     *_, last = [event async for event in agent.execute("At what pressure does the pump run?")]
     assert last.data["answer"]["text"] == text_of(inline)
+
+
+async def test_an_answer_without_a_word_is_a_failure_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.core.loop._FIRST_DELAY_S", 0.01)
+    view, _ = await ask(await world(Model(plan(), answer="  ")))
+    assert (view.status, view.error_type) == ("failed", "ModelOutputError")
+
+
+async def test_an_answer_that_was_cut_off_says_so() -> None:
+    class Cut(ScriptedChatModel):
+        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+            yield "It runs at"
+            raise OutputCutError("The model stopped at its length limit.")
+
+    plans = Cut(answer=lambda prompt: plan())
+    view, _ = await ask(await world(chat_model=plans))
+    assert view.answer is not None
+    assert view.answer.truncated
+    assert view.answer.text.startswith("It runs at")
+    assert "cut off" in view.answer.text
