@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
 from shared.clients.dependency import Dependency
+from shared.clients.rate_gate import RateGate
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate_openai import model_errors
 from shared.errors import ModelFixableError
@@ -29,6 +30,7 @@ class OpenAIChatModel(ChatModel):
         self._connection = connection
         self._model = model
         self._endpoint = endpoint
+        self._gate = RateGate()
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -48,7 +50,7 @@ class OpenAIChatModel(ChatModel):
                         response_format=output, **self._arguments(prompt, limits, deadline)
                     )
 
-        completion = await call_within(deadline, limits.max_retries, attempt)
+        completion = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
         self._log(prompt, started, completion.usage)
         message = completion.choices[0].message if completion.choices else None
         if message is None or message.parsed is None:
@@ -61,7 +63,9 @@ class OpenAIChatModel(ChatModel):
         """Text as it is written. Only the opening is tried again: what was read cannot be taken back."""
         deadline = Deadline(limits.timeout_s)
         started = time.perf_counter()
-        chunks = await call_within(deadline, limits.max_retries, lambda: self._open(prompt, limits, deadline))
+        chunks = await call_within(
+            deadline, limits.max_retries, lambda: self._open(prompt, limits, deadline), gate=self._gate
+        )
         usage: CompletionUsage | None = None
         ending: str | None = None
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shared.clients.connection import Connection
 from shared.clients.dependency import Dependency
 from shared.clients.parallel import for_each
+from shared.clients.rate_gate import RateGate
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate_openai import model_errors
 from shared.errors import ConfigurationError, DependencyError
@@ -36,6 +37,7 @@ class OpenAIEmbedder(Embedder):
         self._model = model
         self._dimensions = dimensions
         self._endpoint = endpoint
+        self._gate = RateGate()
 
     @property
     def dimensions(self) -> int:
@@ -54,7 +56,9 @@ class OpenAIEmbedder(Embedder):
 
         async def embed_from(start: int) -> list[Vector]:
             batch = texts[start : start + BATCH_TEXTS]
-            return await call_within(deadline, limits.max_retries, lambda: self._embed_batch(batch, deadline))
+            return await call_within(
+                deadline, limits.max_retries, lambda: self._embed_batch(batch, deadline), gate=self._gate
+            )
 
         batches = await for_each(starts, embed_from, at_once=BATCHES_AT_ONCE)
         get_logger().info(

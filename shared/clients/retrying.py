@@ -5,7 +5,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from shared.errors import CallTimeoutError, DependencyError
+from shared.clients.rate_gate import RateGate
+from shared.errors import CallTimeoutError, DependencyError, RateLimitError
 
 Answer = TypeVar("Answer")
 
@@ -30,15 +31,17 @@ async def call_within(
     attempt: Callable[[], Awaitable[Answer]],
     *,
     retry_on: type[DependencyError] = DependencyError,
+    gate: RateGate | None = None,
 ) -> Answer:
     """The first success of `attempt`, which must end by `deadline` and raise errors of `shared.errors`.
 
     Tried again is what is retryable and a `retry_on`, apart from timeouts, at most `max_retries` times. The
     wait is what the service asks for, else 0.5 s doubled each time, with jitter; never past the deadline.
+    Calls that share a `gate` share what the service asks for, too.
     """
     for tries in range(max_retries + 1):
         try:
-            return await attempt()
+            return await _gated(attempt, gate, deadline)
         except retry_on as failed:
             last = tries == max_retries
             if last or not failed.retryable or isinstance(failed, CallTimeoutError):
@@ -48,6 +51,19 @@ async def call_within(
                 raise
         await asyncio.sleep(wait_s)
     raise AssertionError("the last try returns or raises")
+
+
+async def _gated(
+    attempt: Callable[[], Awaitable[Answer]], gate: RateGate | None, deadline: Deadline
+) -> Answer:
+    if gate is None:
+        return await attempt()
+    await gate.passed(deadline.remaining_s)
+    try:
+        return await attempt()
+    except RateLimitError as refused:
+        gate.shut(refused)
+        raise
 
 
 def _wait_s(tries: int) -> float:
