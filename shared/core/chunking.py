@@ -37,7 +37,7 @@ class _Piece:
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
-    """The chunks of a document, in reading order.
+    """The chunks of a document's text, in reading order. Figures are no part of it: see `core.figures`.
 
     Args:
         max_tokens: most tokens of what is embedded: heading path and text together, special tokens included.

@@ -38,7 +38,7 @@ def split_sections(elements: Sequence[Element], enough_chars: int) -> Iterator[S
     Args:
         enough_chars: from this size on a section ends at any heading, not only at a high one.
     """
-    outline = _Outline()
+    outline = Outline()
     current: Section | None = None
     for element in elements:
         path = outline.enter(element)
@@ -64,7 +64,7 @@ def heading_line(text: str) -> str:
     return " ".join(text.split())
 
 
-class _Outline:
+class Outline:
     """The headings that are open at a point of the document."""
 
     def __init__(self) -> None:

@@ -1,4 +1,6 @@
-"""Where parsers leave the pictures of a document: PNG files in a folder, each written once. No judgement here.
+"""Where parsers leave the pictures of a document: PNG files in a folder, each written once.
+
+Decorations are not kept: icons, banners, plain areas.
 
 Runs in the worker process; pictures are scaled down to what vision models look at.
 """
@@ -14,7 +16,9 @@ from shared.models.blocks import Picture
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_SIDE_PX = 2000  # vision models scale larger pictures down (to 2,048 px), and people see no more on a screen
+MAX_SIDE_PX = (
+    2000  # vision models scale larger pictures down (to 2,048 px), and people see no more on a screen
+)
 MIN_SIDE_PX = 80  # 60 points on a screen; smaller ones are icons
 _MAX_PROPORTION = 8.0  # longer ones are rules and banners
 _PLAIN = 8  # shades between the darkest and the lightest point of a picture that shows nothing
@@ -79,5 +83,6 @@ def _on_white(image: "Image") -> "Image":
 
 def _is_plain(image: "Image") -> bool:
     """Whether it is of one colour."""
-    darkest, lightest = image.convert("L").getextrema()
-    return isinstance(darkest, int) and isinstance(lightest, int) and lightest - darkest <= _PLAIN
+    shades = image.convert("L").histogram()
+    darkest = next(shade for shade, count in enumerate(shades) if count)
+    return not any(shades[darkest + _PLAIN + 1 :])

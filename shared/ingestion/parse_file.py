@@ -3,8 +3,11 @@
 from pathlib import Path
 
 from shared.core.chunking import chunk_elements
-from shared.ingestion.registry import MAGIC_BYTES, check_content, parser_of
+from shared.core.figures import figures_of
+from shared.ingestion.figure_folder import FigureFolder
+from shared.ingestion.registry import MAGIC_BYTES, check_content, parse_with
 from shared.ingestion.tokens import token_counter
+from shared.ingestion.workbench import open_workbench
 from shared.models.base import Model
 from shared.models.blocks import Element, ParsedDocument
 from shared.models.ingestion import ParsedFile
@@ -17,6 +20,8 @@ class ParseJob(Model):
 
     Attributes:
         filename: the document's own name; the file at `source` is called otherwise.
+        figures: an empty folder for the pictures; None = no figures and no text recognition.
+        recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
     """
 
     source: Path
@@ -24,6 +29,9 @@ class ParseJob(Model):
     filename: str
     max_tokens: int
     tokenizer_path: str | None = None
+    figures: Path | None = None
+    max_figures: int = 0
+    recognition_budget_s: float = 0
 
 
 def parse_file(job: ParseJob) -> ParsedFile:
@@ -34,13 +42,17 @@ def parse_file(job: ParseJob) -> ParsedFile:
     """
     with job.source.open("rb") as file:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
-    document = parser_of(known)(job.source)
+    folder = job.figures or job.target.parent
+    max_figures = job.max_figures if job.figures else 0
+    with open_workbench(folder, max_figures, job.recognition_budget_s) as bench:
+        document = parse_with(known, job.source, bench)
     chunks = chunk_elements(document.elements, job.max_tokens, token_counter(job.tokenizer_path))
-    warnings = document.warnings
+    warnings = (*document.warnings, *_left_out(bench.figures))
     if not chunks and not warnings:
         warnings = ("The document holds no text; nothing of it can be found.",)
     return ParsedFile(
         chunks=tuple(chunks),
+        figures=tuple(figures_of(document.elements)),
         page_count=document.page_count,
         title=document.title,
         author=document.author,
@@ -48,6 +60,12 @@ def parse_file(job: ParseJob) -> ParsedFile:
         opening=_opening(document.elements),
         warnings=warnings,
     )
+
+
+def _left_out(figures: FigureFolder) -> tuple[str, ...]:
+    if not figures.left_out or not figures.limit:
+        return ()
+    return (f"Only the first {figures.limit} figures were kept (MAX_FIGURES).",)
 
 
 def _first_heading(document: ParsedDocument) -> str | None:

@@ -36,18 +36,18 @@ _ZIP = (b"PK\x03\x04",)
 _PDF = Format("PDF", (b"%PDF-",), f"{_PARSERS}.pdf:parse_pdf", has_pictures=True)
 _MARKDOWN = Format("Markdown", (), f"{_PARSERS}.markdown:parse_markdown")
 _TEXT = Format("plain text", (), f"{_PARSERS}.text:parse_text")
-_WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx")
-_POWERPOINT = Format("PowerPoint", _ZIP, f"{_PARSERS}.pptx:parse_pptx")
+_WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx", has_pictures=True)
+_POWERPOINT = Format("PowerPoint", _ZIP, f"{_PARSERS}.pptx:parse_pptx", has_pictures=True)
 _EXCEL = Format("Excel", _ZIP, f"{_PARSERS}.xlsx:parse_xlsx")
 _SEPARATED = Format("separated values", (), f"{_PARSERS}.csv:parse_csv")
-_HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html")
+_HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html", has_pictures=True)
 _TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.vtt_srt:parse_transcript")
 _MAIL = Format("e-mail", (), f"{_PARSERS}.eml:parse_eml")
 _PICTURE = f"{_PARSERS}.image:parse_image"
-_PNG = Format("PNG", (b"\x89PNG\r\n\x1a\n",), _PICTURE)
-_JPEG = Format("JPEG", (b"\xff\xd8\xff",), _PICTURE)
-_TIFF = Format("TIFF", (b"II*\x00", b"MM\x00*"), _PICTURE)
-_WEBP = Format("WebP", (b"RIFF",), _PICTURE)
+_PNG = Format("PNG", (b"\x89PNG\r\n\x1a\n",), _PICTURE, has_pictures=True)
+_JPEG = Format("JPEG", (b"\xff\xd8\xff",), _PICTURE, has_pictures=True)
+_TIFF = Format("TIFF", (b"II*\x00", b"MM\x00*"), _PICTURE, has_pictures=True)
+_WEBP = Format("WebP", (b"RIFF",), _PICTURE, has_pictures=True)
 
 FORMATS = {
     ".pdf": _PDF,
@@ -131,14 +131,19 @@ def _magic_room(magic: bytes) -> int:
     return MAGIC_BYTES if magic in _PDF.magics else len(magic)
 
 
+def parser_of(known: Format) -> TextParser | PictureParser:
+    """The function that reads files of this format; imports its library."""
+    module, _, function = known.parser.partition(":")
+    return cast("TextParser | PictureParser", getattr(import_module(module), function))
+
+
 def parse_with(known: Format, path: Path, bench: Workbench) -> ParsedDocument:
-    """What the format's parser makes of the file; imports its library.
+    """What the format's parser makes of the file.
 
     Raises:
         BadDocumentError: the file cannot be read.
     """
-    module, _, function = known.parser.partition(":")
-    parser = getattr(import_module(module), function)
+    parser = parser_of(known)
     if known.has_pictures:
         return cast("PictureParser", parser)(path, bench)
     return cast("TextParser", parser)(path)

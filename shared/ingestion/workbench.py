@@ -1,4 +1,4 @@
-"""What a parser may use beside its file: a folder for pictures, and text recognition. One for each document."""
+"""What a parser may use beside its file: a folder for pictures, and text recognition. One a document."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

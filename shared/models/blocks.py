@@ -8,15 +8,31 @@ ElementKind = Literal["heading", "paragraph", "list_item", "table", "code", "fig
 BlockType = Literal["text", "image"]
 
 
+class Picture(Model):
+    """A picture that a parser wrote into its work folder, as `{key}.png`.
+
+    Attributes:
+        key: sha256 hex of the PNG.
+        words: the words in it, as far as they are known; they stand in the document's text, too.
+    """
+
+    key: str
+    width_px: int
+    height_px: int
+    words: str = ""
+
+
 class Element(Model):
     """One structural piece of a parsed document, in reading order.
 
     Attributes:
         kind: what it is; a table's text is a Markdown table, header row first.
-        text: plain text, white space folded, lines of one paragraph joined.
+        text: plain text, white space folded, lines of one paragraph joined. Of a figure: what names it, such
+            as "Figure 3: Flow" or a picture's alternative text; words in it are elements of their own.
         page_number: 1-based; None where the format has no pages.
         level: 1-6 for headings, else None.
         start_seconds: offset in the recording, for transcripts.
+        picture: of a figure, what can be shown; None where it could not be extracted.
     """
 
     kind: ElementKind
@@ -24,6 +40,7 @@ class Element(Model):
     page_number: int | None = None
     level: int | None = None
     start_seconds: float | None = None
+    picture: Picture | None = None
 
 
 class ParsedDocument(Model):
@@ -57,6 +74,25 @@ class Chunk(Model):
     page_number: int | None = None
     start_seconds: float | None = None
     kind: Literal["text", "table"] = "text"
+
+
+class Figure(Model):
+    """A figure that is worth a block of its own; its PNG lies under its key.
+
+    Attributes:
+        label: what names it in the document; empty when nothing does.
+        context: the text before and after it.
+        words: the words in it, as far as they are known.
+    """
+
+    key: str
+    label: str = ""
+    context: str = ""
+    words: str = ""
+    heading_path: str = ""
+    page_number: int | None = None
+    width_px: int
+    height_px: int
 
 
 class Block(Model):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.models.base import Model
-from shared.models.blocks import Chunk
+from shared.models.blocks import Chunk, Figure
 from shared.models.documents import DocumentStatus
 
 
@@ -28,7 +28,8 @@ class IngestStep(Model):
     Attributes:
         instance_id: who works on the document; a step of an instance that lost its claim does nothing.
         content_hash: sha256 hex of the file, once it is known.
-        first, end: chunks to write, as positions in the list of new chunks; `end` is excluded.
+        first, end: positions in the list of new blocks to write, or of new figures to caption; `end` is
+            excluded.
         last_attempt: a failure now is final; what can be done without is done without.
     """
 
@@ -71,13 +72,22 @@ class Described(Model):
 
 
 class Planned(Model):
-    """Which blocks change; the lists lie in the work container."""
+    """Which blocks change; the lists lie in the work container. New figures count as new blocks, too."""
 
     kind: Literal["planned"] = "planned"
     new_count: int
+    new_figure_count: int = 0
     moved_count: int
     kept_count: int
     gone_count: int
+
+
+class Captioned(Model):
+    """Figures have captions. `by_rule_count` of them by rule, because the model could not."""
+
+    kind: Literal["captioned"] = "captioned"
+    figure_count: int
+    by_rule_count: int = 0
 
 
 class Written(Model):
@@ -123,7 +133,16 @@ class IngestFailure(Model):
 
 
 IngestReply = Annotated[
-    Accepted | Parsed | Described | Planned | Written | RightsApplied | Closed | Superseded | IngestFailure,
+    Accepted
+    | Parsed
+    | Described
+    | Planned
+    | Captioned
+    | Written
+    | RightsApplied
+    | Closed
+    | Superseded
+    | IngestFailure,
     Field(discriminator="kind"),
 ]
 
@@ -230,11 +249,13 @@ class ParsedFile(Model):
     """What the worker process makes of a file; kept in the work container until the document is ready.
 
     Attributes:
+        figures: those that get a block; their pictures lie in the container of figures.
         opening: the first 6,000 characters of text, from which metadata are made.
         first_heading: the first heading of the highest level, None when there is none.
     """
 
     chunks: tuple[Chunk, ...]
+    figures: tuple[Figure, ...] = ()
     page_count: int | None = None
     title: str | None = None
     author: str | None = None
@@ -244,12 +265,12 @@ class ParsedFile(Model):
 
 
 class BlockChanges(Model):
-    """The record manager's verdict. Positions count the document's chunks from 0.
+    """The record manager's verdict. Positions count the document's blocks from 0: chunks, then figures.
 
     Attributes:
-        new: chunks to embed and write.
-        moved: chunks whose row exists, with another page or place: merged without embedding.
-        kept: chunks whose row needs nothing.
+        new: blocks to embed and write; figures among them to caption.
+        moved: blocks whose row exists, with another page or place: merged without embedding.
+        kept: blocks whose row needs nothing.
         gone: ids of rows to delete.
     """
 

@@ -15,6 +15,8 @@ from shared.ingestion.parsers.docx_text import WORD, boxed_blocks, footnote_ids,
 from shared.ingestion.parsers.markdown_table import markdown_table
 from shared.ingestion.parsers.office_package import WORD as WORD_PACKAGE
 from shared.ingestion.parsers.office_package import open_office, title_and_author
+from shared.ingestion.parsers.office_pictures import picture_elements
+from shared.ingestion.workbench import Workbench, bare_workbench
 from shared.models.blocks import Element, ElementKind, ParsedDocument
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
 
 
-def parse_docx(path: Path) -> ParsedDocument:
+def parse_docx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """Headings by style or outline level, paragraphs, list items with their numbers, tables.
 
     Raises:
@@ -36,7 +38,7 @@ def parse_docx(path: Path) -> ParsedDocument:
     with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
         title, author = title_and_author(document)
         return ParsedDocument(
-            elements=tuple(_Body(document).elements()),
+            elements=tuple(_Body(document, bench or bare_workbench()).elements()),
             title=title,
             author=author,
             warnings=warnings,
@@ -52,7 +54,8 @@ def _open(file: IO[bytes]) -> "Document":
 class _Body:
     """Reads one document."""
 
-    def __init__(self, document: "Document") -> None:
+    def __init__(self, document: "Document", bench: Workbench) -> None:
+        self._bench = bench
         self._root = document.element.body
         self._part = document.part
         self._styles = Styles(document.styles.element)
@@ -95,6 +98,7 @@ class _Body:
             if note := self._footnotes.get(note_id):
                 yield Element(kind="paragraph", text=f"Footnote {note_id}: {note}")
         yield from drawn_elements(paragraph, self._part)
+        yield from picture_elements(paragraph, self._part, self._bench)
         for box in boxed_blocks(paragraph):
             yield from self._blocks(box)
 

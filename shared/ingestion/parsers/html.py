@@ -7,6 +7,7 @@ from pathlib import Path
 from shared.ingestion.parsers.html_walk import read_elements
 from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
 from shared.ingestion.parsers.text import read_text
+from shared.ingestion.workbench import Workbench, bare_workbench
 from shared.models.blocks import ParsedDocument
 
 _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
@@ -14,16 +15,16 @@ _DECLARATION_BYTES = 4096
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def parse_html(path: Path) -> ParsedDocument:
+def parse_html(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """Headings, paragraphs, list items, tables and code; without navigation, scripts and what is hidden.
 
     Raises:
         BadDocumentError: the content is binary.
     """
-    return parse_html_text(_read(path))
+    return parse_html_text(_read(path), bench)
 
 
-def parse_html_text(text: str) -> ParsedDocument:
+def parse_html_text(text: str, bench: Workbench | None = None) -> ParsedDocument:
     """The same for HTML that is already text, such as the body of a mail."""
     from selectolax.lexbor import LexborHTMLParser
 
@@ -31,7 +32,7 @@ def parse_html_text(text: str) -> ParsedDocument:
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
     return ParsedDocument(
-        elements=tuple(read_elements(tree.body) if tree.body is not None else ()),
+        elements=tuple(read_elements(tree.body, bench or bare_workbench()) if tree.body is not None else ()),
         title=meaningful_title(title.text() if title is not None else None),
         author=meaningful_author(author.attributes.get("content") if author is not None else None),
     )

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from shared.ingestion.parsers.embedded_pictures import data_uri_content, embedded_figures
 from shared.ingestion.parsers.html_tables import inline_text, is_layout, table_rows
 from shared.ingestion.parsers.html_visible import is_shown
 from shared.ingestion.parsers.markdown_table import table_elements
+from shared.ingestion.workbench import Workbench
 from shared.models.blocks import Element
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ _LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _MAX_DEPTH = 200  # below it text is taken as it comes: nobody nests blocks so deep for readers
 
 
-def read_elements(body: "LexborNode") -> list[Element]:
-    """The elements of a page's body, in order."""
-    walk = _Walk()
+def read_elements(body: "LexborNode", bench: Workbench) -> list[Element]:
+    """The elements of a page's body, in order; pictures are those that stand in the page itself."""
+    walk = _Walk(bench)
     walk.enter(body, depth=0)
     walk.end_block()
     return walk.elements
@@ -32,8 +34,9 @@ def read_elements(body: "LexborNode") -> list[Element]:
 class _Walk:
     """Collects running text until a block ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, bench: Workbench) -> None:
         self.elements: list[Element] = []
+        self._bench = bench
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
 
@@ -82,6 +85,8 @@ class _Walk:
             self._add([Element(kind="code", text=code)] if code.strip() else [])
         elif tag == "table" and not is_layout(node):
             self._table(node)
+        elif tag == "img":
+            self._picture(node)
         elif tag in _LISTS:
             self._lists.append(_OpenList(node, depth=len(self._lists)))
             self.enter(node, depth)
@@ -98,6 +103,11 @@ class _Walk:
             break
         self.end_block()
         self._add(table_elements(table_rows(table)))
+
+    def _picture(self, image: "LexborNode") -> None:
+        content = data_uri_content(image.attributes.get("src") or "")
+        if content is not None:
+            self._add(embedded_figures(content, image.attributes.get("alt") or "", self._bench))
 
     def _add(self, elements: Iterable[Element]) -> None:
         self.elements.extend(elements)

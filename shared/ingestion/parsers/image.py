@@ -3,36 +3,25 @@
 A picture's size is checked before it is decoded: a small file may unfold to gigabytes.
 """
 
-import struct
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.errors import BadDocumentError
-from shared.ingestion.parsers.ocr import recognised_text, tesseract_path
+from shared.ingestion.parsers.embedded_pictures import DECODING_ERRORS, MAX_PIXELS
+from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.parsers.text import text_paragraphs
+from shared.ingestion.workbench import Workbench, bare_workbench
 from shared.models.blocks import Element, ParsedDocument
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# What Pillow's decoders raise on damaged files.
-_DECODING_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    EOFError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    struct.error,
-)
-MAX_PIXELS = 100_000_000  # 300 MB decoded; an A2 page at 600 dpi has 139 million, one at 300 dpi 35
 MAX_FRAMES = 500  # pages of a TIFF
 
 
-def parse_image(path: Path) -> ParsedDocument:
+def parse_image(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """A figure for each page of the picture (a TIFF may hold several), followed by its words.
 
     Raises:
@@ -45,20 +34,20 @@ def parse_image(path: Path) -> ParsedDocument:
             # Pillow's own limits; ours is checked below, before any pixel is decoded.
             warnings.simplefilter("ignore")
             with Image.open(path) as picture:
-                return _parse(picture)
+                return _parse(picture, bench or bare_workbench())
     except Image.DecompressionBombError as error:
         raise _too_large() from error
     except UnidentifiedImageError as error:
         raise BadDocumentError(
             "The content is not a picture of a known kind.", "Save it again as PNG or JPEG."
         ) from error
-    except _DECODING_ERRORS as error:
+    except DECODING_ERRORS as error:
         raise BadDocumentError(
             "The picture is damaged or incomplete.", "Check that it opens in a viewer; save it again."
         ) from error
 
 
-def _parse(picture: "Image") -> ParsedDocument:
+def _parse(picture: "Image", bench: Workbench) -> ParsedDocument:
     frames: int = getattr(picture, "n_frames", 1)
     page_count = min(frames, MAX_FRAMES)
     elements: list[Element] = []
@@ -66,8 +55,8 @@ def _parse(picture: "Image") -> ParsedDocument:
     for page_number in range(1, page_count + 1):
         if page_number > 1:
             picture.seek(page_number - 1)
-        words = list(_words(picture, page_number))
-        elements += [Element(kind="figure", text="", page_number=page_number), *words]
+        figure, *words = _page(picture, page_number, bench)
+        elements += [figure, *words]
         if not words:
             silent.append(page_number)
     notes = [f"Only the first {MAX_FRAMES} of {frames} pages were read."] if frames > page_count else []
@@ -76,14 +65,19 @@ def _parse(picture: "Image") -> ParsedDocument:
     return ParsedDocument(elements=tuple(elements), page_count=page_count, warnings=tuple(notes))
 
 
-def _words(picture: "Image", page_number: int) -> Iterator[Element]:
+def _page(picture: "Image", page_number: int, bench: Workbench) -> Iterator[Element]:
+    """The figure, then the words in it."""
     from PIL import ImageOps
 
     if picture.width * picture.height > MAX_PIXELS:
         raise _too_large()
     picture.load()
     upright = ImageOps.exif_transpose(picture)
-    for element in text_paragraphs(recognised_text(upright) or ""):
+    text = (bench.recognition.read(upright) or "") if bench.recognition.is_available else ""
+    kept = bench.figures.add(upright)
+    shown = kept.model_copy(update={"words": text}) if kept is not None else None
+    yield Element(kind="figure", text="", page_number=page_number, picture=shown)
+    for element in text_paragraphs(text):
         yield element.model_copy(update={"page_number": page_number})
 
 

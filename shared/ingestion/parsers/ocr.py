@@ -1,4 +1,4 @@
-"""Text recognition by Tesseract, where it is installed: a budget of time for one document, two pictures at once.
+"""Text recognition by Tesseract, where it is installed: within a budget of time for a document.
 
 Pictures go through a pipe, never through a file. A picture is not read when the program is missing, fails or
 takes too long, or when the budget is spent; who asks is told which.
@@ -94,7 +94,15 @@ class TextRecognition:
         content = io.BytesIO()
         grey.save(content, "PNG", compress_level=1)
         languages = installed_languages(program)
-        command = [program, "-", "-", "--psm", "3", *(["-l", "+".join(languages)] if languages else []), "tsv"]
+        command = [
+            program,
+            "-",
+            "-",
+            "--psm",
+            "3",
+            *(["-l", "+".join(languages)] if languages else []),
+            "tsv",
+        ]
         try:
             done = subprocess.run(  # noqa: S603 - a program of this machine, no input in its arguments
                 command,

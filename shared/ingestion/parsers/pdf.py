@@ -151,9 +151,7 @@ class _Reader:
         if self._unreadable:
             found.append(f"{_pages(self._unreadable)} could not be read and were left out.")
         if self.pictures.unread:
-            found.append(
-                f"{_pages(self.pictures.unread)} hold no text (scanned?) and cannot be searched."
-            )
+            found.append(f"{_pages(self.pictures.unread)} hold no text (scanned?) and cannot be searched.")
         return tuple(found)
 
 
@@ -186,7 +184,7 @@ def _elements(pages: Sequence[list[Line]], reader: _Reader) -> Iterator[Element]
             for level, run in _runs(part, headings):
                 groups = [run] if level is not None else split_groups(run, rule)
                 for group in groups:
-                    yield from reader.pictures.before(page_number, group)
+                    yield from reader.pictures.before(page_number, group, hyphens)
                     yield _element(hyphens.mend(paragraph_text(group, rule)), page_number, level)
         yield from reader.pictures.rest(page_number, hyphens)
 

@@ -1,6 +1,6 @@
-"""What is drawn on a PDF page beside its text: pictures, shapes, shadings, by their bounds. Reads; judges little.
+"""What is drawn on a PDF page beside its text: the bounds of pictures, shapes and shadings.
 
-Left out is what nobody sees as a drawing: backgrounds over the whole page, and white shapes.
+Left out is what nobody sees as a drawing: backgrounds, frames of half a page, and white shapes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ _MAX_FORM_DEPTH = 5
 _MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not worth their bounds
 _BACKGROUND_SHARE = 0.9  # of the page
 _COVERING_SHARE = 0.5  # of the page
+_FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10  # a frame or coloured ground so large holds more than one thing
 _REACH = 6.0  # points: marks that are nearer to each other belong together
 _WHITE = 250  # of 255
 
@@ -75,19 +76,18 @@ class Drawing:
 
     Attributes:
         segment_count: lines and curves that it is made of; a frame has five.
-        picture: bounds of its largest picture; None when it has none.
+        pictures: bounds of the pictures among them.
     """
 
     region: Region
     segment_count: int = 0
-    picture: Region | None = None
+    pictures: tuple[Region, ...] = ()
 
     def joined(self, other: Self) -> "Drawing":
-        pictures = [picture for picture in (self.picture, other.picture) if picture is not None]
         return Drawing(
             self.region.joined(other.region),
             self.segment_count + other.segment_count,
-            max(pictures, key=lambda picture: picture.area, default=None),
+            self.pictures + other.pictures,
         )
 
 
@@ -105,7 +105,7 @@ def has_covering_picture(page: Any) -> bool:
     """Whether one picture takes more than half of the page, as a scan does."""
     whole = page_region(page)
     return any(
-        drawing.picture is not None and drawing.picture.area > _COVERING_SHARE * whole.area
+        drawing.pictures and drawing.region.area > _COVERING_SHARE * whole.area
         for drawing in _Marks(page, max_share=1.0).read()
     )
 
@@ -157,12 +157,15 @@ class _Marks:
             region = self._visible_region(drawn, outer) if self._left > 0 and is_shown else None
             if region is not None:
                 if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                    yield Drawing(region, picture=region)
-                else:
-                    yield Drawing(region, max(pdfium.FPDFPath_CountSegments(drawn), 1))
+                    yield Drawing(region, pictures=(region,))
+                    return
+                segment_count = max(pdfium.FPDFPath_CountSegments(drawn), 1)
+                is_frame = segment_count <= _FRAME_SEGMENTS
+                if not is_frame or region.area <= _FRAME_SHARE * self._region.area:
+                    yield Drawing(region, segment_count)
 
     def _visible_region(self, drawn: Any, outer: Matrix) -> Region | None:
-        """Its bounds on the page, as far as they are not clipped; None for what is not seen or a background."""
+        """Its bounds on the page, as far as not clipped; None for what is not seen, and backgrounds."""
         left, bottom, right, top = self._bounds
         if not self._pdfium.FPDFPageObj_GetBounds(
             drawn, byref(left), byref(bottom), byref(right), byref(top)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shared.ingestion.parsers.pdf_drawings import (
     Drawing,
     Region,
+    joined_drawings,
     page_drawings,
     page_region,
 )
@@ -29,7 +30,7 @@ _MIN_CAPTIONED = 40.0  # points, both ways, of a drawing with a caption
 _MAX_BANNER_HEIGHT = 80.0  # points
 _BANNER_PROPORTION = 4.0
 _MAX_TEXT_SHARE = 0.25  # of the area: a table or a box of text is text
-_MAX_PICTURE_TEXT_SHARE = 0.5  # a picture may have words drawn over it
+_MAX_LAYOUT_PICTURES = 20  # a picture in more pieces is a mosaic or a pattern
 _LABEL_REACH = 14.0  # points from a drawing to the words at its edges
 _LABEL_ROUNDS = 3  # words next to words: legends, the names of rows
 _MAX_LABEL_WORDS = 8
@@ -144,6 +145,12 @@ class _Finder:
         for drawing in _joined_panels(self._left):
             if self._stands_alone(drawing) and not self._is_named_table(drawing):
                 yield self._figure(drawing, None)
+                continue
+            # A layout of text, shapes and pictures: the pictures are what is worth showing.
+            pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
+            for picture in joined_drawings(pictures, 0.0):
+                if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
+                    yield self._figure(picture, None)
 
     def _is_figure(self, region: Region) -> bool:
         """Whether what a caption names is large enough, and not a frame or ground behind the page's text."""
@@ -181,11 +188,11 @@ class _Finder:
 
     def _stands_alone(self, drawing: Drawing) -> bool:
         """Whether it says something without a caption."""
-        region, picture = drawing.region, drawing.picture
+        region = drawing.region
         if region.area > _PAGE_SHARE * self._whole.area or _is_banner(region):
             return False
-        if picture is not None and min(picture.width, picture.height) >= _MIN_PICTURE:
-            return self._text_share(region) <= _MAX_PICTURE_TEXT_SHARE
+        if any(min(picture.width, picture.height) >= _MIN_PICTURE for picture in drawing.pictures):
+            return self._text_share(region) <= _MAX_TEXT_SHARE
         is_large = region.width >= _MIN_WIDTH and region.height >= _MIN_HEIGHT
         return (
             is_large
@@ -196,7 +203,7 @@ class _Finder:
     def _is_named_table(self, drawing: Drawing) -> bool:
         """Whether it is the lines of a table: a "Table N" stands at it, and it holds no picture."""
         region = drawing.region
-        return drawing.picture is None and any(
+        return not drawing.pictures and any(
             _TABLE_CAPTION.match(line.text)
             and region.overlaps(box, _CAPTION_REACH)
             and region.left < box.right

@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shared.ingestion.parsers.ocr import DPI
 from shared.ingestion.parsers.pdf_drawings import Region, has_covering_picture, page_region
 from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
 from shared.ingestion.parsers.pdf_hyphens import HyphenRule
 from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line
-from shared.ingestion.parsers.ocr import DPI
 from shared.ingestion.parsers.text import text_paragraphs
 from shared.ingestion.workbench import Workbench
 from shared.models.blocks import Element
@@ -77,24 +77,23 @@ class PdfPictures:
         """What was recognised, with marks where a line ends with a hyphen."""
         return (_marked(found.text) for found in self._pages.values() if found.text)
 
-    def before(self, page_number: int, lines: Sequence[Line]) -> Iterator[Element]:
+    def before(self, page_number: int, lines: Sequence[Line], hyphens: HyphenRule) -> Iterator[Element]:
         """The figures that belong before one of these lines; each is given once."""
         found = self._pages.get(page_number)
         if found is None or not found.figures:
             return
         due = [element for anchor, element in found.figures if anchor in lines]
         found.figures = [pair for pair in found.figures if pair[1] not in due]
-        yield from due
+        yield from (_mended(element, hyphens) for element in due)
 
     def rest(self, page_number: int, hyphens: HyphenRule) -> Iterator[Element]:
         """What is left of a page: figures that belong to no line, and recognised words."""
         found = self._pages.get(page_number)
         if found is None:
             return
-        yield from (element for _, element in found.figures)
+        yield from (_mended(element, hyphens) for _, element in found.figures)
         for paragraph in text_paragraphs(_marked(found.text or "")):
-            text = hyphens.mend(paragraph.text)
-            yield paragraph.model_copy(update={"text": text, "page_number": page_number})
+            yield _mended(paragraph, hyphens).model_copy(update={"page_number": page_number})
 
     def _recognise(self, page: Any, page_number: int, *, is_textless: bool) -> None:
         if not self._bench.recognition.is_available:
@@ -137,6 +136,14 @@ class PdfPictures:
                 self._keep(page, page_number, whole)
         finally:
             page.close()
+
+
+def _mended(element: Element, hyphens: HyphenRule) -> Element:
+    """Without hyphen marks, in the words of its picture as well."""
+    picture = element.picture
+    if picture is not None:
+        picture = picture.model_copy(update={"words": hyphens.mend(picture.words)})
+    return element.model_copy(update={"text": hyphens.mend(element.text), "picture": picture})
 
 
 def _marked(text: str) -> str:

@@ -7,6 +7,8 @@ from typing import IO, TYPE_CHECKING, Any
 from shared.ingestion.parsers.charts import drawn_elements
 from shared.ingestion.parsers.markdown_table import table_elements
 from shared.ingestion.parsers.office_package import PART_ERRORS, POWERPOINT, open_office, title_and_author
+from shared.ingestion.parsers.office_pictures import picture_elements
+from shared.ingestion.workbench import Workbench, bare_workbench
 from shared.models.blocks import Element, ParsedDocument
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
 
 
-def parse_pptx(path: Path) -> ParsedDocument:
+def parse_pptx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """Titles, texts, lists, tables, the figures of charts, and the speaker's notes of each slide.
 
     Raises:
@@ -25,7 +27,7 @@ def parse_pptx(path: Path) -> ParsedDocument:
     """
     with open_office(path, POWERPOINT, _open) as (presentation, warnings):
         notes = list(warnings)
-        elements = _elements(presentation, notes)
+        elements = _elements(presentation, notes, bench or bare_workbench())
         title, author = title_and_author(presentation)
         return ParsedDocument(
             elements=tuple(elements),
@@ -36,7 +38,7 @@ def parse_pptx(path: Path) -> ParsedDocument:
         )
 
 
-def _elements(presentation: "Presentation", notes: list[str]) -> list[Element]:
+def _elements(presentation: "Presentation", notes: list[str], bench: Workbench) -> list[Element]:
     """The slides' elements; what was left out is added to `notes`."""
     from pptx.exc import PythonPptxError
 
@@ -47,7 +49,7 @@ def _elements(presentation: "Presentation", notes: list[str]) -> list[Element]:
             notes.append(f"Slide {number} is hidden and was left out.")
             continue
         try:
-            elements.extend(list(_Slide(slide, number, slide_height).elements()))
+            elements.extend(list(_Slide(slide, number, slide_height, bench).elements()))
         except (*PART_ERRORS, PythonPptxError):
             notes.append(f"Slide {number} could not be read and was left out.")
     return elements
@@ -62,9 +64,10 @@ def _open(file: IO[bytes]) -> "Presentation":
 class _Slide:
     """Reads one slide."""
 
-    def __init__(self, slide: Any, number: int, slide_height: int) -> None:
+    def __init__(self, slide: Any, number: int, slide_height: int, bench: Workbench) -> None:
         self._slide = slide
         self._number = number
+        self._bench = bench
         self._band = max(slide_height // _BANDS, 1)
 
     def elements(self) -> Iterator[Element]:
@@ -92,6 +95,8 @@ class _Slide:
             yield from self._texts(shape)
         else:
             yield from drawn_elements(shape.element, self._slide.part, self._number)
+        if not hasattr(shape, "shapes"):  # of a group, each member has its own
+            yield from picture_elements(shape.element, self._slide.part, self._bench, self._number)
 
     def _texts(self, shape: Any) -> Iterator[Element]:
         """A body's paragraphs are items of a list, those of other shapes lines of one text."""

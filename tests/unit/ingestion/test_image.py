@@ -1,6 +1,7 @@
 """Pictures: figures with or without words, and those that must not be decoded."""
 
 import struct
+import sys
 import zlib
 from pathlib import Path
 
@@ -11,10 +12,16 @@ from shared.errors import BadDocumentError
 from shared.ingestion.parse_file import ParseJob, parse_file
 from shared.ingestion.parsers import ocr
 from shared.ingestion.parsers.image import parse_image
+from shared.ingestion.workbench import open_workbench
 
-STAND_IN = """#!/bin/sh
-cat > /dev/null
-printf 'Pump manual\\n\\nThe pump moves water.\\n'
+STAND_IN = f"""#!{sys.executable}
+import sys
+sys.stdin.buffer.read()
+if "--list-langs" not in sys.argv:
+    print("level\\tand eleven more")
+    for paragraph, text in enumerate(["Pump manual", "The pump moves water."], start=1):
+        for number, word in enumerate(text.split(), start=1):
+            print(5, 1, 1, paragraph, 1, number, 0, 0, 9, 9, 96.5, word, sep="\\t")
 """
 
 
@@ -55,7 +62,8 @@ def test_a_picture_is_a_figure_and_unread_words_are_a_warning(tmp_path: Path, su
 
 @pytest.mark.usefixtures("tesseract")
 def test_recognised_words_follow_the_figure(tmp_path: Path) -> None:
-    document = parse_image(picture(tmp_path, ".png"))
+    with open_workbench(tmp_path, max_figures=5, recognition_budget_s=30) as bench:
+        document = parse_image(picture(tmp_path, ".png"), bench)
     assert [(e.kind, e.text, e.page_number) for e in document.elements] == [
         ("figure", "", 1),
         ("paragraph", "Pump manual", 1),
