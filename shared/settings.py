@@ -16,7 +16,12 @@ class Settings(BaseSettings):
     """What a deployment sets. Names are the environment variables', in upper case."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="ignore", case_sensitive=False, populate_by_name=True, env_ignore_empty=True
+        frozen=True,
+        extra="ignore",
+        case_sensitive=False,
+        populate_by_name=True,
+        env_ignore_empty=True,
+        hide_input_in_errors=True,  # it could be a key
     )
 
     azure_search_endpoint: str = Field(
@@ -105,6 +110,11 @@ class Settings(BaseSettings):
     plan_timeout_s: float = Field(default=10, gt=0, description="Most seconds for planning a question.")
     search_timeout_s: float = Field(default=30, gt=0, description="Most seconds for one search query.")
     answer_timeout_s: float = Field(default=90, gt=0, description="Most seconds for writing an answer.")
+    max_answer_tokens: int = Field(
+        default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
+        gt=0,
+        description="Most tokens that the model writes for an answer, hidden reasoning included.",
+    )
     answer_blocks: int = Field(default=10, ge=1, le=50, description="Blocks that an answer is written from.")
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 

@@ -14,7 +14,7 @@ ToolResult = dict[str, Any]
 class Parameters(BaseModel):
     """Arguments of a tool call, as a model writes them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Tool(ABC):
