@@ -35,7 +35,8 @@ class VectorRows:
         if len(chosen) < GATHER_BELOW * len(self.slots):
             similarity = self._similarity(np.take(self.matrix, chosen, axis=0), query)
         else:
-            similarity = self._similarity(self.matrix, query)[chosen]
+            similarity = self._similarity(self.matrix, query)
+            similarity = similarity if len(chosen) == len(self.slots) else similarity[chosen]
         top = np.argpartition(-similarity, k - 1)[:k] if k < len(chosen) else np.arange(len(chosen))
         slots = self.slots[chosen[top]]
         order = np.lexsort((slots, -similarity[top]))

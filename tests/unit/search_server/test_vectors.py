@@ -10,7 +10,7 @@ DIMENSIONS = 8
 
 
 @pytest.mark.parametrize("metric", ["cosine", "dotProduct", "euclidean"])
-@pytest.mark.parametrize("share", [0.01, 0.2, 0.9])
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.9, 1.1])
 def test_the_nearest_are_those_of_plain_arithmetic(metric: str, share: float) -> None:
     chance = np.random.default_rng(3)
     vectors = chance.normal(size=(ROWS, DIMENSIONS)).astype(np.float32)
