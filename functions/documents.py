@@ -56,6 +56,6 @@ async def get_document_content(req: Request) -> Response:
 def _limit(text: str | None) -> int:
     if text is None:
         return _MAX_LISTED
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_LISTED:
+    if len(text) > 3 or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_LISTED:
         raise CallerError(f"limit takes a number from 1 to {_MAX_LISTED}.", "Leave it out to get the most.")
     return int(text)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from shared.core.document_authority import may_change, may_see
-from shared.errors import DocumentNotFoundError
+from shared.errors import ConflictError, DocumentNotFoundError
 from shared.models.blobs import BlobProperties
 from shared.models.document_views import DocumentDetail, DocumentList, DocumentView, PhaseView
 from shared.models.documents import DocumentRecord
@@ -68,16 +68,20 @@ async def get_own_document(state: DocumentState, user: UserContext, services: Se
 
 
 async def readable_blob(doc_id: str, user: UserContext, services: Services) -> BlobProperties:
-    """The blob with the document's content, for a user who may read it (by the index's rights).
+    """The blob with the document's content, for a user who may read it by the rights of that very version.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may not read it.
+        ConflictError: a newer version lies in the container, whose rights are not applied yet.
     """
     await _search(user, services).get(doc_id)
     state = await services.documents.get(doc_id)
     blob = None if state is None else await services.blobs.properties(DOCUMENTS, state.blob_name)
-    if blob is None:
+    if state is None or blob is None or not may_see(user, state):
         raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It was deleted just now.")
+    # The index tells of the version that was ingested; the blob may be another one, for other readers.
+    if blob.etag != state.blob_etag:
+        raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
     return blob
 
 

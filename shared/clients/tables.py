@@ -3,6 +3,7 @@
 The table is made when the first insert finds none: asking each time would cost a call.
 """
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 MAX_TEXT_CHARS = 30_000  # of one property; the service's limit is 64 KiB in UTF-16
 
 Entity = dict[str, Any]
+_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that no key can hold
 
 
 class Table:
@@ -35,6 +37,8 @@ class Table:
         """The entity, or None. No table means no entity."""
         from azure.core.exceptions import ResourceNotFoundError
 
+        if _NO_KEY.search(partition_key + row_key):
+            return None  # the service answers 5xx to such a key; callers' ids come this far
         with azure_errors(TABLES):
             try:
                 return await self._client().get_entity(partition_key, row_key)

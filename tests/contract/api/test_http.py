@@ -59,7 +59,8 @@ def test_a_stream_can_be_read_again_from_any_event(anna: httpx.Client) -> None:
     assert [frame.split("\n")[0] for frame in whole] == [f"id: {n}" for n in range(1, len(whole) + 1)]
     assert stream(anna, run_id) == whole
     assert stream(anna, run_id, after=5) == whole[5:]
-    assert stream(anna, run_id, after=len(whole)) == []
+    seen = anna.get(f"/runs/{run_id}/events", headers={"Last-Event-ID": str(len(whole))})
+    assert (seen.status_code, seen.content) == (204, b"")
 
 
 def test_a_run_started_in_the_background_tells_where_it_stands(anna: httpx.Client) -> None:
@@ -104,6 +105,7 @@ def test_without_identity_nothing_is_told(nobody: httpx.Client) -> None:
         (b"[]", 400, "InvalidRequestError"),
         (b"", 400, "InvalidRequestError"),
         (b'{"question": ""}', 400, "InvalidRequestError"),
+        (b'{"question": "   "}', 400, "InvalidRequestError"),
         (b'{"question": "x", "user_id": "ben"}', 400, "InvalidRequestError"),
         (b'{"question": "x", "thread_id": "../y"}', 400, "InvalidRequestError"),
         (b'{"question": "' + b"x" * 9000 + b'"}', 413, "PayloadTooLargeError"),
@@ -114,9 +116,17 @@ def test_a_bad_body_gets_a_clear_error(anna: httpx.Client, body: bytes, status: 
     assert_problem(anna.post("/chat", content=body), status, code)
 
 
-def test_a_last_event_id_that_is_no_number_is_refused(anna: httpx.Client) -> None:
+@pytest.mark.parametrize(
+    "path", ["/runs/a%2Fb", "/runs/..%2F..%2Fdocuments", "/documents/a%2Fb", "/runs/%00"]
+)
+def test_an_id_that_cannot_exist_is_not_found(anna: httpx.Client, path: str) -> None:
+    assert anna.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("number", ["seven", "9" * 5000])
+def test_a_last_event_id_that_is_no_number_is_refused(anna: httpx.Client, number: str) -> None:
     run_id = anna.post("/chat", json={"question": "x", "stream": False}).json()["run_id"]
-    answer = anna.get(f"/runs/{run_id}/events", headers={"Last-Event-ID": "seven"})
+    answer = anna.get(f"/runs/{run_id}/events", headers={"Last-Event-ID": number})
     assert_problem(answer, 400, "InvalidRequestError")
 
 
