@@ -3,16 +3,17 @@
 The service itself fuses by rank, which loses to fused scores on every set measured (docs/decisions/0006).
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from shared.core.fusion import cosine_of_vector_score, fuse_ranks, fuse_scores
+from shared.core.keyword_query import keyword_query
 from shared.core.odata import all_of
 from shared.models.prompts import CallLimits
 from shared.models.search import Filters, Hit, IndexRow, SearchPage, SearchRequest, VectorQuery
 from shared.ports import Embedder
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
 from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.together import together
 
 MAX_TOP_K = 50
 _CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
@@ -58,24 +59,23 @@ class BlockSearch:
             return []
         condition = render_filters(filters, BLOCK_FIELDS)
         vectors = await self._embedder.embed(phrasings, self._limits)
-        found = await asyncio.gather(
-            *(
-                self._one_phrasing(text, vector, condition)
-                for text, vector in zip(phrasings, vectors, strict=True)
-            )
+        found = await together(
+            self._one_phrasing(text, vector, condition)
+            for text, vector in zip(phrasings, vectors, strict=True)
         )
         return _merge(found)[: min(max(top_k, 1), MAX_TOP_K)]
 
     async def _one_phrasing(self, text: str, vector: tuple[float, ...], condition: str | None) -> list[Hit]:
-        by_keyword, *by_vector = await asyncio.gather(
-            self._index.search(_keyword_request(text, condition)),
-            *(self._index.search(_vector_request(field, vector, condition)) for field in _VECTOR_FIELDS),
-        )
+        requests = [
+            _keyword_request(text, condition),
+            *(_vector_request(field, vector, condition) for field in _VECTOR_FIELDS),
+        ]
+        by_keyword, *by_vector = await together(self._index.search(request) for request in requests)
         return _fuse(by_keyword, by_vector)
 
 
 def _keyword_request(text: str, condition: str | None) -> SearchRequest:
-    return SearchRequest(text=text, filter=condition, select=_FIELDS, top=_CANDIDATES)
+    return SearchRequest(text=keyword_query(text), filter=condition, select=_FIELDS, top=_CANDIDATES)
 
 
 def _vector_request(field: str, vector: tuple[float, ...], condition: str | None) -> SearchRequest:

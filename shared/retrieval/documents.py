@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from shared.core.keyword_query import keyword_query
 from shared.core.odata import all_of, quote, search_in
 from shared.errors import DocumentNotFoundError, InvalidQueryError
 from shared.models.documents import DocumentRecord
@@ -65,7 +66,7 @@ class DocumentSearch:
         """Documents whose names, types, tags, people or summaries match `text`, best first."""
         return await self._search(
             SearchRequest(
-                text=text,
+                text=keyword_query(text),
                 search_fields=_NAME_FIELDS,
                 filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
                 top=_clamped(limit),

@@ -1,7 +1,11 @@
 """Hybrid search: what is asked of the index, and how the answers are fused."""
 
+import asyncio
 from collections.abc import Sequence
 
+import pytest
+
+from shared.errors import RateLimitError
 from shared.models.identity import UserContext
 from shared.models.prompts import CallLimits
 from shared.models.search import IndexRow, SearchPage, SearchRequest
@@ -92,3 +96,33 @@ async def test_nothing_to_look_for_asks_nothing() -> None:
     index = ScriptedIndex([])
     assert await searching(index).search(["  "], 10, {}) == []
     assert index.requests == []
+
+
+async def test_signs_in_a_question_are_words_and_no_operators() -> None:
+    index = ScriptedIndex([])
+    await searching(index).search(['a pump at -12 "bar'], 10, {})
+    assert [request.text for request in index.requests if request.text] == ['a pump at \\-12 \\"bar']
+
+
+class HangingIndex(RecordingIndex):
+    """Refuses keyword searches; vector searches hang, and say when they were ended."""
+
+    def __init__(self) -> None:
+        super().__init__(SearchPage(rows=()))
+        self.ended = 0
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        if not request.vectors:
+            await asyncio.sleep(0)  # the others have begun
+            raise RateLimitError("slow down")
+        try:
+            return await asyncio.Future()
+        finally:
+            self.ended += 1
+
+
+async def test_one_failed_search_ends_all_the_others() -> None:
+    index = HangingIndex()
+    with pytest.raises(RateLimitError):
+        await searching(index).search(["one", "two"], 10, {})
+    assert index.ended == 4

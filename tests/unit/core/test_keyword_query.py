@@ -1,0 +1,44 @@
+"""What a person writes is looked for; nothing of it steers the search."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.search_server.query_nodes import Clause, Group, Occur, QueryNode, Word
+from local.search_server.simple_syntax import parse_simple
+from shared.core.keyword_query import keyword_query
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("relief valve of the R-134a circuit", "relief valve of the R-134a circuit"),
+        ("pressure -12 bar", "pressure \\-12 bar"),
+        ('the "blue" valve', 'the \\"blue\\" valve'),
+        ("valve*", "valve\\*"),
+        ("*", "\\*"),
+        ("a*b* (c|d)+e", "a*b\\* \\(c\\|d\\)\\+e"),
+        ("C:\\temp", "C:\\\\temp"),
+        ("-- *-", "\\-- *-"),
+        ("O'Brien", "O\\'Brien"),
+        ("  ", "  "),
+    ],
+)
+def test_operators_are_escaped_where_they_are_operators(text: str, query: str) -> None:
+    assert keyword_query(text) == query
+
+
+@given(st.text(alphabet="ab1 \t+-|\"()*\\~'?", max_size=30))
+def test_a_query_is_the_words_that_were_written_and_nothing_else(text: str) -> None:
+    words = text.split()
+    if words:
+        assert words_of(parse_simple(keyword_query(text), Occur.SHOULD)) == words
+
+
+def words_of(node: QueryNode) -> list[str]:
+    """The words of a query without operators; fails on any other one."""
+    if isinstance(node, Word):
+        return [node.text]
+    assert isinstance(node, Group)
+    assert all(isinstance(clause, Clause) and clause.occur is Occur.SHOULD for clause in node.clauses)
+    return [word for clause in node.clauses for word in words_of(clause.node)]
