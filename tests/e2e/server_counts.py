@@ -1,0 +1,46 @@
+"""What the stack's servers counted: calls of models, writes to the indexes. Counted there, not by the app."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+
+from local.run_all.stack import LocalStack
+
+
+@dataclass
+class Counts:
+    """Counts of one span; empty until it has ended.
+
+    Attributes:
+        chats, embeddings: requests to the model server.
+        texts: embedded in these requests.
+        writes: actions by index and kind.
+    """
+
+    chats: int = 0
+    embeddings: int = 0
+    texts: int = 0
+    failures: int = 0
+    writes: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+@contextmanager
+def counted(stack: LocalStack) -> Iterator[Counts]:
+    """Counts of what the block caused; it must have come to an end when the block ends."""
+    model = f"http://127.0.0.1:{stack.ports.model}/v1/stats"
+    search = f"{stack.search_url}/stats"
+    with httpx.Client(headers=_keys(stack)) as http:
+        for address in (model, search):
+            http.post(f"{address}/reset").raise_for_status()
+        counts = Counts()
+        yield counts
+        told = http.get(model).raise_for_status().json()
+        counts.chats, counts.embeddings = told["requests"]["chat"], told["requests"]["embeddings"]
+        counts.texts, counts.failures = told["texts_embedded"], told["failures_injected"]
+        counts.writes = http.get(search).raise_for_status().json()["writes"]
+
+
+def _keys(stack: LocalStack) -> dict[str, str]:
+    return {"Authorization": f"Bearer {stack.secrets.model_key}", "api-key": stack.secrets.search_key}

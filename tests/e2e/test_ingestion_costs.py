@@ -1,0 +1,161 @@
+"""What ingestion costs, counted at the servers: nothing for what is known, little for what hardly changed."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+from fpdf import FPDF
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN, SampleUser
+from shared.core.document_ids import document_id
+from shared.models.ingestion import DocumentState
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+from tests.e2e.ingestion_world import HANG_GUARD_S, blocks_of, drop_file, services_of, until_current
+from tests.e2e.server_counts import counted
+from tests.e2e.stack_client import pdf_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+FOLDER = {
+    "costs/a.md": b"# Cranes\n\nThe crane lifts forty tons at most.\n",
+    "costs/b.txt": b"The winch is oiled each spring.\n",
+    "costs/deep/er/c.pdf": pdf_of("Hoists", "The hoist stands in hall four."),
+}
+PAGES = 100
+CHANGED_PAGE = 57
+BUSY_MODEL = {"CHAT_MODEL": "groundwork-extractive@fail=429:6,retry_after=1"}
+QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive"}
+
+
+@pytest.fixture
+async def services(stack: LocalStack) -> AsyncIterator[Services]:
+    async with services_of(stack) as services:
+        yield services
+
+
+async def until_etag(services: Services, name: str) -> DocumentState:
+    """The document's state once nobody works on it and it knows the blob's present version."""
+    properties = await services.blobs.properties(DOCUMENTS, name)
+    assert properties is not None
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        state = await services.documents.get(document_id(name))
+        if state is not None and state.holder is None and state.blob_etag == properties.etag:
+            return state
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"the new version of {name} was not taken notice of")
+
+
+def manual(changed: str) -> bytes:
+    """A hundred pages, each with a heading and words of its own; page 57 says what is given."""
+    pdf = FPDF()
+    for page in range(1, PAGES + 1):
+        pdf.add_page()
+        pdf.set_font("Helvetica", "B", 18)
+        pdf.cell(0, 12, f"Station {page}", new_x="LMARGIN", new_y="NEXT")
+        pdf.set_font("Helvetica", "", 10)
+        text = changed if page == CHANGED_PAGE else f"Station {page} is {page * 7} meters above the sea."
+        pdf.multi_cell(0, 6, text, new_x="LMARGIN", new_y="NEXT")
+    return bytes(pdf.output())
+
+
+async def test_the_same_folder_dropped_twice_costs_nothing(stack: LocalStack, services: Services) -> None:
+    for name, content in FOLDER.items():
+        await drop_file(services, name, content)
+        await until_current(services, name, content)
+    with counted(stack) as counts:
+        for name, content in FOLDER.items():
+            await drop_file(services, name, content)
+        for name in FOLDER:
+            assert (await until_etag(services, name)).version == 1
+    assert (counts.chats, counts.embeddings, counts.writes) == (0, 0, {})
+
+
+async def test_of_a_hundred_pages_only_the_changed_one_is_embedded(
+    stack: LocalStack, services: Services
+) -> None:
+    name = "costs/stations.pdf"
+    first, second = manual("This station is closed."), manual("This station has opened again.")
+    await drop_file(services, name, first)
+    await until_current(services, name, first)
+    before = {str(row["block_id"]) for row in await blocks_of(services, name)}
+    with counted(stack) as counts:
+        await drop_file(services, name, second)
+        await until_current(services, name, second)
+    rows = await blocks_of(services, name)
+    new = [row for row in rows if row["block_id"] not in before]
+    assert len(before) >= PAGES
+    assert [row["page_number"] for row in new] == [CHANGED_PAGE]
+    assert counts.texts == 1
+    assert counts.writes == {
+        "content-blocks": {"upload": 1, "delete": 1},
+        "documents-metadata": {"upload": 1},
+    }
+
+
+async def until_readable_by(services: Services, doc_id: str, user_id: str) -> DocumentState:
+    """The document's state once this user alone may read it."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        state = await services.documents.get(doc_id)
+        if state is not None and state.rights.acl == (user_id,):
+            return state
+        await asyncio.sleep(0.1)
+    raise AssertionError("the new access list was not applied")
+
+
+def finds(stack: LocalStack, user: SampleUser, words: str) -> bool:
+    """Whether the user's search finds the words."""
+    answer = httpx.post(
+        f"{stack.base_url}/api/search",
+        json={"query": words, "top_k": 5},
+        headers={"Authorization": f"Bearer {stack.token(user)}"},
+        timeout=HANG_GUARD_S,
+    )
+    return words in answer.raise_for_status().text
+
+
+async def test_a_new_access_list_costs_nothing_and_holds_for_the_next_query(
+    stack: LocalStack, services: Services
+) -> None:
+    name, words = "costs/rights.md", "The gantry is painted violet."
+    await drop_file(services, name, words.encode(), acl="*")
+    state = await until_current(services, name, words.encode())
+    assert await asyncio.to_thread(finds, stack, BEN, words)
+    with counted(stack) as counts:
+        await services.blobs.write(DOCUMENTS, f"{name}.acl.json", f'["{ANNA.user_id}"]'.encode())
+        closed = await until_readable_by(services, state.doc_id, ANNA.user_id)
+    assert (counts.chats, counts.embeddings) == (0, 0)
+    assert counts.writes == {"content-blocks": {"merge": 1}, "documents-metadata": {"merge": 1}}
+    assert closed.phases == state.phases, "it was parsed again"
+    assert not await asyncio.to_thread(finds, stack, BEN, words)
+    assert await asyncio.to_thread(finds, stack, ANNA, words)
+
+
+@pytest.fixture
+def busy_stack(stack: LocalStack) -> Iterator[LocalStack]:
+    """The same stack with a model that refuses the first requests and asks for a pause."""
+    stack.kill_host()
+    stack.start_host(BUSY_MODEL)
+    yield stack
+    stack.kill_host()
+    stack.start_host(QUICK_MODEL)
+
+
+async def test_a_busy_model_delays_documents_and_fails_none(
+    busy_stack: LocalStack, services: Services
+) -> None:
+    files = {f"costs/busy-{number}.md": f"Pier {number} is new.".encode() for number in range(6)}
+    with counted(busy_stack) as counts:
+        for name, content in files.items():
+            await drop_file(services, name, content)
+        for name, content in files.items():
+            state = await until_current(services, name, content)
+            assert (state.status, state.warnings) == ("ready", ())
+            assert [phase.model_calls for phase in state.phases if phase.model_calls] == [1, 1]
+    assert counts.failures == 6
+    assert counts.chats == 6 + len(files)
