@@ -44,6 +44,17 @@ async def get_audit(req: Request) -> Response:
     return json_response(await audit(await ready_services()))
 
 
+@blueprint.route(route="maintenance/poison", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_poison(req: Request) -> Response:
+    """Events that were tried in vain, for administrators: which file each is about, and no more."""
+    from shared.models.poison import PoisonList
+
+    _require_admin(user_of(req))
+    messages = tuple(await (await ready_services()).poison.peek())
+    return json_response(PoisonList(messages=messages, count=len(messages)))
+
+
 async def _reconcile(client: df.DurableOrchestrationClient) -> ReconcileReport:
     from shared.ingestion.reconciling import reconcile
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from shared.models.blobs import BlobProperties, SignedUrl
 from shared.models.events import LogSlice, RunEvent
 from shared.models.ingestion import DocumentState
+from shared.models.poison import PoisonMessage
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunRecord
 from shared.models.search import IndexRow, SearchPage, SearchRequest
@@ -109,6 +110,13 @@ class BlobStore(Protocol):
     async def delete_prefix(self, container: str, prefix: str) -> None: ...
 
     async def ensure_containers(self, containers: Sequence[str]) -> None: ...
+
+
+class PoisonQueues(Protocol):
+    """Where events end that were tried in vain."""
+
+    async def peek(self) -> list[PoisonMessage]:
+        """The oldest messages of each queue; they stay there."""
 
 
 class RunLog(Protocol):

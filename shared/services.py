@@ -8,6 +8,7 @@ from shared.ports import (
     ChatModel,
     DocumentStore,
     Embedder,
+    PoisonQueues,
     RunLog,
     RunStore,
     SearchAdmin,
@@ -30,6 +31,7 @@ class Services:
     run_log: RunLog
     runs: RunStore
     documents: DocumentStore
+    poison: PoisonQueues
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:

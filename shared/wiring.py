@@ -29,6 +29,7 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.dependency import model_endpoint
     from shared.clients.document_store import TableDocumentStore
     from shared.clients.embeddings import OpenAIEmbedder
+    from shared.clients.poison_queues import AzurePoisonQueues
     from shared.clients.run_log import BlobRunLog
     from shared.clients.run_store import TableRunStore
     from shared.clients.search_admin import AzureSearchAdmin
@@ -48,6 +49,7 @@ def build_services(settings: Settings) -> Services:
         run_log=BlobRunLog(to.blobs),
         runs=TableRunStore(Table(to.tables, RUNS_TABLE)),
         documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
+        poison=AzurePoisonQueues(to.queues),
         closers=(to.close,),
     )
 

@@ -6,7 +6,7 @@ from shared.clients.connection import Closable, Connection
 from shared.clients.credentials import Credentials
 from shared.clients.model_connection import connect_model
 from shared.clients.search_connections import connect_admin, connect_index
-from shared.clients.storage_connections import connect_blobs, connect_tables
+from shared.clients.storage_connections import connect_blobs, connect_queues, connect_tables
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Connections:
         self._settings = settings
         self._credentials = Credentials(settings)
         self.blobs = connect_blobs(settings, self._credentials)
+        self.queues = connect_queues(settings, self._credentials)
         self.tables = connect_tables(settings, self._credentials)
         self.model = connect_model(settings, self._credentials)
         self.search_admin = connect_admin(settings, self._credentials)
@@ -33,6 +34,6 @@ class Connections:
 
     async def close(self) -> None:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
-        opened: list[Closable] = [self.blobs, self.tables, self.model, self.search_admin]
+        opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
         for connection in (*opened, *self._indexes.values(), self._credentials):
             await connection.close()

@@ -37,6 +37,12 @@ BLOB_SIGNING = Dependency(
     "DocumentsStorage or DocumentsStorage__blobServiceUri",
     "Check DocumentsStorage; without a key the app's identity needs the role Storage Blob Delegator.",
 )
+QUEUES = Dependency(
+    "the queue storage",
+    "DocumentsStorage or DocumentsStorage__queueServiceUri",
+    "Check DocumentsStorage; without a connection string the app's identity needs the role "
+    "Storage Queue Data Contributor.",
+)
 TABLES = Dependency(
     "the table storage",
     "DocumentsStorage or DocumentsStorage__tableServiceUri",

@@ -1,4 +1,4 @@
-"""How the storage account is reached: one blob and one table client per process."""
+"""How the storage account is reached: one blob, one queue and one table client per process."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from shared.settings import Settings
 if TYPE_CHECKING:
     from azure.data.tables.aio import TableServiceClient
     from azure.storage.blob.aio import BlobServiceClient
+    from azure.storage.queue.aio import QueueServiceClient
 
 CONNECT_TIMEOUT_S = 5
 DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
@@ -44,6 +45,21 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
             return _opened(BlobServiceClient.from_connection_string, settings.documents_storage, options)
         url = _required(settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
         return BlobServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
+
+    return Connection(make)
+
+
+def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
+    """The account's queues."""
+
+    def make() -> "QueueServiceClient":
+        from azure.storage.queue.aio import QueueServiceClient
+
+        options = {"connection_timeout": CONNECT_TIMEOUT_S, **_BLOB_RETRIES}
+        if settings.documents_storage:
+            return _opened(QueueServiceClient.from_connection_string, settings.documents_storage, options)
+        url = _required(settings.documents_storage_queue_uri, "DocumentsStorage__queueServiceUri")
+        return QueueServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
 
     return Connection(make)
 

@@ -10,3 +10,5 @@ RUNS_TABLE = "runs"
 DOCUMENTS_TABLE = "documents"
 
 BLOB_DELETED_QUEUE = "blob-deleted"
+# Where the Functions host puts what was tried in vain: of the blob trigger, and of the queue above.
+POISON_QUEUES = ("webjobs-blobtrigger-poison", f"{BLOB_DELETED_QUEUE}-poison")

@@ -8,7 +8,7 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchAdmin, InMemorySearchIndex
-from tests.fakes.stores import InMemoryDocumentStore, InMemoryRunStore
+from tests.fakes.stores import InMemoryDocumentStore, InMemoryPoisonQueues, InMemoryRunStore
 
 
 def fake_settings(**changes: Any) -> Settings:
@@ -38,5 +38,6 @@ def fake_services(**replacements: Any) -> Services:
         "run_log": InMemoryRunLog(),
         "runs": InMemoryRunStore(),
         "documents": InMemoryDocumentStore(),
+        "poison": InMemoryPoisonQueues(),
     }
     return Services(**{**parts, **replacements})

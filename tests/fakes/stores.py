@@ -1,4 +1,4 @@
-"""Records of runs and states of documents in memory."""
+"""Records of runs, states of documents and poison messages in memory."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -6,8 +6,9 @@ from datetime import datetime
 
 from shared.errors import ConflictError, NotFoundError
 from shared.models.ingestion import DocumentState
+from shared.models.poison import PoisonMessage
 from shared.models.runs import RunRecord
-from shared.ports import DocumentStore, RunStore
+from shared.ports import DocumentStore, PoisonQueues, RunStore
 
 
 class InMemoryRunStore(RunStore):
@@ -80,3 +81,13 @@ class InMemoryDocumentStore(DocumentStore):
         stored = state.model_copy(update={"revision": f"revision-{next(self._revisions)}"})
         self.states[state.doc_id] = stored
         return stored
+
+
+class InMemoryPoisonQueues(PoisonQueues):
+    """Messages that a test puts there."""
+
+    def __init__(self) -> None:
+        self.messages: list[PoisonMessage] = []
+
+    async def peek(self) -> list[PoisonMessage]:
+        return list(self.messages)

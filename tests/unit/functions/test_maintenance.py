@@ -13,8 +13,10 @@ from shared.ingestion.claims import claim, now
 from shared.models.audit import AuditReport
 from shared.models.ingestion import IngestStep
 from shared.models.names import DOCUMENTS, FIGURES, WORK
+from shared.models.poison import PoisonMessage
 from shared.services import Services
 from tests.contract.ingestion.driving import ingest
+from tests.fakes.stores import InMemoryPoisonQueues
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 
@@ -210,6 +212,7 @@ async def test_a_picture_that_a_block_shows_must_be_there(services: Services) ->
 async def test_only_administrators_may_ask(services: Services, user: AsUser) -> None:
     for client, status in ((user("anna"), 403), (user("anna", groups=["admin"]), 403)):
         assert problem_of(await client.get("/maintenance/audit"))[0] == status
+        assert problem_of(await client.get("/maintenance/poison"))[0] == status
         assert problem_of(await client.post("/maintenance/reconcile"))[0] == status
     olga = user("olga", roles=["admin"])
     report = (await olga.get("/maintenance/audit")).json()
@@ -219,3 +222,11 @@ async def test_only_administrators_may_ask(services: Services, user: AsUser) -> 
         "removed_orphans": 0,
         "left": 0,
     }
+
+
+async def test_events_that_were_given_up_are_shown(services: Services, user: AsUser) -> None:
+    message = PoisonMessage(queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="a.md")
+    assert isinstance(services.poison, InMemoryPoisonQueues)
+    services.poison.messages.append(message)
+    shown = (await user("olga", roles=["admin"]).get("/maintenance/poison")).json()
+    assert (shown["count"], shown["messages"][0]["blob_name"]) == (1, "a.md")

@@ -1,0 +1,77 @@
+"""`PoisonQueues` over the aio client of azure-storage-queue. Looks at messages, and takes none away."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.connection import Connection
+from shared.clients.dependency import QUEUES
+from shared.clients.translate import azure_errors
+from shared.models.names import DOCUMENTS, POISON_QUEUES
+from shared.models.poison import PoisonMessage
+from shared.ports import PoisonQueues
+
+if TYPE_CHECKING:
+    from azure.storage.queue.aio import QueueServiceClient
+
+_PEEKED = 32  # the service's most
+_SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
+
+
+class AzurePoisonQueues(PoisonQueues):
+    """The poison queues of the account with the documents."""
+
+    def __init__(self, connection: "Connection[QueueServiceClient]") -> None:
+        self._connection = connection
+
+    async def peek(self) -> list[PoisonMessage]:
+        """The oldest messages of each queue; none of a queue that nothing was ever put into."""
+        from azure.core.exceptions import ResourceNotFoundError
+
+        found: list[PoisonMessage] = []
+        for queue in POISON_QUEUES:
+            with azure_errors(QUEUES):
+                try:
+                    peeked = await self._connection.client().get_queue_client(queue).peek_messages(_PEEKED)
+                except ResourceNotFoundError:
+                    continue
+            found.extend(_message(queue, message) for message in peeked)
+        return found
+
+
+def _message(queue: str, message: Any) -> PoisonMessage:
+    content = _object(str(message.content))
+    return PoisonMessage(
+        queue=queue,
+        message_id=message.id,
+        inserted_at=message.inserted_on,
+        dequeue_count=message.dequeue_count or 0,
+        blob_name=_blob_name(content),
+        function=str(content["FunctionId"]) if "FunctionId" in content else None,
+    )
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """The message's JSON object, which may be wrapped in base64; empty when it is something else."""
+    for decode in (str.encode, _from_base64):
+        try:
+            content = json.loads(decode(text))
+        except (ValueError, binascii.Error):
+            continue
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _blob_name(content: Mapping[str, Any]) -> str | None:
+    """From the blob trigger's own message, or from an Event Grid event."""
+    if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:
+        return str(content["BlobName"])
+    subject = str(content.get("subject", ""))
+    return subject.removeprefix(_SUBJECT_START) if subject.startswith(_SUBJECT_START) else None

@@ -1,0 +1,28 @@
+"""Events that were given up: which file each is about, and nothing else of what it says."""
+
+from datetime import datetime
+
+from shared.models.base import Model
+
+
+class PoisonMessage(Model):
+    """One message of a poison queue.
+
+    Attributes:
+        blob_name: of the documents container; None when the message is in no form that is known.
+        function: that gave up on it, where the message tells.
+    """
+
+    queue: str
+    message_id: str
+    inserted_at: datetime | None
+    dequeue_count: int
+    blob_name: str | None = None
+    function: str | None = None
+
+
+class PoisonList(Model):
+    """Answer of GET /api/maintenance/poison: the oldest 32 of each queue."""
+
+    messages: tuple[PoisonMessage, ...]
+    count: int

@@ -1,0 +1,56 @@
+"""Poison queues against Azurite: what is read of a message, and that it stays."""
+
+import base64
+import json
+
+import pytest
+from azure.core.exceptions import ResourceExistsError
+
+from local.azurite.server import AzuriteServer
+from shared.clients.connections import Connections
+from shared.clients.poison_queues import AzurePoisonQueues
+from shared.errors import DependencyError
+from shared.models.names import POISON_QUEUES
+from tests.contract.clients.conftest import NOWHERE, Connect
+
+pytestmark = pytest.mark.contract
+
+OF_TRIGGER = {
+    "FunctionId": "Host.Functions.blob_created",
+    "ContainerName": "documents",
+    "BlobName": "ü/a.pdf",
+}
+OF_DELETION = {"subject": "/blobServices/default/containers/documents/blobs/b.pdf", "data": {"url": "?sig=s"}}
+
+
+async def put(to_storage: Connections, queue: str, *texts: str) -> None:
+    client = to_storage.queues.client().get_queue_client(queue)
+    try:
+        await client.create_queue()
+    except ResourceExistsError:
+        await client.clear_messages()
+    for text in texts:
+        await client.send_message(text)
+
+
+async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Connections) -> None:
+    of_blobs, of_deletions = POISON_QUEUES
+    await put(to_storage, of_blobs, json.dumps(OF_TRIGGER), "no JSON", "[]")
+    await put(to_storage, of_deletions, base64.b64encode(json.dumps(OF_DELETION).encode()).decode())
+    poison = AzurePoisonQueues(to_storage.queues)
+    for _ in range(2):
+        found = [(message.queue, message.blob_name, message.function) for message in await poison.peek()]
+        assert found == [
+            (of_blobs, "ü/a.pdf", "Host.Functions.blob_created"),
+            (of_blobs, None, None),
+            (of_blobs, None, None),
+            (of_deletions, "b.pdf", None),
+        ]
+    assert "sig" not in "".join(message.model_dump_json() for message in await poison.peek())
+
+
+async def test_queues_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
+    nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.queue_port}", NOWHERE)
+    with pytest.raises(DependencyError) as unreachable:
+        await AzurePoisonQueues(connect(documents_storage=nowhere).queues).peek()
+    assert "DocumentsStorage" in unreachable.value.hints[0]
