@@ -1,19 +1,19 @@
 """Proving quotations. Pure: says whether a quotation stands verbatim in a block.
 
-Unicode form, hyphenation at line ends and white space are normalised, typographic quotes and dashes are
-unified; nothing looser: no case folding, no fuzzy match, no ellipsis.
+Unicode form, invisible characters, hyphenation at line ends and white space are normalised, typographic
+quotes and dashes are unified; nothing looser: no case folding, no fuzzy match, no ellipsis.
 """
 
 import re
 import unicodedata
 
+from shared.core.number_edges import splits_number
+
 _CHARACTERS = str.maketrans(
     {
-        "\u00ad": "",  # soft hyphen
-        "\u200b": "",  # zero-width space
-        "\u2060": "",
-        "\ufeff": "",
-        "\ufffe": "-",  # PDFium's mark for a hyphen at the end of a line
+        "\x02": "-",  # older PDFium's mark for a hyphen at the end of a line
+        "\ufffe": "-",  # PDFium's mark for the same
+        "\u2044": "/",
         "‘": "'",
         "’": "'",
         "‚": "'",
@@ -30,51 +30,87 @@ _CHARACTERS = str.maketrans(
         "−": "-",
     }
 )
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")  # letters on both sides
+_BREAK = "\x02"  # a hyphen at the end of a line, before a letter: it may belong to the word or not
+_SOFT_BREAK = re.compile(r"\u00ad[ \t]*\r?\n[ \t]*")
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W_])-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")  # 24-hour, but not 10-20
 _WHITE_SPACE = re.compile(r"\s+")
-_MIN_PROOF_CHARS = 8  # shorter quotations prove nothing, unless they hold a number
+# NFKC makes 102 of 10², and 11/2 of 1½: these get forms of their own first.
+_SUPERSCRIPTS = re.compile("[⁰¹²³⁴-⁹⁺⁻ⁿ]+")
+_FRACTION_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅟↉])")
+_MARK_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[₀-₉①-⒛⓪-⓿❶-➓])")
+_MIN_PROOF_CHARS = 8  # shorter quotations prove nothing, unless they hold a number with its unit
+_NEGATION = re.compile(r"(?<!\w)(?:non|nicht)-\Z", re.IGNORECASE)
+_UNIT_SIGNS = "%‰°"
 
 
 def normalise(text: str) -> str:
-    """The form in which a quotation and a block are compared."""
-    unified = unicodedata.normalize("NFKC", text).translate(_CHARACTERS)
-    return _WHITE_SPACE.sub(" ", _LINE_END_HYPHEN.sub("", unified)).strip()
+    """The form in which quotations are compared with each other."""
+    return _unified(text).replace(_BREAK, "")
 
 
 def is_verbatim(quote: str, content: str) -> bool:
-    """Whether `quote` stands in `content`, whole words at both ends.
+    """Whether `quote` stands in `content`, whole words and whole numbers at both ends.
 
-    Whole words, or "5 bar" would be proved by "15 bar". A quotation of under 8 characters without a digit
-    is refused: it would be found anywhere.
+    Whole words, or "5 bar" would be proved by "15 bar". A quotation of under 8 characters that is no number
+    with a unit or a word is refused: it would be found anywhere.
     """
-    wanted = normalise(quote)
-    if len(wanted) < _MIN_PROOF_CHARS and not any(character.isdigit() for character in wanted):
+    wanted = _unified(quote)
+    if not _proves_something(wanted.replace(_BREAK, "")):
         return False
-    return _stands_in(wanted, normalise(content))
+    text = _unified(content)
+    return any(
+        not _splits_word(text, found.start(1)) and not _splits_word(text, found.end(1))
+        for found in _either_hyphenation(wanted).finditer(text)
+    )
 
 
-def _stands_in(wanted: str, text: str) -> bool:
-    start = text.find(wanted)
-    while start >= 0:
-        end = start + len(wanted)
-        if not _splits_word(text, start) and not _splits_word(text, end):
-            return True
-        start = text.find(wanted, start + 1)
-    return False
+def _unified(text: str) -> str:
+    """`text` in its comparable form, line-end hyphens as `_BREAK`."""
+    text = _SOFT_BREAK.sub("", text)
+    invisible = {ord(character): None for character in set(text) if unicodedata.category(character) == "Cf"}
+    text = _SUPERSCRIPTS.sub(lambda found: "^" + found[0], text.translate(invisible))
+    text = _MARK_AFTER_DIGIT.sub("_", _FRACTION_AFTER_DIGIT.sub(" ", text))
+    unified = unicodedata.normalize("NFKC", text).translate(_CHARACTERS)
+    return _WHITE_SPACE.sub(" ", _LINE_END_HYPHEN.sub(_BREAK, unified)).strip()
+
+
+def _proves_something(wanted: str) -> bool:
+    if len(wanted) >= _MIN_PROOF_CHARS:
+        return any(character.isalnum() for character in wanted)
+    has_digit = any(character.isdigit() for character in wanted)
+    return has_digit and any(_is_letter_or_unit(character) for character in wanted)
+
+
+def _is_letter_or_unit(character: str) -> bool:
+    return character.isalpha() or character in _UNIT_SIGNS or unicodedata.category(character) == "Sc"
+
+
+def _either_hyphenation(wanted: str) -> re.Pattern[str]:
+    """Finds `wanted`, at every position, where a break of the text stands for a hyphen or for nothing."""
+    parts = []
+    for before, character in zip(" " + wanted, wanted, strict=False):
+        if character == _BREAK:
+            parts.append(f"[-{_BREAK}]?")
+            continue
+        if before.isalpha() and character.isalpha():
+            parts.append(f"{_BREAK}?")
+        parts.append(f"[-{_BREAK}]" if character == "-" else re.escape(character))
+    # Inside a lookahead, so that overlapping places are found too.
+    return re.compile(f"(?=({''.join(parts)}))")
 
 
 def _splits_word(text: str, position: int) -> bool:
-    """Whether `position` lies between two word characters, or inside a number such as 1,200 or 3.5."""
+    """Whether `position` lies between two word characters, before an accent, or inside a number."""
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]
-    if _is_word(before) and _is_word(after):
+    if _is_word(after) and _is_word(before):
         return True
-    inside_left = before in ".,-" and position >= 2 and text[position - 2].isdigit() and after.isdigit()
-    inside_right = (
-        after in ".," and before.isdigit() and position + 1 < len(text) and text[position + 1].isdigit()
-    )
-    return inside_left or inside_right
+    if _NEGATION.search(text[max(0, position - 7) : position]):
+        return True
+    if after == _BREAK or before == _BREAK or unicodedata.category(after).startswith("M"):
+        return True
+    return splits_number(text, position)
 
 
 def _is_word(character: str) -> bool:
