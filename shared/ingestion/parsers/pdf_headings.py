@@ -55,7 +55,7 @@ class HeadingRule:
         Args:
             before, after: the lines before and after it on the page.
         """
-        known = self._tagged_level(line) or self._outline.get(line.page_number, {}).get(folded(line.text))
+        known = self._tagged_level(line) or self._outlined_level(line)
         if known is not None or self._trusts_tags:
             return known
         if not _reads_like_heading(line.text) or _is_begun_sentence(line, after):
@@ -74,6 +74,10 @@ class HeadingRule:
         x, y = line.left + 0.25 * line.size, line.top - 0.6 * line.size
         headings = self._tags.get(line.page_number, ())
         return next((heading.level for heading in headings if heading.box.holds(x, y)), None)
+
+    def _outlined_level(self, line: Line) -> int | None:
+        titles = self._outline.get(line.page_number)
+        return titles.get(folded(line.text)) if titles else None
 
     def _size_levels(self, lines: Sequence[Line], chars: Counter[float]) -> dict[float, int]:
         total = sum(chars.values())
@@ -99,15 +103,19 @@ class HeadingRule:
 
 
 def _reads_like_heading(text: str) -> bool:
-    letters = sum(character.isalpha() for character in text)
+    # Asked of every line: what is cheap to see comes first.
     return (
         len(text) <= _MAX_CHARS
-        and letters >= 2
-        and letters * 2 >= len(text.replace(" ", ""))
         and text[-1] not in ".,;"
         and (text[0].isupper() or text[0].isdigit() or not text[0].isascii() or len(text) <= 40)
         and text[0] not in "•·▪◦‣●○■□*-–"
+        and _is_mostly_letters(text)
     )
+
+
+def _is_mostly_letters(text: str) -> bool:
+    letters = sum(map(str.isalpha, text))
+    return letters >= 2 and letters * 2 >= len(text.replace(" ", ""))
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:

@@ -18,11 +18,9 @@ class HyphenRule:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """`texts` is the whole document, marks and all."""
-        self._words: set[str] = set()
-        for text in texts:
-            for word in _WORD.findall(_BROKEN.sub(" ", text).lower()):
-                self._words.add(word)
-                self._words.update(word.split("-"))
+        whole = "\n".join(_BROKEN.sub(" ", text) if HYPHEN_MARK in text else text for text in texts)
+        self._words = set(_WORD.findall(whole.lower()))
+        self._words.update([part for word in self._words if "-" in word for part in word.split("-")])
 
     def mend(self, text: str) -> str:
         """The text without hyphen marks."""
