@@ -7,14 +7,29 @@ The model writes Markdown with `<cite doc_id="…" quote="…"/>` after each sta
 import html
 import re
 from dataclasses import dataclass, field
+from html.entities import html5
 
 _TAG_STARTS = ("<cite", "</cite", "<abstain", "</abstain")
-_MAX_TAG_CHARS = 4000  # a longer "tag" is an unclosed quotation mark: give it up as text
-_TAG = re.compile(r"<(/?)(cite|abstain)\b(.*?)/?>\Z", re.DOTALL)
+_START = re.compile(r"</?(?:cite|abstain)(?![\w-])", re.IGNORECASE)
+_START_SURELY = re.compile(r"</?(?:cite|abstain)(?=[^\w-])", re.IGNORECASE)
+_MAX_TAG_CHARS = 4000  # a longer "tag" is one that was never closed
+_MAX_START_CHARS = max(map(len, _TAG_STARTS))
+
 # A quotation mark inside a value is the model's slip; the value ends at one that is followed by
-# another attribute or the end of the tag.
-_ATTRIBUTE = re.compile(r'(\w+)\s*=\s*"(.*?)"(?=\s+\w+\s*=\s*"|\s*\Z)', re.DOTALL)
-_TAG_END = re.compile(r'"\s*/?>|<(?:/?)(?:cite|abstain)\s*/?>')
+# another attribute or the end of the tag. Quantifiers are possessive: nothing is ever tried twice.
+_VALUE_ENDS = r"""(?:[\s,]+\w+\s*=\s*["'“”„]|\s*/?\s*>)"""
+_VALUE = "|".join(
+    f"{opening}(?:[^{closing}]|[{closing}](?!{_VALUE_ENDS}))*+[{closing}](?={_VALUE_ENDS})"
+    for opening, closing in (('"', '"'), ("'", "'"), ("[“”„]", "“”"))
+)
+_TAG = re.compile(
+    rf"""<(/?)(cite|abstain)(?![\w-])((?:[^<>=]|=\s*+(?:{_VALUE})|=(?!\s*["'“”„]))*+)>""", re.IGNORECASE
+)
+_ATTRIBUTE = re.compile(rf"""(\w+)\s*=\s*(?:({_VALUE})|([^\s"'“”„<>=]+))""")
+_OPEN_ATTRIBUTE = re.compile(
+    r"""(\w+)\s*=\s*["'“”„](.*?)(?:["'”“]?\s*/?\s*\Z|["'”“][\s,]+(?=\w+\s*=))""", re.DOTALL
+)
+_ENTITY = re.compile(r"&(?:#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
 
 
 @dataclass(frozen=True)
@@ -54,66 +69,103 @@ class CiteParser:
 
     def feed(self, delta: str) -> list[Piece]:
         """Pieces that have become certain with this delta."""
-        self._held += delta
-        pieces: list[Piece] = []
-        while self._held:
-            start = self._held.find("<")
-            if start != 0:
-                cut = len(self._held) if start < 0 else start
-                pieces.append(Text(self._held[:cut]))
-                self._held = self._held[cut:]
-            elif not self._take_tag(pieces):
-                break
-        return _joined(pieces)
+        return self._read(self._held + delta, at_end=False)
 
     def finish(self) -> list[Piece]:
-        """What is left when the model has ended: a tag that never closed is dropped, other text is given."""
-        held, self._held = self._held, ""
-        return [] if not held or _starts_tag(held) else [Text(held)]
+        """What is left when the model has ended; an unclosed tag costs no text behind its first `>`."""
+        return self._read(self._held, at_end=True)
 
-    def _take_tag(self, pieces: list[Piece]) -> bool:
-        """Consume what stands at the front, a tag or a plain `<`; False when more text must come first."""
-        held = self._held
-        if not _starts_tag(held):
-            if any(start.startswith(held) for start in _TAG_STARTS):
-                return False
-            pieces.append(Text("<"))
-            self._held = held[1:]
-            return True
-        end = _TAG_END.search(held)
-        if end is None:
-            if len(held) <= _MAX_TAG_CHARS:
-                return False
-            pieces.append(Text("<"))
-            self._held = held[1:]
-            return True
-        pieces.extend(_read_tag(held[: end.end()]))
-        self._held = held[end.end() :]
+    def _read(self, text: str, *, at_end: bool) -> list[Piece]:
+        pieces: list[Piece] = []
+        shown = position = 0
+        self._held = ""
+        while (position := text.find("<", position)) >= 0:
+            if not _may_start_tag(text, position, at_end=at_end):
+                position += 1
+                continue
+            tag = _tag_at(text, position, at_end=at_end)
+            if tag is None:
+                break
+            found, end = tag
+            if end > position:
+                pieces += [Text(text[shown:position]), *found]
+                shown = end
+            position = max(end, position + 1)
+        certain = len(text) if position < 0 else position
+        self._held = text[certain:]
+        return _joined([*pieces, Text(text[shown:certain])])
+
+
+def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
+    if _START.match(text, position):
         return True
+    rest = text[position : position + _MAX_START_CHARS].lower()
+    is_cut_off = position + len(rest) == len(text)
+    return is_cut_off and not at_end and any(start.startswith(rest) for start in _TAG_STARTS)
 
 
-def _starts_tag(held: str) -> bool:
-    return any(
-        held.startswith(start) and not held[len(start) : len(start) + 1].isalnum() for start in _TAG_STARTS
-    )
+def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
+    """The pieces of the tag at `position`, and where it ends (at `position`: it is text); None to wait.
+
+    Looks no further than `_MAX_TAG_CHARS`, so that the outcome does not depend on how much has arrived.
+    """
+    limit = position + _MAX_TAG_CHARS
+    tag = _TAG.match(text, position, limit)
+    next_start = _START_SURELY.search(text, position + 1, limit)
+    if tag is not None and (next_start is None or tag.end() <= next_start.start()):
+        return _read_tag(tag), tag.end()
+    if next_start is not None:
+        return _read_broken_tag(text[position : next_start.start()]), next_start.start()
+    if at_end and len(text) < limit:
+        return _read_broken_tag(text[position:]), len(text)
+    if len(text) >= limit:
+        closed = text.find(">", position, limit)
+        return ([], position) if closed < 0 else (_read_broken_tag(text[position : closed + 1]), closed + 1)
+    return None
 
 
-def _read_tag(tag: str) -> list[Piece]:
-    match = _TAG.match(tag)
-    if match is None or match[1]:
+def _read_tag(tag: re.Match[str]) -> list[Piece]:
+    if tag[1]:
         return []
-    values = {name: html.unescape(value).strip() for name, value in _ATTRIBUTE.findall(match[3])}
-    if match[2] == "abstain":
-        return [AbstainTag(missing=values.get("missing", ""), next_step=values.get("next_step", ""))]
-    return [CiteTag(doc_id=values.get("doc_id", ""), quote=values.get("quote", ""))]
+    values = {
+        found[1].lower(): found[2][1:-1] if found[2] is not None else found[3].removesuffix("/")
+        for found in _ATTRIBUTE.finditer(tag[3] + ">")
+    }
+    return [_piece(tag[2], values)]
+
+
+def _read_broken_tag(region: str) -> list[Piece]:
+    """A tag whose quotation marks are not in order: what can be read of it, and the text behind its `>`."""
+    tag, _, text = region.partition(">")
+    if tag.startswith("</"):
+        return [Text(text)]
+    values = {found[1].lower(): found[2] for found in _OPEN_ATTRIBUTE.finditer(tag)}
+    return [_piece(tag[1:], values), Text(text)]
+
+
+def _piece(name: str, values: dict[str, str]) -> Piece:
+    read = {key: _unescape(value).strip() for key, value in values.items()}
+    if name.lower().startswith("abstain"):
+        return AbstainTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
+    return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""))
+
+
+def _unescape(value: str) -> str:
+    """Entities with a semicolon only: `?a=1&copy=2` is an address, not a sign of copyright."""
+    return _ENTITY.sub(_character, value)
+
+
+def _character(entity: re.Match[str]) -> str:
+    return html5.get(f"{entity[1]};", entity[0]) if entity[1] else html.unescape(entity[0])
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
+    """`pieces` without empty texts, texts that meet made one."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
         if isinstance(piece, Text) and isinstance(last, Text):
             joined[-1] = Text(last.text + piece.text)
-        else:
+        elif piece != Text(""):
             joined.append(piece)
     return joined
