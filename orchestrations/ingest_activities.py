@@ -61,6 +61,12 @@ async def plan_document(payload: Payload) -> dict[str, Any]:
 
 
 @blueprint.activity_trigger(input_name="payload")
+async def caption_figures(payload: Payload) -> dict[str, Any]:
+    """Caption a range of new figures. Input: IngestStep. Output: Captioned or a failure."""
+    return await _perform("caption", payload)
+
+
+@blueprint.activity_trigger(input_name="payload")
 async def write_blocks(payload: Payload) -> dict[str, Any]:
     """Embed and write a range of new blocks. Input: IngestStep. Output: Written or a failure."""
     return await _perform("write_blocks", payload)

@@ -15,6 +15,7 @@ from orchestrations.payloads import as_object
 from orchestrations.retries import call, call_all
 from shared.models.ingestion import (
     Accepted,
+    Captioned,
     Closed,
     CloseRequest,
     Described,
@@ -33,6 +34,7 @@ from shared.models.ingestion import (
 blueprint = df.Blueprint()
 
 MIN_RANGE = 64  # blocks an activity embeds and writes
+MIN_FIGURES = 8  # figures an activity captions, four at once: two calls of the model, one after the other
 MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
 
 Outcome = tuple[IngestResult, bool]
@@ -93,7 +95,13 @@ def _ingest(
     step = step.model_copy(update={"content_hash": parsed.content_hash})
     yield from _step(context, "describe_document", step, Described)
     planned = yield from _step(context, "plan_document", step, Planned)
-    for reply in (yield from call_all(context, "write_blocks", _ranges(step, planned.new_count))):
+    # A caption is part of what is embedded. No call at all without figures: older histories have none.
+    if planned.new_figure_count:
+        ranges = _ranges(step, planned.new_figure_count, MIN_FIGURES)
+        context.set_custom_status({"step": "caption_figures"})
+        for reply in (yield from call_all(context, "caption_figures", ranges)):
+            _expect(reply, Captioned)
+    for reply in (yield from call_all(context, "write_blocks", _ranges(step, planned.new_count, MIN_RANGE))):
         _expect(reply, Written)
     yield from _step(context, "finish_document", step, Written)
     return IngestResult(
@@ -105,8 +113,8 @@ def _ingest(
     )
 
 
-def _ranges(step: IngestStep, count: int) -> list[IngestStep]:
-    size = max(MIN_RANGE, ceil(count / MAX_RANGES))
+def _ranges(step: IngestStep, count: int, smallest: int) -> list[IngestStep]:
+    size = max(smallest, ceil(count / MAX_RANGES))
     return [
         step.model_copy(update={"first": first, "end": min(first + size, count)})
         for first in range(0, count, size)

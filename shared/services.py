@@ -26,6 +26,7 @@ class Services:
     documents_index: SearchIndex
     search_admin: SearchAdmin
     chat_model: ChatModel
+    vision_model: ChatModel
     embedder: Embedder
     blobs: BlobStore
     run_log: RunLog

@@ -82,6 +82,11 @@ class Settings(BaseSettings):
         default="2025-04-01-preview", description="API version of the Azure OpenAI resource."
     )
     chat_model: str = Field(description="Chat deployment or model name.", examples=["gpt-5-mini"])
+    vision_model: str | None = Field(
+        default=None,
+        description="Deployment or model that describes figures; unset = CHAT_MODEL, if that one sees.",
+        examples=["gpt-5-mini"],
+    )
     embedding_model: str = Field(
         description="Embedding deployment or model name.", examples=["text-embedding-3-large"]
     )
@@ -101,6 +106,19 @@ class Settings(BaseSettings):
         default=500_000_000, gt=0, description="A larger file is refused, with the reason in its status."
     )
     parse_timeout_s: float = Field(default=300, gt=0, description="Most seconds for parsing one file.")
+    max_figures: int = Field(
+        default=200,
+        ge=0,
+        le=2000,
+        description="Most figures of one document; a new one costs a call of the vision model.",
+    )
+    recognition_seconds: float = Field(
+        default=200,
+        ge=0,
+        le=400,
+        description="Most seconds for reading scanned pages and pictures of one file by Tesseract, on top of "
+        "PARSE_TIMEOUT_S; a page takes about 4. 0 = none is read.",
+    )
     default_access: str = Field(
         default="",
         description="Principals, comma separated, for documents that bring no list of their own; "

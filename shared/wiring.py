@@ -44,6 +44,9 @@ def build_services(settings: Settings) -> Services:
         documents_index=_index(to, settings.azure_search_documents_index, "doc_id", settings),
         search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
         chat_model=OpenAIChatModel(to.model, settings.chat_model, endpoint),
+        vision_model=OpenAIChatModel(
+            to.model, settings.vision_model or settings.chat_model, endpoint, "VISION_MODEL"
+        ),
         embedder=OpenAIEmbedder(to.model, settings.embedding_model, settings.embedding_dimensions, endpoint),
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),

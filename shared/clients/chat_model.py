@@ -26,10 +26,18 @@ MODEL_SETTING = "CHAT_MODEL"
 class OpenAIChatModel(ChatModel):
     """One chat deployment."""
 
-    def __init__(self, connection: "Connection[AsyncOpenAI]", model: str, endpoint: Dependency) -> None:
+    def __init__(
+        self,
+        connection: "Connection[AsyncOpenAI]",
+        model: str,
+        endpoint: Dependency,
+        setting: str = MODEL_SETTING,
+    ) -> None:
+        """`setting`: the one that names the model, for errors that say what to mend."""
         self._connection = connection
         self._model = model
         self._endpoint = endpoint
+        self._setting = setting
         self._gate = RateGate()
 
     async def parse(
@@ -44,7 +52,7 @@ class OpenAIChatModel(ChatModel):
         started = time.perf_counter()
 
         async def attempt() -> "ParsedChatCompletion[StructuredOutput]":
-            with model_errors(self._endpoint, MODEL_SETTING):
+            with model_errors(self._endpoint, self._setting):
                 async with asyncio.timeout_at(deadline.at):
                     return await self._connection.client().chat.completions.parse(
                         response_format=output, **self._arguments(prompt, limits, deadline)
@@ -86,7 +94,7 @@ class OpenAIChatModel(ChatModel):
     async def _open(
         self, prompt: Prompt, limits: CallLimits, deadline: Deadline
     ) -> "AsyncStream[ChatCompletionChunk]":
-        with model_errors(self._endpoint, MODEL_SETTING):
+        with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 opened: AsyncStream[
                     ChatCompletionChunk
@@ -101,7 +109,7 @@ class OpenAIChatModel(ChatModel):
         self, chunks: "AsyncStream[ChatCompletionChunk]", deadline: Deadline
     ) -> "ChatCompletionChunk | None":
         # Around each chunk and not around the loop: a timeout that spans a yield would strike the reader.
-        with model_errors(self._endpoint, MODEL_SETTING):
+        with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 return await anext(chunks, None)
 
@@ -110,7 +118,7 @@ class OpenAIChatModel(ChatModel):
             "model": self._model,
             "messages": [
                 {"role": "system", "content": prompt.system},
-                {"role": "user", "content": prompt.user},
+                {"role": "user", "content": _user_content(prompt)},
             ],
             "max_completion_tokens": limits.max_output_tokens,
             "timeout": max(deadline.remaining_s, 0.001),
@@ -128,3 +136,13 @@ class OpenAIChatModel(ChatModel):
             output_tokens=usage.completion_tokens if usage else None,
             truncated=ending == "length",
         )
+
+
+def _user_content(prompt: Prompt) -> str | list[dict[str, Any]]:
+    """The text alone, or text and picture as parts."""
+    if prompt.picture_url is None:
+        return prompt.user
+    return [
+        {"type": "text", "text": prompt.user},
+        {"type": "image_url", "image_url": {"url": prompt.picture_url}},
+    ]

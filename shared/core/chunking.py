@@ -45,8 +45,8 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
     """
     packer = _Packer(max_tokens, count_tokens)
     enough_chars = int(max_tokens * _CHARS_PER_TOKEN / 2)
-    worded = [element for element in elements if element.text]  # a figure has none of its own
-    return [chunk for section in split_sections(worded, enough_chars) for chunk in packer.pack(section)]
+    spoken = [element for element in elements if element.kind != "figure" and element.text]
+    return [chunk for section in split_sections(spoken, enough_chars) for chunk in packer.pack(section)]
 
 
 def embedded_text(chunk: Chunk) -> str:

@@ -26,6 +26,16 @@ def block_id(doc_id: str, embedded_text: str, embedding_model: str, occurrence: 
     return f"{doc_id}-{digest(embedding_model, embedded_text)[:16]}-{occurrence}"
 
 
+def figure_block_id(doc_id: str, key: str, embedding_model: str, captioned_by: str) -> str:
+    """The id of a figure's block: as long as the picture stays, whatever is written around it.
+
+    Args:
+        key: sha256 hex of the picture.
+        captioned_by: the way its caption was made; another way makes another block.
+    """
+    return f"{doc_id}-{digest('figure', embedding_model, captioned_by, key)[:16]}-0"
+
+
 def instance_id(blob_name: str, occasion: str) -> str:
     """The id of the ingestion that an event starts; a redelivered event finds the same instance.
 

@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shared.core.chunking import embedded_text
-from shared.core.document_ids import block_id, digest
-from shared.models.blocks import Block, Chunk
+from shared.core.document_ids import block_id, digest, figure_block_id
+from shared.core.figures import CAPTION_VERSION, figure_text
+from shared.models.blocks import Block, Caption, Chunk, Figure
 from shared.models.ingestion import BlockChanges
+from shared.models.names import FIGURES
 
 
 def make_blocks(doc_id: str, chunks: Sequence[Chunk], embedding_model: str) -> list[Block]:
-    """The document's blocks in order, with their ids and hashes."""
+    """The document's text blocks in order, with their ids and hashes."""
     seen: Counter[str] = Counter()
     blocks = []
     for chunk in chunks:
@@ -18,6 +20,19 @@ def make_blocks(doc_id: str, chunks: Sequence[Chunk], embedding_model: str) -> l
         blocks.append(_block(doc_id, chunk, block_id(doc_id, text, embedding_model, seen[text])))
         seen[text] += 1
     return blocks
+
+
+def make_figure_blocks(
+    doc_id: str, figures: Sequence[Figure], captions: Mapping[str, Caption], embedding_model: str
+) -> list[Block]:
+    """The document's image blocks in order. One without a caption yet has the id that it gets from the model.
+
+    A figure that a rule described has another id: the next version of the document is a new try at the model.
+
+    Args:
+        captions: by the picture's key, as far as they are known.
+    """
+    return [_figure_block(doc_id, figure, captions.get(figure.key), embedding_model) for figure in figures]
 
 
 def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockChanges:
@@ -39,6 +54,20 @@ def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockCh
         moved=tuple(moved),
         kept=tuple(kept),
         gone=tuple(sorted(key for key in indexed if key not in wanted)),
+    )
+
+
+def _figure_block(doc_id: str, figure: Figure, caption: Caption | None, embedding_model: str) -> Block:
+    captioned_by = CAPTION_VERSION if caption is None or caption.by_model else "rule"
+    return Block(
+        block_id=figure_block_id(doc_id, figure.key, embedding_model, captioned_by),
+        doc_id=doc_id,
+        block_type="image",
+        page_number=figure.page_number,
+        heading_path=figure.heading_path,
+        image_url=f"{FIGURES}/{doc_id}/{figure.key}.png",
+        image_caption=figure_text(figure, caption.text) if caption is not None else None,
+        content_hash=digest(str(figure.page_number), figure.heading_path, figure.key)[:32],
     )
 
 

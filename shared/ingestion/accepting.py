@@ -4,6 +4,7 @@ from functools import partial
 
 from shared.core.document_ids import SIDECAR_SUFFIX, digest, document_id
 from shared.core.document_rights import decide_rights
+from shared.core.figures import CAPTION_VERSION
 from shared.core.upload_names import is_upload
 from shared.errors import NotFoundError
 from shared.ingestion.claims import claim, update, with_status
@@ -16,7 +17,7 @@ from shared.ports import BlobStore
 from shared.services import Services
 from shared.settings import Settings
 
-RULES_VERSION = "1"  # of parsing and chunking: a new one makes every document new
+RULES_VERSION = "2"  # of parsing and chunking: a new one makes every document new
 _MAX_SIDECAR_BYTES = 64 * 1024
 
 
@@ -49,6 +50,7 @@ def pipeline(settings: Settings) -> str:
     """A hash of everything beside the file that decides its blocks, and of where they are."""
     return digest(
         RULES_VERSION,
+        CAPTION_VERSION,
         settings.embedding_model,
         str(settings.embedding_dimensions),
         str(settings.max_block_tokens),

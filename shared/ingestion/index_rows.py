@@ -31,14 +31,17 @@ def copied_hash(record: DocumentRecord) -> str:
 
 
 def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> IndexRow:
-    """The whole row of a text block."""
-    row = block.model_dump(mode="json", exclude_none=True)
-    return {**row, **copied_fields(record), "content_vector": list(vector)}
+    """The whole row of a block. A figure has a caption and no content."""
+    is_image = block.block_type == "image"
+    row = block.model_dump(mode="json", exclude_none=True, exclude={"content"} if is_image else None)
+    field = "image_caption_vector" if is_image else "content_vector"
+    return {**row, **copied_fields(record), field: list(vector)}
 
 
 def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
-    """The fields of a row whose text, and so its vector, stays."""
-    row = block.model_dump(mode="json", include={"block_id", "page_number", "start_seconds", "content_hash"})
+    """The fields of a row whose text or picture, and so its vector, stays."""
+    stays = {"doc_id", "block_type", "content", "image_url", "image_caption"}
+    row = block.model_dump(mode="json", exclude=stays)
     return {**row, **copied_fields(record)}
 
 

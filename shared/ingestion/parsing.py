@@ -6,16 +6,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from shared.errors import ConflictError, DependencyError, PayloadTooLargeError
-from shared.ingestion import work_files
+from shared.ingestion import figure_store, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, update
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.registry import format_of
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import IngestStep, Parsed, ParsedFile
 from shared.models.names import DOCUMENTS
 from shared.services import Services
+from shared.settings import Settings
 
 
 async def parse(step: IngestStep, services: Services) -> Parsed:
@@ -42,24 +44,36 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
         )
         if content_hash == state.content_hash and state.pipeline == pipeline(services.settings):
             return Parsed(content_hash=content_hash, same_bytes=True)
-        target = Path(folder) / "parsed.json"
-        await parser_pool().run(
-            _job(services, source, target, state.filename), services.settings.parse_timeout_s
-        )
-        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(target.read_bytes))
+        job = await asyncio.to_thread(_job, services, source, state.filename)
+        await parser_pool().run(job, _timeout_s(services.settings))
+        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
+        if job.figures is not None:
+            await figure_store.put_new(services.blobs, state.doc_id, parsed.figures, job.figures)
     keyed = step.model_copy(update={"content_hash": content_hash})
     await work_files.put(services.blobs, keyed, work_files.PARSED, parsed)
     return Parsed(content_hash=content_hash, chunk_count=len(parsed.chunks))
 
 
-def _job(services: Services, source: Path, target: Path, filename: str) -> ParseJob:
+def _job(services: Services, source: Path, filename: str) -> ParseJob:
+    """What the worker is asked; its results go beside the source."""
+    settings = services.settings
+    figures = source.parent / "figures"
+    figures.mkdir()
     return ParseJob(
         source=source,
-        target=target,
+        target=source.parent / "parsed.json",
         filename=filename,
-        max_tokens=services.settings.max_block_tokens,
-        tokenizer_path=services.settings.embedding_tokenizer_path,
+        max_tokens=settings.max_block_tokens,
+        tokenizer_path=settings.embedding_tokenizer_path,
+        figures=figures,
+        max_figures=settings.max_figures,
+        recognition_budget_s=settings.recognition_seconds,
     )
+
+
+def _timeout_s(settings: Settings) -> float:
+    recognition_s = settings.recognition_seconds if tesseract_path() else 0.0
+    return settings.parse_timeout_s + recognition_s
 
 
 async def _download(services: Services, step: IngestStep, target: Path) -> BlobProperties:

@@ -4,20 +4,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 from shared.errors import GroundworkError
-from shared.ingestion import accepting, closing, describing, parsing, writing
+from shared.ingestion import accepting, captioning, closing, describing, parsing, writing
 from shared.ingestion.claims import ClaimLostError
 from shared.ingestion.holders import HasEnded, check_holder
 from shared.models.ingestion import CloseRequest, IngestFailure, IngestReply, IngestStep, Superseded
 from shared.services import Services
 from shared.telemetry import get_logger
 
-StepName = Literal["accept", "parse", "describe", "plan", "write_blocks", "finish", "apply_rights", "remove"]
+StepName = Literal[
+    "accept", "parse", "describe", "plan", "caption", "write_blocks", "finish", "apply_rights", "remove"
+]
 
 _STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply]]] = {
     "accept": accepting.accept,
     "parse": parsing.parse,
     "describe": describing.describe,
     "plan": writing.plan,
+    "caption": captioning.caption,
     "write_blocks": writing.write_blocks,
     "finish": writing.finish,
     "apply_rights": writing.apply_rights,

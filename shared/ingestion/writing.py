@@ -9,13 +9,12 @@ from functools import partial
 from math import ceil
 
 from shared.core.chunking import embedded_text
-from shared.core.document_ids import document_id
 from shared.core.metadata_rules import with_corrections
-from shared.core.record_manager import make_blocks, plan_changes
-from shared.ingestion import index_rows, work_files
+from shared.core.record_manager import make_blocks, make_figure_blocks, plan_changes
+from shared.ingestion import figure_store, index_rows, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, now, update, with_model_calls
-from shared.models.blocks import Block
+from shared.models.blocks import Block, Figure
 from shared.models.documents import DocumentMetadata, DocumentRecord
 from shared.models.ingestion import (
     BlockChanges,
@@ -42,17 +41,22 @@ class _Version:
     blocks: list[Block]
     record: DocumentRecord
 
+    def figure_at(self, position: int) -> Figure | None:
+        """The figure whose block this is; None for text."""
+        number = position - len(self.parsed.chunks)
+        return self.parsed.figures[number] if number >= 0 else None
+
 
 async def plan(step: IngestStep, services: Services) -> Planned:
-    """Compare the chunks with the index; the verdict goes to the work container."""
-    await enter(services.documents, step, "embedding")
-    doc_id = document_id(step.blob_name)
+    """Compare chunks and figures with the index; the verdict goes to the work container."""
+    doc_id = (await update(services.documents, step, lambda current: current)).doc_id
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    blocks = make_blocks(doc_id, parsed.chunks, services.settings.embedding_model)
+    blocks = await _blocks(doc_id, parsed, services, planned=True)
     changes = plan_changes(blocks, await index_rows.block_hashes(services.content_index, doc_id))
     await work_files.put(services.blobs, step, work_files.CHANGES, changes)
     return Planned(
         new_count=len(changes.new),
+        new_figure_count=sum(position >= len(parsed.chunks) for position in changes.new),
         moved_count=len(changes.moved),
         kept_count=len(changes.kept),
         gone_count=len(changes.gone),
@@ -66,10 +70,14 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
     positions = changes.new[step.first : step.end]
     for start in range(0, len(positions), EMBED_BATCH):
         batch = positions[start : start + EMBED_BATCH]
-        texts = [embedded_text(version.parsed.chunks[position]) for position in batch]
+        texts = [_embedded_text(version, position) for position in batch]
         vectors = await services.embedder.embed(texts, _EMBED_LIMITS)
         # Embedding may take minutes: whoever lost the document meanwhile must not write into it any more.
         await update(services.documents, step, lambda current: current)
+        # A figure's picture comes before its block: what is found can be shown.
+        for position in batch:
+            if (figure := version.figure_at(position)) is not None:
+                await figure_store.publish(services.blobs, version.state.doc_id, figure.key)
         await services.content_index.upload(
             [
                 index_rows.block_row(version.blocks[position], version.record, vector)
@@ -95,6 +103,8 @@ async def finish(step: IngestStep, services: Services) -> Written:
     await services.documents_index.upload([index_rows.document_row(version.record)])
     await update(services.documents, step, lambda current: _indexed(current, version, services))
     await services.content_index.delete(await _gone(version, changes, services))
+    keys = {figure.key for figure in version.parsed.figures}
+    await figure_store.keep_only(services.blobs, state.doc_id, keys)
     await work_files.remove_all(services.blobs, state.doc_id)
     return Written(block_count=len(version.blocks))
 
@@ -111,8 +121,25 @@ async def _load(step: IngestStep, services: Services, state: DocumentState) -> _
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
     metadata = await work_files.get(services.blobs, step, work_files.METADATA, DocumentMetadata)
     record = with_corrections(_record(state, step, parsed, metadata), state.corrections)
-    blocks = make_blocks(state.doc_id, parsed.chunks, services.settings.embedding_model)
+    blocks = await _blocks(state.doc_id, parsed, services, planned=False)
     return _Version(state, parsed, blocks, record)
+
+
+async def _blocks(doc_id: str, parsed: ParsedFile, services: Services, *, planned: bool) -> list[Block]:
+    """Every block of the document: chunks, then figures; when planned, as the model will caption them."""
+    model = services.settings.embedding_model
+    blocks = make_blocks(doc_id, parsed.chunks, model)
+    if parsed.figures:
+        captions = {} if planned else await figure_store.captions(services.blobs, doc_id)
+        blocks += make_figure_blocks(doc_id, parsed.figures, captions, model)
+    return blocks
+
+
+def _embedded_text(version: _Version, position: int) -> str:
+    if version.figure_at(position) is None:
+        return embedded_text(version.parsed.chunks[position])
+    block = version.blocks[position]
+    return "\n".join(filter(None, (block.heading_path, block.image_caption)))
 
 
 def _record(

@@ -95,6 +95,13 @@ class Figure(Model):
     height_px: int
 
 
+class Caption(Model):
+    """What is said of a figure. `by_model` is false when a rule made it from the text around the figure."""
+
+    text: str
+    by_model: bool
+
+
 class Block(Model):
     """One row of the `content-blocks` index, without its vector and without what is copied from the document.
 

@@ -6,11 +6,16 @@ from shared.models.base import Model
 
 
 class Prompt(Model):
-    """A rendered prompt. `user` holds the material; documents in it are data, never instructions."""
+    """A rendered prompt. `user` holds the material; documents in it are data, never instructions.
 
-    name: Literal["plan", "answer", "repair", "metadata"]
+    Attributes:
+        picture_url: a data URI, for models that see.
+    """
+
+    name: Literal["plan", "answer", "repair", "metadata", "caption"]
     system: str
     user: str
+    picture_url: str | None = None
 
 
 class CallLimits(Model):

@@ -33,6 +33,7 @@ def fake_services(**replacements: Any) -> Services:
         "documents_index": InMemorySearchIndex("doc_id"),
         "search_admin": InMemorySearchAdmin(),
         "chat_model": ScriptedChatModel(),
+        "vision_model": ScriptedChatModel(),
         "embedder": HashingEmbedder(),
         "blobs": InMemoryBlobStore(),
         "run_log": InMemoryRunLog(),

@@ -13,7 +13,12 @@ from shared.settings import Settings
 from shared.wiring import build_services
 from tests.azurite_fixture import azurite
 from tests.conftest import find_free_port
-from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
+from tests.contract.ingestion.models import (
+    DIMENSIONS,
+    CountingChatModel,
+    CountingEmbedder,
+    CountingVisionModel,
+)
 from tests.contract.search_server.server_process import SearchServerProcess
 
 __all__ = ["azurite"]
@@ -40,6 +45,11 @@ def chat_model() -> CountingChatModel:
 
 
 @pytest.fixture
+def vision_model() -> CountingVisionModel:
+    return CountingVisionModel()
+
+
+@pytest.fixture
 def embedder() -> CountingEmbedder:
     return CountingEmbedder()
 
@@ -49,6 +59,7 @@ async def services(
     azurite: AzuriteServer,
     ingestion_search: SearchServerProcess,
     chat_model: CountingChatModel,
+    vision_model: CountingVisionModel,
     embedder: CountingEmbedder,
 ) -> AsyncIterator[Services]:
     number = next(_numbers)
@@ -65,5 +76,5 @@ async def services(
         max_block_tokens=60,
     )
     real = build_services(settings)
-    yield replace(real, chat_model=chat_model, embedder=embedder)
+    yield replace(real, chat_model=chat_model, vision_model=vision_model, embedder=embedder)
     await real.close()

@@ -21,6 +21,7 @@ ACTIVITIES = (
     "parse_document",
     "describe_document",
     "plan_document",
+    "caption_figures",
     "write_blocks",
     "finish_document",
     "apply_rights",

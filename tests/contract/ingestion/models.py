@@ -41,6 +41,27 @@ class CountingChatModel(ChatModel):
         raise AssertionError("ingestion streams nothing")
 
 
+class CountingVisionModel(ChatModel):
+    """Gives each picture a caption of its own; `failures` are raised first, one a call."""
+
+    def __init__(self) -> None:
+        self.prompts: list[Prompt] = []
+        self.failures: list[GroundworkError] = []
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        raise AssertionError("captions are plain text")
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        self.prompts.append(prompt)
+        if self.failures:
+            raise self.failures.pop(0)
+        picture = hashlib.sha256((prompt.picture_url or "").encode()).hexdigest()
+        yield "A drawing "
+        yield f"known as {picture[:8]}."
+
+
 class CountingEmbedder(Embedder):
     """Vectors made of a text's hash; `failures` are raised first, one a call."""
 

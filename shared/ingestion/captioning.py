@@ -1,0 +1,114 @@
+"""The step that captions new figures: by the vision model, or by rule when the model cannot.
+
+A caption is kept with its picture as soon as it is made: a step that runs twice asks the model once.
+"""
+
+import asyncio
+import base64
+from functools import cache, partial
+from pathlib import Path
+
+from shared.core.document_ids import document_id
+from shared.core.figures import caption_by_rule
+from shared.core.prompts import element
+from shared.errors import GroundworkError, ModelFixableError
+from shared.ingestion import figure_store, work_files
+from shared.ingestion.claims import enter, update, with_model_calls
+from shared.models.blocks import Caption, Figure
+from shared.models.ingestion import BlockChanges, Captioned, DocumentState, IngestStep, ParsedFile
+from shared.models.prompts import CallLimits, Prompt
+from shared.ports import ChatModel
+from shared.services import Services
+from shared.telemetry import get_logger
+
+MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB of a blob's metadata
+AT_ONCE = 4  # calls of one step; there are four steps at once (unmeasured)
+_PROMPT = Path(__file__).parent / "prompts" / "caption.md"
+_LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1000)
+_BY_RULE_WARNING = "Some figures were described by rule: the model could not describe them."
+
+
+async def caption(step: IngestStep, services: Services) -> Captioned:
+    """Caption the new figures from `step.first` up to `step.end`.
+
+    Raises:
+        DependencyError, RateLimitError: the model is out of reach. On the last attempt the rule takes over.
+    """
+    state = await enter(services.documents, step, "captioning")
+    figures = await _new_figures(step, services)
+    known = await figure_store.captions(services.blobs, state.doc_id)
+    open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
+    room = asyncio.Semaphore(AT_ONCE)
+    replies = await asyncio.gather(
+        *(_caption_one(figure, step, services, room) for figure in open_figures), return_exceptions=True
+    )
+    made = [reply for reply in replies if isinstance(reply, Caption)]
+    calls = sum(reply.by_model for reply in made)
+    await update(services.documents, step, partial(with_model_calls, status="captioning", calls=calls))
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            raise reply
+    if calls < len(made):
+        await update(services.documents, step, _warned)
+    return Captioned(figure_count=len(figures), by_rule_count=len(made) - calls)
+
+
+async def _new_figures(step: IngestStep, services: Services) -> list[Figure]:
+    parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
+    changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
+    first = len(parsed.chunks)
+    new = [parsed.figures[position - first] for position in changes.new if position >= first]
+    return new[step.first : step.end]
+
+
+async def _caption_one(
+    figure: Figure, step: IngestStep, services: Services, room: asyncio.Semaphore
+) -> Caption:
+    doc_id = document_id(step.blob_name)
+    async with room:
+        content = await figure_store.picture(services.blobs, doc_id, figure.key)
+        text = await _by_model(services.vision_model, figure, content, step)
+        made = Caption(text=text or caption_by_rule(figure), by_model=bool(text))
+        await figure_store.put_caption(services.blobs, doc_id, figure.key, content, made)
+    return made
+
+
+async def _by_model(vision_model: ChatModel, figure: Figure, content: bytes, step: IngestStep) -> str:
+    """What the model says; empty when it cannot say anything."""
+    prompt = _prompt(figure, content)
+    try:
+        written = "".join([piece async for piece in vision_model.stream(prompt, _LIMITS)])
+    except GroundworkError as failed:
+        worth_waiting = failed.retryable and not isinstance(failed, ModelFixableError)
+        if worth_waiting and not step.last_attempt:
+            raise
+        get_logger().warning("figure.by_rule", figure=figure.key[:16], error_type=failed.code)
+        return ""
+    return " ".join(written.split())[:MAX_CAPTION_CHARS]
+
+
+def _prompt(figure: Figure, content: bytes) -> Prompt:
+    place = figure.heading_path
+    if figure.page_number is not None:
+        place = f"page {figure.page_number}, {place}" if place else f"page {figure.page_number}"
+    around = f"{figure.label}\n{figure.context}".strip()
+    material = {
+        "label": figure.label,
+        "surrounding_text": around,
+        "words_in_picture": figure.words,
+        "place": place,
+    }
+    user = "\n".join(element(name, text) for name, text in material.items() if text)
+    picture = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    return Prompt(name="caption", system=_system_prompt(), user=user, picture_url=picture)
+
+
+@cache
+def _system_prompt() -> str:
+    return _PROMPT.read_text(encoding="utf-8").strip()
+
+
+def _warned(state: DocumentState) -> DocumentState:
+    if _BY_RULE_WARNING in state.warnings:
+        return state
+    return state.model_copy(update={"warnings": (*state.warnings, _BY_RULE_WARNING)})
