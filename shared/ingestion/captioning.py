@@ -11,7 +11,7 @@ from pathlib import Path
 from shared.core.document_ids import document_id
 from shared.core.figures import caption_by_rule
 from shared.core.prompts import element
-from shared.errors import GroundworkError, ModelFixableError
+from shared.errors import GroundworkError, ModelFixableError, OutputCutError
 from shared.ingestion import figure_store, work_files
 from shared.ingestion.claims import enter, update, with_model_calls
 from shared.models.blocks import Caption, Figure
@@ -76,8 +76,12 @@ async def _caption_one(
 async def _by_model(vision_model: ChatModel, figure: Figure, content: bytes, step: IngestStep) -> str:
     """What the model says; empty when it cannot say anything."""
     prompt = _prompt(figure, content)
+    written = ""
     try:
-        written = "".join([piece async for piece in vision_model.stream(prompt, _LIMITS)])
+        async for piece in vision_model.stream(prompt, _LIMITS):
+            written += piece
+    except OutputCutError:
+        pass  # what was written until then is a caption, too
     except GroundworkError as failed:
         worth_waiting = failed.retryable and not isinstance(failed, ModelFixableError)
         if worth_waiting and not step.last_attempt:

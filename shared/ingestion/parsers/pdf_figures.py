@@ -168,7 +168,12 @@ class _Finder:
             for drawing in self._left
             if (drawing.region.bottom + drawing.region.height / 2 > middle) == is_above
         ]
-        while near := [drawing for drawing in candidates if self._joins(drawing.region, reached, reach)]:
+        while near := [
+            drawing
+            for drawing in candidates
+            if self._joins(drawing.region, reached, reach)
+            or any(_are_panels(part.region, drawing.region) for part in parts)
+        ]:
             candidates = [drawing for drawing in candidates if drawing not in near]
             parts += near
             reached, reach = caption.joined(_whole_of(parts).region), _PART_REACH
@@ -304,7 +309,8 @@ def _joined_panels(drawings: Sequence[Drawing]) -> list[Drawing]:
     return joined
 
 
-def _are_panels(left: Region, right: Region) -> bool:
+def _are_panels(one: Region, other: Region) -> bool:
+    left, right = (one, other) if one.left <= other.left else (other, one)
     slack = _PANEL_SLACK * max(left.height, right.height)
     return (
         min(left.height, right.height) >= _MIN_CAPTIONED

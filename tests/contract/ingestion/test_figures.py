@@ -1,0 +1,223 @@
+"""Figures through the orchestration: stored, captioned once, indexed, replaced and removed."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from shared.core.document_ids import document_id
+from shared.errors import ConfigurationError, DependencyError, RateLimitError
+from shared.ingestion.auditing import audit
+from shared.models.names import DOCUMENTS, FIGURES, WORK
+from shared.models.prompts import CallLimits
+from shared.models.search import IndexRow, SearchRequest, VectorQuery
+from shared.services import Services
+from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.models import CountingEmbedder, CountingVisionModel
+from tests.unit.ingestion.figure_files import TEXT, FigureMaker
+
+pytestmark = pytest.mark.contract
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"figures/report-{next(_numbers)}.pdf"
+
+
+def report(folder: Path, *seeds: int) -> bytes:
+    """A page with a chart, and one for each picture."""
+    maker = FigureMaker()
+    maker.page()
+    maker.heading("Pumps")
+    maker.paragraph(TEXT)
+    maker.chart(caption="Figure 1: Pressure of each pump")
+    for seed in seeds:
+        maker.page()
+        maker.heading(f"Pump {seed}")
+        maker.paragraph(TEXT)
+        maker.photo(seed=seed)
+    return maker.write(folder / "report.pdf").read_bytes()
+
+
+async def drop(services: Services, name: str, content: bytes) -> None:
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, name, content, metadata={"owner_id": "u1", "acl": "engineering"})
+
+
+async def images_of(services: Services, name: str) -> list[IndexRow]:
+    rows = [row for row in await blocks_of(services, name) if row["block_type"] == "image"]
+    return sorted(rows, key=lambda row: row["page_number"])
+
+
+async def stored(services: Services, name: str, container: str = FIGURES, prefix: str = "") -> list[str]:
+    folder = f"{prefix}{document_id(name)}/"
+    return [found.name async for found in services.blobs.list_blobs(container, folder)]
+
+
+async def test_figures_become_image_blocks_with_picture_caption_and_vector(
+    services: Services, name: str, tmp_path: Path, vision_model: CountingVisionModel
+) -> None:
+    await drop(services, name, report(tmp_path, 4))
+    assert (await ingest(services, name)).outcome == "ready"
+    chart, photo = await images_of(services, name)
+    assert chart["image_caption"].startswith("Figure 1: Pressure of each pump\nA drawing known as ")
+    assert (chart["page_number"], chart["heading_path"], chart.get("content")) == (1, "Pumps", None)
+    assert (photo["page_number"], photo["heading_path"]) == (2, "Pump 4")
+    assert photo["access_control_list"] == ["engineering", "u1"]
+    container, _, path = chart["image_url"].partition("/")
+    assert (await services.blobs.read(container, path)).startswith(b"\x89PNG")
+    found = await services.blobs.properties(container, path)
+    assert found is not None
+    assert found.content_type == "image/png"
+
+    assert len(vision_model.prompts) == 2
+    first = vision_model.prompts[0]
+    assert (first.picture_url or "").startswith("data:image/png;base64,iVBOR")
+    assert "<label>Figure 1: Pressure of each pump</label>" in "".join(p.user for p in vision_model.prompts)
+    assert "trained person" in first.user
+
+    state = await state_of(services, name)
+    phases = [(phase.status, phase.model_calls) for phase in state.phases]
+    assert ("captioning", 2) in phases
+    assert [status for status, _ in phases] == [
+        "queued", "parsing", "captioning", "embedding", "indexing", "ready"
+    ]  # fmt: skip
+    assert await stored(services, name, WORK, "ingest/") == []
+
+
+async def test_a_figure_is_found_by_the_vector_of_its_caption(
+    services: Services, name: str, tmp_path: Path, embedder: CountingEmbedder
+) -> None:
+    await drop(services, name, report(tmp_path))
+    await ingest(services, name)
+    (chart,) = await images_of(services, name)
+    wanted = f"Pumps\n{chart['image_caption']}"
+    assert wanted in embedder.texts
+    (vector,) = await embedder.embed([wanted], CallLimits(timeout_s=5))
+    request = SearchRequest(
+        vectors=(VectorQuery(vector=vector, field="image_caption_vector", k=1),),
+        filter="block_type eq 'image'",
+        top=1,
+    )
+    (nearest,) = (await services.content_index.search(request)).rows
+    assert nearest["block_id"] == chart["block_id"]
+
+
+async def test_unchanged_figures_cost_no_call_no_vector_and_no_write(
+    services: Services,
+    name: str,
+    tmp_path: Path,
+    vision_model: CountingVisionModel,
+    embedder: CountingEmbedder,
+) -> None:
+    await drop(services, name, report(tmp_path, 4))
+    await ingest(services, name)
+    before = [await services.blobs.properties(FIGURES, found) for found in await stored(services, name)]
+    vision_model.prompts.clear()
+    embedder.texts.clear()
+    # Other bytes, same pages.
+    content = report(tmp_path, 4).replace(b"/Producer", b"/Prodecer")
+    await drop(services, name, content)
+    result = await ingest(services, name, "two")
+    assert (result.outcome, result.new_count, result.gone_count) == ("ready", 0, 0)
+    assert vision_model.prompts == []
+    assert embedder.texts == []
+    after = [await services.blobs.properties(FIGURES, found) for found in await stored(services, name)]
+    assert after == before
+
+
+async def test_of_a_changed_document_only_new_figures_are_captioned_and_old_ones_go(
+    services: Services,
+    name: str,
+    tmp_path: Path,
+    vision_model: CountingVisionModel,
+    embedder: CountingEmbedder,
+) -> None:
+    await drop(services, name, report(tmp_path, 4, 5))
+    await ingest(services, name)
+    chart, old, kept = await images_of(services, name)
+    vision_model.prompts.clear()
+    embedder.texts.clear()
+    await drop(services, name, report(tmp_path, 5, 6))
+    assert (await ingest(services, name, "two")).outcome == "ready"
+    assert len(vision_model.prompts) == 1
+    assert len([text for text in embedder.texts if "A drawing known as" in text]) == 1
+    after = await images_of(services, name)
+    assert [row["page_number"] for row in after] == [1, 2, 3]
+    assert after[0] == chart
+    moved = {**kept, "page_number": 2, "content_hash": after[1]["content_hash"]}
+    assert after[1] == moved
+    assert old["block_id"] not in {row["block_id"] for row in after}
+    assert sorted(await stored(services, name)) == sorted(
+        row["image_url"].removeprefix("figures/") for row in after
+    )
+
+
+async def test_a_removed_document_takes_its_figures_along(
+    services: Services, name: str, tmp_path: Path
+) -> None:
+    await drop(services, name, report(tmp_path, 4))
+    await ingest(services, name)
+    assert len(await stored(services, name)) == 2
+    await services.blobs.delete(DOCUMENTS, name)
+    assert (await ingest(services, name, "two")).outcome == "removed"
+    assert await stored(services, name) == []
+    assert await blocks_of(services, name) == []
+    assert await documents_of(services, name) == []
+
+
+async def test_a_busy_model_is_asked_again_for_what_is_missing_only(
+    services: Services, name: str, tmp_path: Path, vision_model: CountingVisionModel
+) -> None:
+    await drop(services, name, report(tmp_path, 4, 5, 6))
+    vision_model.failures = [RateLimitError("Too many requests.", retry_after_s=3)] * 2
+    assert (await ingest(services, name)).outcome == "ready"
+    assert len(vision_model.prompts) == 6  # two refused, four answered
+    assert (await state_of(services, name)).warnings == ()
+    assert len(await images_of(services, name)) == 4
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [[ConfigurationError("This model takes no pictures.")] * 2, [DependencyError("Down.")] * 40],
+    ids=["no vision", "out of reach"],
+)
+async def test_without_the_model_figures_are_described_by_rule_and_tried_again_with_the_next_version(
+    services: Services,
+    name: str,
+    tmp_path: Path,
+    vision_model: CountingVisionModel,
+    failures: list[DependencyError],
+) -> None:
+    await drop(services, name, report(tmp_path, 4))
+    vision_model.failures = list(failures)
+    assert (await ingest(services, name)).outcome == "ready"
+    chart, photo = await images_of(services, name)
+    assert chart["image_caption"] == "Figure 1: Pressure of each pump"
+    assert "trained person" in photo["image_caption"]
+    assert "described by rule" in " ".join((await state_of(services, name)).warnings)
+
+    vision_model.failures = []
+    await drop(services, name, report(tmp_path, 4).replace(b"/Producer", b"/Prodecer"))
+    await ingest(services, name, "two")
+    assert all("A drawing known as" in row["image_caption"] for row in await images_of(services, name))
+    assert (await state_of(services, name)).warnings == ()
+
+
+async def test_after_every_change_the_audit_agrees(services: Services, name: str, tmp_path: Path) -> None:
+    for number, seeds in enumerate([(4, 5), (5,), (), (6, 7)]):
+        await drop(services, name, report(tmp_path, *seeds))
+        await ingest(services, name, f"i{number}")
+        found = [one for one in (await audit(services)).differences if name in one.place]
+        assert found == []
+
+
+async def test_no_figures_when_none_are_wanted(
+    services: Services, name: str, tmp_path: Path, vision_model: CountingVisionModel
+) -> None:
+    object.__setattr__(services, "settings", services.settings.model_copy(update={"max_figures": 0}))
+    await drop(services, name, report(tmp_path, 4))
+    await ingest(services, name)
+    assert await images_of(services, name) == []
+    assert vision_model.prompts == []
