@@ -1,0 +1,22 @@
+"""What most begin with: pypdf's text in windows of 1,000 characters. A path a line in, JSON a line out."""
+
+import json
+import sys
+
+from pypdf import PdfReader
+
+WINDOW_CHARS = 1000
+
+
+def main() -> None:
+    for line in sys.stdin:
+        pages = PdfReader(line.rstrip("\n")).pages
+        windows = 0
+        for page in pages:
+            text = page.extract_text()
+            windows += len([text[at : at + WINDOW_CHARS] for at in range(0, len(text), WINDOW_CHARS)])
+        print(json.dumps({"pages": len(pages), "chunks": windows}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

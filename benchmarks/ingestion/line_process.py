@@ -1,0 +1,51 @@
+"""A process that answers a line with a line: how both our parser's worker and the baseline are measured."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class LineProcess:
+    """One process; a context manager. Started warm: its imports are not measured."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, line: str) -> tuple[str, float]:
+        """The answer, and how many seconds it took.
+
+        Raises:
+            RuntimeError: the process ended.
+        """
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("The process has no pipes.")
+        began = time.perf_counter()
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"The process ended with exit code {self._process.wait()}.")
+        return answer, time.perf_counter() - began
+
+    def peak_mb(self) -> float | None:
+        """Most memory it ever had in use; None where the system does not tell."""
+        status = Path(f"/proc/{self._process.pid}/status")
+        if not status.exists():
+            return None
+        (peak,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return round(int(peak.split()[1]) / 1024, 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()

