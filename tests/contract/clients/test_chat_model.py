@@ -1,10 +1,13 @@
 """The chat client against the model server, whose faults are asked for in the model's name."""
 
 import asyncio
+import base64
+import io
 from collections.abc import AsyncGenerator, Callable
 from typing import Literal, cast
 
 import pytest
+from PIL import Image
 from pydantic import BaseModel
 
 from shared.clients.chat_model import OpenAIChatModel
@@ -192,3 +195,17 @@ async def test_an_azure_endpoint_is_spoken_to_in_its_dialect(
     model = OpenAIChatModel(connect(**settings).model, model_server.chat_model, ENDPOINT)
     assert await read(model)
     assert await model.parse(TALK, Verdict, LIMITS)
+
+
+async def test_a_picture_goes_along_as_a_part_of_the_message(make_model: MakeModel) -> None:
+    content = io.BytesIO()
+    Image.new("RGB", (120, 80), (40, 90, 200)).save(content, "PNG")
+    asked = Prompt(
+        name="caption",
+        system="Describe.",
+        user="<surrounding_text>Figure 2: The pump from the left</surrounding_text>",
+        picture_url=f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}",
+    )
+    caption = "".join([piece async for piece in make_model().stream(asked, LIMITS)])
+    assert "Figure 2: The pump from the left" in caption
+    assert "120 x 80 pixels, mainly blue" in caption

@@ -1,0 +1,169 @@
+"""Text recognition: scanned pages become text, what is not read is named, time is bounded.
+
+A stand-in for the program says what the tests need; one test asks the real one where it is installed.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from shared.ingestion.parsers import ocr
+from shared.ingestion.parsers.pdf import parse_pdf
+from shared.ingestion.workbench import open_workbench
+from shared.models.blocks import ParsedDocument
+from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
+
+StandIn = Callable[[str], None]
+
+WORDS = """print("level\\tand eleven more")
+for number, word in enumerate(["The", "relief", "valve", "opens", "at", "7.2", "bar."], start=1):
+    print(5, 1, 1, 1, 1, number, 0, 0, 9, 9, 96.5, word, sep="\\t")
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches() -> Iterator[None]:
+    yield
+    ocr.tesseract_path.cache_clear()
+    ocr.installed_languages.cache_clear()
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """Installs a program that reads the picture and runs the given lines."""
+
+    def install(lines: str) -> None:
+        program = tmp_path / "tesseract"
+        listing = 'if "--list-langs" in sys.argv:\n    print("List:\\neng\\nosd\\ndeu")\n    sys.exit()\n'
+        program.write_text(f"#!{sys.executable}\nimport sys, time\n{listing}sys.stdin.buffer.read()\n{lines}")
+        program.chmod(0o755)
+        monkeypatch.setattr(ocr, "_PROGRAM", str(program))
+        ocr.tesseract_path.cache_clear()
+        ocr.installed_languages.cache_clear()
+
+    return install
+
+
+def scan(lines: list[str], size: tuple[int, int] = (1240, 1754)) -> Image.Image:
+    """A page as a scanner at 150 dpi delivers it."""
+    page = Image.new("L", size, 250)
+    draw = ImageDraw.Draw(page)
+    for number, line in enumerate(lines):
+        draw.text((120, 150 + 70 * number), line, fill=20, font=ImageFont.load_default(34))
+    return page
+
+
+def scanned_pdf(path: Path, *pages: list[str]) -> Path:
+    """A page of text, then the scans."""
+    maker = FigureMaker()
+    maker.page()
+    maker.paragraph(TEXT)
+    for lines in pages:
+        maker.page()
+        maker.pdf.image(scan(lines), x=0, y=0, w=210, h=297)
+    return maker.write(path)
+
+
+def read(path: Path, folder: Path, budget_s: float = 60) -> ParsedDocument:
+    with open_workbench(folder, max_figures=5, recognition_budget_s=budget_s) as bench:
+        return parse_pdf(path, bench)
+
+
+def texts_of(document: ParsedDocument, page_number: int) -> list[str]:
+    return [element.text for element in document.elements if element.page_number == page_number]
+
+
+def test_a_scanned_page_becomes_paragraphs_of_its_page(tmp_path: Path, stand_in: StandIn) -> None:
+    stand_in(WORDS)
+    document = read(scanned_pdf(tmp_path / "a.pdf", ["…"], ["…"]), tmp_path)
+    assert texts_of(document, 2) == texts_of(document, 3) == ["The relief valve opens at 7.2 bar."]
+    assert document.warnings == ()
+    assert all(element.kind != "figure" for element in document.elements)  # a scan is no figure
+
+
+def test_a_scan_with_a_stamp_is_read_too(tmp_path: Path, stand_in: StandIn) -> None:
+    stand_in(WORDS)
+    maker = FigureMaker()
+    maker.page()
+    maker.pdf.image(scan(["…"]), x=0, y=0, w=210, h=297)
+    maker.paragraph("Case 1:20-cv-00042  Document 12  Page 1 of 1")
+    document = read(maker.write(tmp_path / "a.pdf"), tmp_path)
+    assert "The relief valve opens at 7.2 bar." in texts_of(document, 1)
+    assert any("Document 12" in text for text in texts_of(document, 1))
+
+
+def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, stand_in: StandIn) -> None:
+    stand_in("")
+    maker = FigureMaker()
+    maker.page()
+    maker.background()
+    document = read(maker.write(tmp_path / "a.pdf"), tmp_path)
+    assert [(element.kind, element.page_number) for element in document.elements] == [("figure", 1)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "budget_s"),
+    [("sys.exit(1)", 60.0), ("time.sleep(30)", 0.5), (WORDS, 0.0)],
+    ids=["fails", "takes too long", "is switched off"],
+)
+def test_pages_that_were_not_read_are_named(
+    tmp_path: Path, stand_in: StandIn, lines: str, budget_s: float
+) -> None:
+    stand_in(lines)
+    document = read(scanned_pdf(tmp_path / "a.pdf", ["…"], ["…"], ["…"]), tmp_path, budget_s)
+    assert document.warnings == ("Pages 2-4 hold no text (scanned?) and cannot be searched.",)
+
+
+def test_without_the_program_pages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "_PROGRAM", "no-such-program")
+    ocr.tesseract_path.cache_clear()
+    document = read(scanned_pdf(tmp_path / "a.pdf", ["…"]), tmp_path)
+    assert document.warnings == ("Page 2 hold no text (scanned?) and cannot be searched.",)
+
+
+def test_words_in_a_picture_are_text_and_belong_to_the_figure(tmp_path: Path, stand_in: StandIn) -> None:
+    stand_in(WORDS)
+    maker = FigureMaker()
+    maker.page()
+    maker.paragraph(TEXT * 3)
+    maker.photo()
+    document = read(maker.write(tmp_path / "a.pdf"), tmp_path)
+    (figure,) = [element for element in document.elements if element.kind == "figure"]
+    assert figure.picture is not None
+    assert figure.picture.words == "The relief valve opens at 7.2 bar."
+    assert figure.picture.words in texts_of(document, 1)
+
+
+def test_two_languages_are_asked_for_when_they_are_installed(tmp_path: Path, stand_in: StandIn) -> None:
+    stand_in(
+        'print("x")\nprint(5, 1, 1, 1, 1, 1, 0, 0, 9, 9, 90, sys.argv[sys.argv.index("-l") + 1], sep="\\t")'
+    )
+    recognition = ocr.TextRecognition(30)
+    assert recognition.read(picture(1)) == "eng+deu"
+    recognition.close()
+
+
+def test_lines_that_are_not_sure_are_left_out_and_paragraphs_kept() -> None:
+    rows = [
+        "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext",
+        *(f"5\t1\t1\t1\t1\t{n}\t0\t0\t9\t9\t90.1\t{word}" for n, word in enumerate(["Oil", "is"])),
+        "5\t1\t1\t1\t2\t1\t0\t0\t9\t9\t88\tchanged.",
+        "5\t1\t1\t2\t1\t1\t0\t0\t9\t9\t12\t~|;.x",
+        "5\t1\t2\t1\t1\t1\t0\t0\t9\t9\t95\tThen",
+        "4\t1\t2\t1\t1\t0\t0\t0\t9\t9\t-1\t",
+        "5\t1\t3\t1\t1\t1\t0\t0\t9\t9\t95\t|",
+    ]
+    assert ocr.text_of_table("\n".join(rows)) == "Oil is\nchanged.\n\nThen"
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+def test_the_real_program_reads_a_scan(tmp_path: Path) -> None:
+    lines = ["The relief valve opens at 7.2 bar.", "It is checked every year by a trained person."]
+    document = read(scanned_pdf(tmp_path / "a.pdf", lines), tmp_path)
+    text = " ".join(" ".join(texts_of(document, 2)).split())
+    assert "The relief valve opens at 7.2 bar." in text
+    assert "checked every year" in text
