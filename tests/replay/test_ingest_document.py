@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from orchestrations.ingest_document import MAX_RANGES, MIN_RANGE, ingest_document
+from orchestrations.ingest_document import MAX_RANGES, MIN_FIGURES, MIN_RANGE, ingest_document
 from orchestrations.retries import AT_ONCE, PAUSES_S
 from shared.models.ingestion import (
     Accepted,
+    Captioned,
     Closed,
     Described,
     IngestFailure,
@@ -35,6 +36,7 @@ GOOD: Mapping[str, IngestReply] = {
     "parse_document": Parsed(content_hash="abc", chunk_count=3),
     "describe_document": Described(by_model=True),
     "plan_document": Planned(new_count=3, moved_count=0, kept_count=0, gone_count=0),
+    "caption_figures": Captioned(figure_count=1),
     "write_blocks": Written(block_count=3),
     "finish_document": Written(block_count=3),
     "apply_rights": RightsApplied(block_count=3),
@@ -136,6 +138,24 @@ def test_a_large_document_is_written_in_ranges_that_cover_it_and_stay_few() -> N
     assert ranges[-1][1] == count
     assert len(run.recording.episodes) < 100
     assert AT_ONCE < MAX_RANGES < count / MIN_RANGE
+
+
+def test_new_figures_are_captioned_before_anything_is_written() -> None:
+    count = 2 * MIN_FIGURES + 1
+    planned = Planned(new_count=count, new_figure_count=count, moved_count=0, kept_count=0, gone_count=0)
+    run = ingest(plan_document=planned)
+    ranges = [(given["first"], given["end"]) for name, given in run.calls if name == "caption_figures"]
+    assert ranges == [(0, MIN_FIGURES), (MIN_FIGURES, 2 * MIN_FIGURES), (2 * MIN_FIGURES, count)]
+    last_caption = max(place for place, name in enumerate(names(run)) if name == "caption_figures")
+    assert last_caption < names(run).index("write_blocks")
+
+
+def test_only_the_figures_that_failed_are_captioned_again() -> None:
+    planned = Planned(new_count=9, new_figure_count=9, moved_count=0, kept_count=0, gone_count=0)
+    run = ingest(plan_document=planned, caption_figures=failing(1, BUSY, Captioned(figure_count=8)))
+    firsts = [given["first"] for name, given in run.calls if name == "caption_figures"]
+    assert firsts == [0, MIN_FIGURES, 0]
+    assert run.output["outcome"] == "ready"
 
 
 def test_a_document_without_new_blocks_is_finished_all_the_same() -> None:
