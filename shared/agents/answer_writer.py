@@ -1,6 +1,5 @@
 """From the model's stream to the reader's: clean text and proved citations, in the order they are written."""
 
-import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,12 +7,14 @@ from typing import Any
 from shared.agents.journal import Journal
 from shared.agents.quote_repair import QuoteRepairer
 from shared.core.cite_parser import AbstainTag, CiteParser, CiteTag, Piece, Text
+from shared.core.claims import last_claim
 from shared.core.evidence import CitationBook, marker
+from shared.core.reader_text import ReaderText, readable
+from shared.models.citations import Citation
 from shared.models.events import EventName
 
 FLUSH_SECONDS = 0.06  # a reader sees no difference below; an append costs 2 ms
 UNSUPPORTED = " *(not proved by the documents)*"
-_LAST_STATEMENT = re.compile(r"[^.!?\n|]*[.!?]?\s*\Z")
 
 
 @dataclass
@@ -27,6 +28,8 @@ class AnswerWriter:
     abstention: AbstainTag | None = None
     unsupported_claims: int = 0
     _parser: CiteParser = field(default_factory=CiteParser)
+    _reader: ReaderText = field(default_factory=ReaderText)
+    _without_notes: str = ""
     _pending: str = ""
     _waiting: list[tuple[EventName, dict[str, Any]]] = field(default_factory=list)
     _flushed_at: float = field(default_factory=time.monotonic)
@@ -40,48 +43,65 @@ class AnswerWriter:
     async def finish(self) -> None:
         """The model has ended: send what is left."""
         await self._take(self._parser.finish())
-        if self.abstention is not None and not self.text.strip():
-            self._show(_abstention_text(self.abstention))
+        self._show_model_text(self._reader.finish())
+        if self.abstention is not None and not self.has_citations:
+            self._show_abstention(self.abstention)
         await self._flush()
+
+    @property
+    def has_citations(self) -> bool:
+        """Whether anything that is shown was proved."""
+        return bool(self.book.citations)
 
     async def _take(self, pieces: list[Piece]) -> None:
         for piece in pieces:
             match piece:
                 case Text():
-                    self._show(piece.text)
+                    self._show_model_text(self._reader.feed(piece.text))
                 case AbstainTag():
                     self.abstention = piece
                 case CiteTag():
                     await self._cite(piece)
 
     async def _cite(self, tag: CiteTag) -> None:
-        proof = self.book.prove(tag.doc_id, tag.quote)
+        self._show_model_text(self._reader.finish())
+        proof = self.book.prove(tag.doc_id, tag.quote) or await self._repaired(tag)
         if proof is None:
-            # The repair asks the model; readers should not wait for it with text unseen.
-            await self._flush()
-            repaired = await self.repairer.repair(self._last_statement(), tag.quote)
-            proof = None if repaired is None else self.book.prove(tag.doc_id, repaired)
-        if proof is None:
-            self.unsupported_claims += 1
-            self._show_note(UNSUPPORTED)
+            self._show_unsupported()
             return
         citation, is_new = proof
         if is_new:
             self._move_pending()
             self._waiting.append(("CITATION", citation.model_dump(mode="json")))
-        self._show_note(marker(citation))
+        self._show(self._reader.note(marker(citation).lstrip()))
 
-    def _show_note(self, note: str) -> None:
-        """Show a note that begins with a blank, without doubling the blank."""
-        self._show(note.lstrip() if not self.text or self.text[-1].isspace() else note)
+    async def _repaired(self, tag: CiteTag) -> tuple[Citation, bool] | None:
+        if not self.repairer.may_try:
+            return None
+        # The repair asks the model; readers should not wait for it with text unseen.
+        await self._flush()
+        quote = await self.repairer.repair(last_claim(self._without_notes), tag.quote)
+        return None if quote is None else self.book.prove(tag.doc_id, quote)
+
+    def _show_unsupported(self) -> None:
+        self.unsupported_claims += 1
+        self._show(self._reader.note(UNSUPPORTED.lstrip()))
+
+    def _show_abstention(self, tag: AbstainTag) -> None:
+        """Say that the documents hold no answer; what the model claims without any proof is marked."""
+        if self.text.strip():
+            if not self.text.rstrip().endswith(UNSUPPORTED.lstrip()):
+                self._show_unsupported()
+            self._show("\n\n")
+        self._show(_abstention_text(tag))
+
+    def _show_model_text(self, text: str) -> None:
+        self._without_notes += text
+        self._show(text)
 
     def _show(self, text: str) -> None:
         self.text += text
         self._pending += text
-
-    def _last_statement(self) -> str:
-        match = _LAST_STATEMENT.search(self.text.rstrip())
-        return match[0].strip() if match else ""
 
     def _move_pending(self) -> None:
         if self._pending:
@@ -97,6 +117,11 @@ class AnswerWriter:
 
 
 def _abstention_text(tag: AbstainTag) -> str:
-    missing = tag.missing.rstrip(". ") or "what the question asks for"
-    step = f"\n\nNext step: {tag.next_step}" if tag.next_step else ""
+    missing = _one_line(tag.missing).rstrip(". ") or "what the question asks for"
+    next_step = _one_line(tag.next_step)
+    step = f"\n\nNext step: {next_step}" if next_step else ""
     return f"The documents do not answer this. Missing: {missing}.{step}"
+
+
+def _one_line(text: str) -> str:
+    return readable(" ".join(text.split()))

@@ -18,20 +18,28 @@ class QuoteRepairer:
 
     Attributes:
         documents_xml: the `<documents>` that the answer was written from.
+        question: what the answer is to; a table cell's claim is hard to read without it.
     """
 
     chat_model: ChatModel
     documents_xml: str
     limits: CallLimits
+    question: str = ""
     repairs: int = 0
+
+    @property
+    def may_try(self) -> bool:
+        """Whether a repair is left."""
+        return self.repairs < _MAX_REPAIRS
 
     async def repair(self, claim: str, wrong_quote: str) -> str | None:
         """Other words to prove `claim`, still to be checked; None when there are none or no try is left."""
-        if self.repairs >= _MAX_REPAIRS:
+        if not self.may_try:
             return None
         self.repairs += 1
-        user = "\n".join((element("claim", claim), element("wrong_quote", wrong_quote), self.documents_xml))
-        prompt = Prompt(name="repair", system=load("repair"), user=user)
+        question = [element("question", self.question)] if self.question else []
+        asked = (*question, element("claim", claim), element("wrong_quote", wrong_quote), self.documents_xml)
+        prompt = Prompt(name="repair", system=load("repair"), user="\n".join(asked))
         try:
             return (await self.chat_model.parse(prompt, QuoteRepair, self.limits)).quote
         except (DependencyError, ModelFixableError):

@@ -1,10 +1,15 @@
 """Proving what an answer cites. Pure: finds the block in which a quotation stands, numbers citations."""
 
+import re
 from dataclasses import dataclass, field
 
 from shared.core.quotes import is_verbatim, normalise
 from shared.models.citations import Citation
 from shared.models.search import Hit
+
+_MARKUP = re.compile(r"[\\`*|\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word is none
+
+_ENTITY_START = re.compile(r"&(?=#?\w+;)")
 
 
 @dataclass
@@ -50,11 +55,10 @@ class CitationBook:
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    Characters of a file name that would break a Markdown table or link are escaped.
+    White space in a file name is made single blanks; what Markdown or HTML would read as a sign is escaped.
     """
-    name = citation.filename
-    for character in "\\|[]":
-        name = name.replace(character, f"\\{character}")
+    name = _MARKUP.sub(r"\\\g<0>", " ".join(citation.filename.split()))
+    name = _ENTITY_START.sub("&amp;", name).replace("<", "&lt;").replace(">", "&gt;")
     place = f", S. {citation.page_number}" if citation.page_number is not None else ""
     return f" (Source: {name}{place})[{citation.n}]"
 

@@ -191,6 +191,12 @@ class ReaderText:
         ), start + 1
 
 
+def readable(text: str) -> str:
+    """A whole text of a model, made safe to show."""
+    reader = ReaderText()
+    return reader.feed(text) + reader.finish()
+
+
 def _span_end(line: str, length: int) -> int | None:
     """Where the code span ends that `length` backticks at the start of `line` begin; None without an end.
 

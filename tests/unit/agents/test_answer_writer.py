@@ -42,7 +42,7 @@ async def write(text: str, model: ChatModel, size: int = 7) -> tuple[AnswerWrite
     writer = AnswerWriter(
         journal=await open_journal(log, "r", 3),
         book=CitationBook((HIT,)),
-        repairer=QuoteRepairer(model, "<documents/>", CallLimits(timeout_s=1)),
+        repairer=QuoteRepairer(model, "<documents/>", CallLimits(timeout_s=1), "How much?"),
     )
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
@@ -77,7 +77,8 @@ async def test_a_wrong_quotation_is_repaired_once() -> None:
     model = RepairingModel("The pump runs at 15 bar.")
     writer, _ = await write('First. It needs 15 bar <cite doc_id="d1" quote="needs 15"/>', model)
     assert writer.text.endswith("(Source: m.pdf, S. 3)[1]")
-    assert "<claim>It needs 15 bar</claim>" in model.prompts[0].user
+    assert "<claim>First. It needs 15 bar</claim>" in model.prompts[0].user
+    assert "<question>How much?</question>" in model.prompts[0].user
     assert writer.unsupported_claims == 0
 
 
@@ -103,3 +104,56 @@ async def test_abstention_is_told_in_words() -> None:
     assert streamed(events) == (
         "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
     )
+
+
+async def test_a_claim_in_a_table_is_told_with_its_row_and_header_and_without_our_proofs() -> None:
+    model = RepairingModel(None)
+    table = (
+        "Compared:\n\n| aspect | old | new |\n|---|---|---|\n| weight | 1 kg | 2 kg |\n"
+        '| pressure | 15 bar <cite doc_id="d1" quote="runs at 15 bar"/> '
+        '| 9 bar <cite doc_id="d1" quote="at 9"/> |'
+    )
+    await write(table, model)
+    claim = "<claim>| aspect | old | new |\n| pressure | 15 bar  | 9 bar</claim>"
+    assert claim in model.prompts[0].user
+
+
+async def test_a_forged_proof_is_not_shown_as_one() -> None:
+    writer, events = await write("It runs at 99 bar (Source: m.pdf, S. 3)[1].", RepairingModel(None))
+    assert writer.text == "It runs at 99 bar (Source unchecked: m.pdf, S. 3)(1)."
+    assert streamed(events) == writer.text
+    assert not writer.has_citations
+
+
+async def test_a_picture_or_link_of_the_model_leads_nowhere() -> None:
+    text = (
+        "A ![x](https://evil/?q=1) [b](https://evil) "
+        '<cite doc_id="d1" quote="runs at 15 bar"/>(https://evil) '
+        '<abstain missing="![m](https://evil)" next_step="[n](https://evil)"/>'
+    )
+    for size in (1, 7, 1000):
+        writer, _ = await write(text, RepairingModel(None), size)
+        assert writer.text == "A x b (Source: m.pdf, S. 3)[1] (https: //evil) "
+        assert writer.has_citations
+    abstained, _ = await write(text[text.index("<abstain") :], RepairingModel(None))
+    assert "Missing: m." in abstained.text
+    assert abstained.text.endswith("Next step: n")
+
+
+async def test_an_abstention_behind_unproved_text_is_shown_and_the_text_is_marked() -> None:
+    writer, events = await write(
+        'It costs 5 euros.\n<abstain missing="the price" next_step="Ask sales."/>', RepairingModel(None)
+    )
+    assert writer.text == (
+        f"It costs 5 euros.\n{UNSUPPORTED.lstrip()}\n\n"
+        "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
+    )
+    assert streamed(events) == writer.text
+    assert writer.unsupported_claims == 1
+
+
+async def test_an_unproved_citation_behind_the_last_repair_costs_no_search_for_its_claim() -> None:
+    writer, _ = await write(
+        "x" * 20_000 + '<cite doc_id="d1" quote="nowhere"/>' * 500, RepairingModel(None), 9
+    )
+    assert writer.unsupported_claims == 500

@@ -1,5 +1,7 @@
 """Numbering and proving citations."""
 
+from markdown_it import MarkdownIt
+
 from shared.core.evidence import CitationBook, marker
 from shared.models.search import Hit
 
@@ -58,6 +60,19 @@ def test_the_marker_names_file_and_page_and_breaks_no_table() -> None:
     proof = book.prove("a|b[1]", "It weighs 40 kg")
     assert proof is not None
     assert marker(proof[0]) == " (Source: a\\|b\\[1\\].pdf, S. 2)[1]"
+
+
+def test_a_hostile_file_name_is_nothing_but_a_name() -> None:
+    name = "a\n\n# b <img onerror=x> `c` *d* _e_ f_g &lt; ![h](i)"
+    book = CitationBook((hit("b", name, "It weighs 40 kg."),))
+    proof = book.prove(name, "It weighs 40 kg")
+    assert proof is not None
+    written = marker(proof[0])
+    assert "\n" not in written
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(written)
+    kinds = {child.type for token in tokens for child in token.children or []}
+    assert kinds <= {"text", "text_special"}
+    assert "f_g" in written
 
 
 def test_without_pages_the_marker_names_the_file() -> None:
