@@ -17,15 +17,17 @@ _MAX_COMPARED = 6
 
 
 async def gather_documents(request: RunRequest, plan: QuestionPlan, documents: DocumentSearch) -> Evidence:
-    """Documents for a listing or metadata question: all that the user may read when nothing narrows it."""
+    """Documents for a listing or metadata question: those that the user may read, as far as they fit."""
     filters = _caller_limits(request)
-    known = await documents.list_documents(filters, limit=_NAME_CANDIDATES)
+    known, total = await documents.newest(filters, _NAME_CANDIDATES)
     found = await documents.find(" ".join((plan.standalone_question, *plan.keywords)), filters, _LISTED)
     if plan.query_type == "LISTING":
-        # A listing leaves nothing out: what matches best comes first, the rest follows.
+        # A listing begins with what matches best; of what does not fit, `total` tells the number.
         ordered = {record.doc_id: record for record in [*found, *known]}
-        return Evidence(records=tuple(ordered.values())[:_LISTED])
-    return Evidence(records=tuple(found or known)[:_LISTED])
+        return Evidence(records=tuple(ordered.values())[:_LISTED], total=total)
+    if not found:
+        return Evidence(records=tuple(known)[:_LISTED], total=total)
+    return Evidence(records=tuple(found))
 
 
 async def gather_blocks(
@@ -52,10 +54,15 @@ async def gather_blocks(
 async def _named_documents(
     plan: QuestionPlan, documents: DocumentSearch, filters: Filters
 ) -> list[DocumentRecord]:
-    if not plan.document_references:
+    """The documents that the question names; none when it names too many to be about these."""
+    references = tuple(name for reference in plan.document_references if (name := reference.strip()))
+    if not references:
         return []
-    known = await documents.list_documents(filters, limit=_NAME_CANDIDATES)
-    return list(match_references(plan.document_references, known))
+    newest = await documents.list_documents(filters, limit=_NAME_CANDIDATES)
+    # Among many documents, one that is named by its file may be older than the newest ones.
+    by_name = await documents.list_documents(filters | {"filename": references}, limit=_NAME_CANDIDATES)
+    named = match_references(references, [*by_name, *newest])
+    return list(named) if len(named) <= _MAX_COMPARED else []
 
 
 async def _from_each(
@@ -66,10 +73,9 @@ async def _from_each(
     top_k: int,
 ) -> list[Hit]:
     """As many blocks of each named document as fit, so that no side of a comparison is missing."""
-    compared = named[:_MAX_COMPARED]
-    share = max(3, -(-top_k // len(compared)))
+    share = max(3, -(-top_k // len(named)))
     hits: list[Hit] = []
-    for record in compared:
+    for record in named:
         hits += await blocks.search(queries, share, filters | _limit_to([record]))
     return hits
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from shared.models.documents import DocumentRecord
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"\d+|[^\W\d_]+")  # HX200 and HX-200 are the same words
 _FILLERS = frozenset(
     "the a an of for and in on to our my this that file document documents pdf report's der die das den dem "
     "des ein eine einen von und für im zum zur datei dokument".split()
@@ -18,8 +18,11 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
     """The documents that a reference may mean, best first; empty when none fits well enough.
 
     A reference equal to a file name or title fits that document alone. Otherwise a document fits by the
-    share of the reference's words that stand in its file name, title or type.
+    share of the reference's words that stand in its file name, title or type; every number of the reference
+    must stand there, for a number is what tells one year, version or model from another.
     """
+    if not reference.strip():
+        return ()
     known = list(records)
     exact = [record for record in known if _same_name(reference, record)]
     if exact:
@@ -27,7 +30,7 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
     wanted = _words(reference)
     if not wanted:
         return ()
-    scored = [(len(wanted & _document_words(record)) / len(wanted), record) for record in known]
+    scored = [(_score(wanted, _document_words(record)), record) for record in known]
     best = max((score for score, _ in scored), default=0.0)
     if best < _MIN_SHARE:
         return ()
@@ -41,6 +44,11 @@ def match_references(
     """The documents that any of the references may mean, each once, in the order of the references."""
     matched = [record for reference in references for record in match_reference(reference, records)]
     return tuple({record.doc_id: record for record in matched}.values())
+
+
+def _score(wanted: set[str], words: set[str]) -> float:
+    numbers = {word for word in wanted if word.isdigit()}
+    return len(wanted & words) / len(wanted) if numbers <= words else 0.0
 
 
 def _same_name(reference: str, record: DocumentRecord) -> bool:

@@ -38,15 +38,19 @@ def documents_with_blocks(hits: Iterable[Hit], records: Mapping[str, DocumentRec
     return "<documents>\n" + "\n".join(parts) + "\n</documents>"
 
 
-def documents_with_summaries(records: Iterable[DocumentRecord]) -> str:
-    """`<documents>` holding each document's metadata and brief summary, no blocks."""
+def documents_with_summaries(records: Iterable[DocumentRecord], total: int | None = None) -> str:
+    """`<documents>` holding each document's metadata and brief summary, no blocks.
+
+    When there are more documents than `records`, it says so: `<documents total="60" shown="50">`.
+    """
     parts = [
         _open_document(record.doc_id, record.filename, record)
         + element("summary", record.summary_brief)
         + "\n</document>"
         for record in records
     ]
-    return "<documents>\n" + "\n".join(parts) + "\n</documents>"
+    counts = {"total": total, "shown": len(parts)} if total is not None and total > len(parts) else {}
+    return f"<documents{_attributes(counts)}>\n" + "\n".join(parts) + "\n</documents>"
 
 
 def _open_document(doc_id: str, filename: str, record: DocumentRecord | None) -> str:

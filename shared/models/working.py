@@ -18,8 +18,10 @@ class Evidence(Model):
     Attributes:
         hits: blocks, best first; empty for listing and metadata questions.
         records: metadata of every document that occurs; for listings in the order to show.
+        total: how many documents there are in all, where `records` are the first of them; else None.
     """
 
     hits: tuple[Hit, ...] = ()
     records: tuple[DocumentRecord, ...] = ()
     narrowed: bool = False
+    total: int | None = None

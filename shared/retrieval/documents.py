@@ -42,6 +42,18 @@ class DocumentSearch:
             )
         )
 
+    async def newest(self, filters: Filters, limit: int) -> tuple[list[DocumentRecord], int]:
+        """The newest documents, and how many there are in all. `limit` is clamped to 1-100."""
+        request = SearchRequest(
+            filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
+            order_by=("upload_date desc",),
+            top=_clamped(limit),
+            count=True,
+        )
+        page = await self._index.search(request)
+        records = [_record(row) for row in page.rows]
+        return records, len(records) if page.count is None else page.count
+
     async def get(self, doc_id: str) -> DocumentRecord:
         """One document.
 

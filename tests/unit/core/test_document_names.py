@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from shared.core.document_names import match_reference, match_references
 from shared.models.documents import DocumentRecord
 
@@ -51,6 +53,22 @@ def test_an_ambiguous_reference_means_all_that_fit() -> None:
 def test_an_unknown_name_means_nothing() -> None:
     assert names("travel policy") == []
     assert names("the document") == []
+
+
+@pytest.mark.parametrize(
+    "reference", ["annual-report-2019.pdf", "HX-400 pump operating manual", "report 2023 v2"]
+)
+def test_a_number_that_no_document_bears_means_nothing(reference: str) -> None:
+    assert names(reference) == []
+
+
+def test_a_model_number_may_be_written_together() -> None:
+    assert names("HX200 manual") == ["pump-manual.pdf"]
+
+
+@pytest.mark.parametrize("reference", ["", "  "])
+def test_a_blank_reference_names_no_untitled_document(reference: str) -> None:
+    assert match_reference(reference, [record("README", "")]) == ()
 
 
 def test_several_references_keep_their_order_and_repeat_nothing() -> None:

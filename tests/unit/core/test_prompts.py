@@ -41,6 +41,12 @@ def test_attributes_are_escaped() -> None:
     assert "About &lt;/summary&gt; pumps." in rendered
 
 
+def test_a_list_that_is_not_whole_says_so() -> None:
+    assert documents_with_summaries([RECORD], 60).startswith('<documents total="60" shown="1">\n')
+    assert documents_with_summaries([RECORD], 1).startswith("<documents>\n")
+    assert documents_with_summaries([RECORD]).startswith("<documents>\n")
+
+
 def test_blocks_of_a_document_stand_together_in_the_order_of_the_best() -> None:
     hits = [
         Hit(block_id=name, doc_id=doc, filename=f"{doc}.pdf", content=name, page_number=page)
