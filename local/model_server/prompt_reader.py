@@ -80,6 +80,13 @@ def read_documents(message: str) -> list[Document]:
     return [document for document in documents if document.doc_id]
 
 
+def read_total(message: str) -> int:
+    """How many documents `<documents total="60" shown="50">` says there are; 0 when it does not say."""
+    found = _element("documents").search(message)
+    total = _attributes(found.group(1)).get("total", "") if found else ""
+    return int(total) if total.isdecimal() else 0
+
+
 def _read_document(found: re.Match[str]) -> Document:
     attributes = _attributes(found.group(1))
     blocks = [_read_block(part) for part in _element("block").finditer(found.group(2))]

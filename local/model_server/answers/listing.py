@@ -46,6 +46,8 @@ def _list(material: Material, documents: Sequence[Document]) -> str:
     if not documents:
         return abstain(phrases.no_documents.format(material.question.strip().rstrip("?")), phrases.next_step)
     head = phrases.one_document if len(documents) == 1 else phrases.documents.format(len(documents))
+    if material.total > len(documents) == len(material.documents):
+        head = phrases.some_documents.format(len(documents), material.total)
     return "\n".join([head, "", *(_list_item(document) for document in documents)])
 
 

@@ -3,18 +3,24 @@
 from dataclasses import dataclass
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.prompt_reader import Document, element_text, read_documents
+from local.model_server.prompt_reader import Document, element_text, read_documents, read_total
 from local.model_server.text.words import stem, topic_words
 
 
 @dataclass(frozen=True)
 class Material:
-    """One prompt, read. `query_type` is as the application classified the question; empty when it did not."""
+    """One prompt, read.
+
+    Attributes:
+        query_type: as the application classified the question; empty when it did not.
+        total: how many documents there are in all, when the prompt shows only some; else 0.
+    """
 
     question: str
     query_type: str
     documents: tuple[Document, ...]
     embedder: EmbeddingService
+    total: int = 0
 
     @property
     def has_blocks(self) -> bool:
@@ -32,4 +38,5 @@ def read_material(message: str, embedder: EmbeddingService) -> Material:
         query_type=(element_text(message, "query_type") or "").upper(),
         documents=tuple(read_documents(message)),
         embedder=embedder,
+        total=read_total(message),
     )

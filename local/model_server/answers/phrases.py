@@ -20,6 +20,7 @@ class Phrases:
     differences: str
     one_document: str
     documents: str
+    some_documents: str
     author: str
     date: str
     department: str
@@ -38,6 +39,7 @@ _ENGLISH = Phrases(
     differences="Comparison of {}",
     one_document="1 document:",
     documents="{} documents:",
+    some_documents="{} of {} documents:",
     author="author",
     date="date",
     department="department",
@@ -55,6 +57,7 @@ _GERMAN = Phrases(
     differences="Vergleich von {}",
     one_document="1 Dokument:",
     documents="{} Dokumente:",
+    some_documents="{} von {} Dokumenten:",
     author="Verfasser",
     date="Datum",
     department="Abteilung",

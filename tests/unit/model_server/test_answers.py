@@ -179,6 +179,12 @@ def test_a_listing_names_each_document_with_type_date_and_summary(embedder: Embe
     assert "- **Press manual** (p.pdf), manual, 2024-05-01: How to press." in given
 
 
+def test_a_listing_of_a_part_tells_how_many_there_are(embedder: EmbeddingService) -> None:
+    message = prompt("Which documents are there?", "LISTING", document("a", filename="a.pdf"))
+    partial = message.replace("<documents>", '<documents total="60" shown="1">')
+    assert "1 of 60 documents" in answer_from_documents(read_material(partial, embedder))
+
+
 @pytest.mark.parametrize(
     ("question", "query_type", "filenames"),
     [
