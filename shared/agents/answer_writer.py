@@ -46,12 +46,19 @@ class AnswerWriter:
         self._show_model_text(self._reader.finish())
         if self.abstention is not None and not self.has_citations:
             self._show_abstention(self.abstention)
+        elif self._claims_without_any_proof():
+            self._show_unsupported()
         await self._flush()
 
     @property
     def has_citations(self) -> bool:
         """Whether anything that is shown was proved."""
         return bool(self.book.citations)
+
+    def _claims_without_any_proof(self) -> bool:
+        """The model wrote from passages and cited none: no reader may take that for proved."""
+        uncited = not self.has_citations and not self.unsupported_claims
+        return bool(self.book.hits and self.text.strip()) and uncited
 
     async def _take(self, pieces: list[Piece]) -> None:
         for piece in pieces:

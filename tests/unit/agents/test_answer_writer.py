@@ -120,7 +120,7 @@ async def test_a_claim_in_a_table_is_told_with_its_row_and_header_and_without_ou
 
 async def test_a_forged_proof_is_not_shown_as_one() -> None:
     writer, events = await write("It runs at 99 bar (Source: m.pdf, S. 3)[1].", RepairingModel(None))
-    assert writer.text == "It runs at 99 bar (Source unchecked: m.pdf, S. 3)(1)."
+    assert writer.text == f"It runs at 99 bar (Source unchecked: m.pdf, S. 3)(1).{UNSUPPORTED}"
     assert streamed(events) == writer.text
     assert not writer.has_citations
 
@@ -157,3 +157,10 @@ async def test_an_unproved_citation_behind_the_last_repair_costs_no_search_for_i
         "x" * 20_000 + '<cite doc_id="d1" quote="nowhere"/>' * 500, RepairingModel(None), 9
     )
     assert writer.unsupported_claims == 500
+
+
+async def test_an_answer_that_cites_nothing_is_marked() -> None:
+    writer, _ = await write("It is 9 bar, surely.", RepairingModel(None))
+    assert writer.text.startswith("It is 9 bar, surely.")
+    assert writer.text.endswith(UNSUPPORTED.strip())
+    assert writer.unsupported_claims == 1
