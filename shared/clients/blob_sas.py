@@ -8,9 +8,9 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.calling import STORAGE_LIMITS, calling
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOB_SIGNING
-from shared.clients.translate import azure_errors
 from shared.models.blobs import SignedUrl
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ KEY_RESERVE = timedelta(hours=3)  # a key with less left is replaced: links are 
 class BlobSigner:
     """Signs for one storage account. The delegation key is asked for once, and kept."""
 
-    def __init__(self, connection: "Connection[BlobServiceClient]") -> None:
+    def __init__(
+        self, connection: "Connection[BlobServiceClient]", *, timeout_s: float = STORAGE_LIMITS.call_s
+    ) -> None:
         self._connection = connection
+        self._timeout_s = timeout_s
         self._key: UserDelegationKey | None = None
         self._key_ends = datetime.min.replace(tzinfo=UTC)
         self._asking = asyncio.Lock()
@@ -39,9 +42,9 @@ class BlobSigner:
         Raises:
             AuthenticationError: the app's identity may not ask for a delegation key.
         """
+        client = await self._connection.opened()
         from azure.storage.blob import generate_blob_sas
 
-        client = self._connection.client()
         moment = datetime.now(UTC)
         expiry = moment + timedelta(seconds=lifetime_s)
         signing = await self._signing(moment)
@@ -62,15 +65,13 @@ class BlobSigner:
         return SignedUrl(url=f"{blob.url}?{signature}", expires_at=expiry.replace(microsecond=0))
 
     async def _signing(self, moment: datetime) -> dict[str, Any]:
-        account_key = getattr(self._connection.client().credential, "account_key", None)
-        if account_key:
-            return {"account_key": account_key}
-        async with self._asking:
-            if self._key is None or self._key_ends - moment < KEY_RESERVE:
-                ends = moment + KEY_LIFETIME
-                with azure_errors(BLOB_SIGNING):
-                    self._key = await self._connection.client().get_user_delegation_key(
-                        moment - CLOCK_SKEW, ends
-                    )
-                self._key_ends = ends
+        async with calling(self._connection, BLOB_SIGNING, timeout_s=self._timeout_s) as client:
+            account_key = getattr(client.credential, "account_key", None)
+            if account_key:
+                return {"account_key": account_key}
+            async with self._asking:
+                if self._key is None or self._key_ends - moment < KEY_RESERVE:
+                    ends = moment + KEY_LIFETIME
+                    self._key = await client.get_user_delegation_key(moment - CLOCK_SKEW, ends)
+                    self._key_ends = ends
         return {"user_delegation_key": self._key}

@@ -3,21 +3,23 @@
 import asyncio
 import mimetypes
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.blob_sas import BlobSigner
+from shared.clients.calling import STORAGE_LIMITS, PieceClock, StorageLimits, calling, each_within
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOBS
 from shared.clients.parallel import for_each
-from shared.clients.translate import azure_errors
+from shared.clients.translate import StatusTranslation, azure_errors
 from shared.errors import ConflictError, GroundworkError, NotFoundError
 from shared.models.blobs import BlobProperties, SignedUrl
 from shared.ports import BlobStore
 
 if TYPE_CHECKING:
     from azure.storage.blob import ContentSettings
-    from azure.storage.blob.aio import BlobClient, BlobServiceClient
+    from azure.storage.blob.aio import BlobServiceClient
 
 DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at most
 
@@ -25,26 +27,25 @@ DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at m
 class AzureBlobStore(BlobStore):
     """The containers of one storage account."""
 
-    def __init__(self, connection: "Connection[BlobServiceClient]") -> None:
+    def __init__(
+        self, connection: "Connection[BlobServiceClient]", limits: StorageLimits = STORAGE_LIMITS
+    ) -> None:
         self._connection = connection
-        self._signer = BlobSigner(connection)
+        self._limits = limits
+        self._signer = BlobSigner(connection, timeout_s=limits.call_s)
 
     async def properties(self, container: str, name: str) -> BlobProperties | None:
         """What is known of a blob; None when there is none."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        with azure_errors(BLOBS):
-            try:
-                return _properties(await self._blob(container, name).get_blob_properties())
-            except ResourceNotFoundError:
-                return None
+        try:
+            async with self._call() as client:
+                return _properties(await client.get_blob_client(container, name).get_blob_properties())
+        except NotFoundError:
+            return None
 
     async def read(self, container: str, name: str) -> bytes:
         """Whole content."""
-        with azure_errors(BLOBS, _gone(container, name)):
-            stream = await self._blob(container, name).download_blob()
-            content: bytes = await stream.readall()
-            return content
+        _, pieces = await self._download(container, name, _gone(container, name))
+        return b"".join([piece async for piece in pieces])
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
         """Stream the content into a file, piece by piece. All of it is of one version of the blob.
@@ -54,15 +55,14 @@ class AzureBlobStore(BlobStore):
             ConflictError: it was replaced while it was read. No file is left behind then.
         """
         try:
-            with azure_errors(BLOBS, _gone(container, name)):
-                stream = await self._blob(container, name).download_blob()
-                with await asyncio.to_thread(target.open, "wb") as file:
-                    async for piece in stream.chunks():
-                        await asyncio.to_thread(file.write, piece)
-                return _properties(stream.properties)
+            known, pieces = await self._download(container, name, _gone(container, name))
+            with await asyncio.to_thread(target.open, "wb") as file:
+                async for piece in pieces:
+                    await asyncio.to_thread(file.write, piece)
         except BaseException:
             await asyncio.to_thread(target.unlink, missing_ok=True)
             raise
+        return known
 
     async def chunks(
         self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
@@ -72,23 +72,32 @@ class AzureBlobStore(BlobStore):
         Raises:
             NotFoundError, ConflictError: this version is gone. Which of the two is the service's choice.
         """
+        await self._connection.opened()
         from azure.core import MatchConditions
 
-        with azure_errors(BLOBS, _gone_or_changed(container, name)):
-            stream = await self._blob(container, name).download_blob(
-                first or None, length, etag=f'"{etag}"', match_condition=MatchConditions.IfNotModified
-            )
-            async for piece in stream.chunks():
-                yield piece
+        version = {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
+        # The SDK takes no length without a place to start at.
+        span = {} if length is None and not first else {"offset": first, "length": length}
+        _, pieces = await self._download(
+            container, name, _gone_or_changed(container, name), **version, **span
+        )
+        async for piece in pieces:
+            yield piece
 
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
         """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
+        client = await self._connection.opened()
         with azure_errors(BLOBS, _gone(container, name)):
-            await self._blob(container, name).upload_blob(
-                content, overwrite=True, metadata=metadata, content_settings=_content_settings(name)
-            )
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                await client.get_blob_client(container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    metadata=metadata,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                )
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come.
@@ -96,9 +105,15 @@ class AzureBlobStore(BlobStore):
         Blocks are staged, and committed together at the end: what is staged and never committed is no blob,
         and the service drops it after a week.
         """
-        blob = self._blob(container, name)
+        blob = (await self._connection.opened()).get_blob_client(container, name)
         with azure_errors(BLOBS, _gone(container, name)):
-            done = await blob.upload_blob(parts, overwrite=True, content_settings=_content_settings(name))
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await blob.upload_blob(
+                    PieceClock(limit, self._limits.piece_s).waiting_for(parts),
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                )
+        async with self._call(_gone(container, name)):
             # Asked for this very version: another one may have come meanwhile.
             return _properties(await blob.get_blob_properties()).model_copy(
                 update={"etag": str(done["etag"]).strip('"')}
@@ -106,24 +121,26 @@ class AzureBlobStore(BlobStore):
 
     async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
         """Every blob whose name begins so, with its metadata."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        blobs = self._connection.client().get_container_client(container).list_blobs
-        with azure_errors(BLOBS):
-            try:
-                async for found in blobs(name_starts_with=prefix or None, include=["metadata"]):
-                    yield _properties(found)
-            except ResourceNotFoundError:
-                return
+        client = await self._connection.opened()
+        blobs = client.get_container_client(container).list_blobs(
+            name_starts_with=prefix or None, include=["metadata"]
+        )
+        try:
+            async for found in each_within(self._limits.call_s, blobs, BLOBS):
+                yield _properties(found)
+        except NotFoundError:
+            return
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
         """An address by which anybody may read the blob, until it expires."""
+        await self._connection.opened()
         from azure.storage.blob import BlobSasPermissions
 
         return await self._signer.sign(container, name, BlobSasPermissions(read=True), lifetime_s)
 
     async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
         """An address by which anybody may create or replace the blob, until it expires."""
+        await self._connection.opened()
         from azure.storage.blob import BlobSasPermissions
 
         permission = BlobSasPermissions(create=True, write=True)
@@ -131,34 +148,43 @@ class AzureBlobStore(BlobStore):
 
     async def delete(self, container: str, name: str) -> None:
         """Remove, with its snapshots."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        with azure_errors(BLOBS):
-            try:
-                await self._blob(container, name).delete_blob(delete_snapshots="include")
-            except ResourceNotFoundError:
-                return
+        try:
+            async with self._call() as client:
+                await client.get_blob_client(container, name).delete_blob(delete_snapshots="include")
+        except NotFoundError:
+            return
 
     async def delete_prefix(self, container: str, prefix: str) -> None:
         """Remove every blob whose name begins so."""
-        with azure_errors(BLOBS, _gone(container, prefix)):
-            names = self._connection.client().get_container_client(container).list_blob_names
-            found = [name async for name in names(name_starts_with=prefix)]
+        client = await self._connection.opened()
+        names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
+        listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
+        found = [name async for name in listed]
         await for_each(found, lambda name: self.delete(container, name), at_once=DELETES_AT_ONCE)
 
     async def ensure_containers(self, containers: Sequence[str]) -> None:
         """Create those that are missing."""
-        from azure.core.exceptions import ResourceExistsError
-
         for container in containers:
-            with azure_errors(BLOBS):
-                try:
-                    await self._connection.client().create_container(container)
-                except ResourceExistsError:
-                    continue
+            try:
+                async with self._call() as client:
+                    await client.create_container(container)
+            except ConflictError:  # it exists
+                continue
 
-    def _blob(self, container: str, name: str) -> "BlobClient":
-        return self._connection.client().get_blob_client(container, name)
+    def _call(
+        self, read_status: StatusTranslation | None = None
+    ) -> "AbstractAsyncContextManager[BlobServiceClient]":
+        return calling(self._connection, BLOBS, read_status, timeout_s=self._limits.call_s)
+
+    async def _download(
+        self, container: str, name: str, read_status: StatusTranslation, **options: Any
+    ) -> tuple[BlobProperties, AsyncIterator[bytes]]:
+        """What is known of a blob, and its content. `options` are the SDK's: which version, which bytes."""
+        # The first piece comes with the opening.
+        async with calling(self._connection, BLOBS, read_status, timeout_s=self._limits.piece_s) as client:
+            stream = await client.get_blob_client(container, name).download_blob(**options)
+        pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
+        return _properties(stream.properties), pieces
 
 
 def _content_settings(name: str) -> "ContentSettings":
@@ -177,14 +203,14 @@ def _properties(found: Any) -> BlobProperties:
     )
 
 
-def _gone(container: str, name: str) -> Any:
+def _gone(container: str, name: str) -> StatusTranslation:
     def read_status(status: int, message: str) -> GroundworkError | None:
         return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
 
     return read_status
 
 
-def _gone_or_changed(container: str, name: str) -> Any:
+def _gone_or_changed(container: str, name: str) -> StatusTranslation:
     def read_status(status: int, message: str) -> GroundworkError | None:
         if status == 412:
             return ConflictError(f"{container}/{name} was replaced meanwhile.", "Read it again.")

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from azure.identity.aio import DefaultAzureCredential
 
 
+def credential_modules(key: str | None) -> tuple[str, ...]:
+    """What a service's credential imports that takes long: nothing where a key is set."""
+    return () if key else ("azure.identity.aio",)
+
+
 class Credentials:
     """Chooses the credential for each service. azure-identity is imported only when a token is wanted."""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shared.clients.connection import Connection
-from shared.clients.credentials import Credentials
+from shared.clients.credentials import Credentials, credential_modules
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ _NO_KEY = "none"  # the SDK insists on one; servers that want none do not look
 
 
 def connect_model(settings: Settings, credentials: Credentials) -> "Connection[AsyncOpenAI]":
-    """The client; it is made, and openai imported, on first use: half a second."""
+    """The client; it is made, and openai imported, on first use."""
 
     def make() -> "AsyncOpenAI":
         if settings.azure_openai_endpoint:
@@ -26,7 +26,10 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
             base_url=settings.openai_base_url, api_key=settings.openai_api_key or _NO_KEY, max_retries=0
         )
 
-    return Connection(make)
+    in_azure = settings.azure_openai_endpoint is not None
+    return Connection(
+        make, ("openai", *(credential_modules(settings.azure_openai_api_key) if in_azure else ()))
+    )
 
 
 def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncAzureOpenAI":

@@ -6,14 +6,23 @@ can know whether it was done.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.calling import STORAGE_LIMITS, StorageLimits, calling, each_within
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOBS
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate import azure_errors
-from shared.errors import ConflictError, GroundworkError, NotFoundError, PayloadTooLargeError, RateLimitError
+from shared.errors import (
+    ConflictError,
+    GroundworkError,
+    NotFoundError,
+    PayloadTooLargeError,
+    RangeError,
+    RateLimitError,
+)
 from shared.models.events import LogSlice, RunEvent
 from shared.models.names import RUN_LOG
 from shared.ports import RunLog
@@ -21,7 +30,6 @@ from shared.ports import RunLog
 if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
-APPEND_TIMEOUT_S = 20.0  # 2 ms measured; the rest is for waiting when the account sheds load
 BUSY_RETRIES = 4
 _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 
@@ -29,20 +37,25 @@ _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 class BlobRunLog(RunLog):
     """The logs of all runs, in the container `run-log`."""
 
-    def __init__(self, connection: "Connection[BlobServiceClient]", container: str = RUN_LOG) -> None:
+    def __init__(
+        self,
+        connection: "Connection[BlobServiceClient]",
+        container: str = RUN_LOG,
+        limits: StorageLimits = STORAGE_LIMITS,
+    ) -> None:
         self._connection = connection
         self._container = container
+        self._limits = limits
 
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
-        from azure.core import MatchConditions
-        from azure.core.exceptions import ResourceExistsError
+        try:
+            async with self._call(run_id) as blob:
+                from azure.core import MatchConditions
 
-        with azure_errors(BLOBS, _no_log):
-            try:
-                await self._blob(run_id).create_append_blob(match_condition=MatchConditions.IfMissing)
-            except ResourceExistsError:
-                return
+                await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
+        except ConflictError:
+            return
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         """Append atomically; returns the new end in bytes.
@@ -52,56 +65,60 @@ class BlobRunLog(RunLog):
             PayloadTooLargeError: the log is full (50,000 appends), or this one is too large.
         """
         lines = "".join(f"{event.model_dump_json()}\n" for event in events).encode()
-        deadline = Deadline(APPEND_TIMEOUT_S)
+        deadline = Deadline(self._limits.call_s)
 
         async def attempt() -> int:
+            blob = self._blob(await self._connection.opened(), run_id)
             with azure_errors(BLOBS, _append_status):
                 async with asyncio.timeout_at(deadline.at):
-                    return await self._append(run_id, lines, at_offset)
+                    return await _append(blob, lines, at_offset)
 
         # "Busy" is said before anything is done: the one answer after which trying again is safe.
         return await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
         """Whole lines from a byte offset on."""
-        with azure_errors(BLOBS, _no_log):
+        try:
             content = await self._content(run_id, offset)
+        except RangeError:  # nothing lies behind the offset
+            content = b""
         end = content.rfind(b"\n") + 1  # appends end with a line; this holds should one ever not
         lines = content[:end].decode().split("\n")[:-1]
         return LogSlice(lines=tuple(lines), next_offset=offset + end)
 
     async def delete(self, run_id: str) -> None:
         """Remove the log."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        with azure_errors(BLOBS):
-            try:
-                await self._blob(run_id).delete_blob()
-            except ResourceNotFoundError:
-                return
-
-    async def _append(self, run_id: str, lines: bytes, at_offset: int | None) -> int:
-        condition: dict[str, Any] = {} if at_offset is None else {"appendpos_condition": at_offset}
-        done = await self._blob(run_id).append_block(lines, length=len(lines), **condition, **_SEND_ONCE)
-        return int(str(done["blob_append_offset"])) + len(lines)
+        try:
+            async with self._call(run_id) as blob:
+                await blob.delete_blob()
+        except NotFoundError:
+            return
 
     async def _content(self, run_id: str, offset: int) -> bytes:
-        from azure.core.exceptions import HttpResponseError
+        async with self._call(run_id) as blob:
+            stream = await blob.download_blob(offset=offset)
+        pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, _log_status)
+        return b"".join([piece async for piece in pieces])
 
-        try:
-            stream = await self._blob(run_id).download_blob(offset=offset)
-            content: bytes = await stream.readall()
-        except HttpResponseError as error:
-            if error.status_code == 416:  # nothing lies behind the offset
-                return b""
-            raise
-        return content
+    @asynccontextmanager
+    async def _call(self, run_id: str) -> "AsyncIterator[BlobClient]":
+        limit_s = self._limits.call_s
+        async with calling(self._connection, BLOBS, _log_status, timeout_s=limit_s) as client:
+            yield self._blob(client, run_id)
 
-    def _blob(self, run_id: str) -> "BlobClient":
-        return self._connection.client().get_blob_client(self._container, f"{run_id}/events.jsonl")
+    def _blob(self, client: "BlobServiceClient", run_id: str) -> "BlobClient":
+        return client.get_blob_client(self._container, f"{run_id}/events.jsonl")
 
 
-def _no_log(status: int, message: str) -> GroundworkError | None:
+async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> int:
+    condition: dict[str, Any] = {} if at_offset is None else {"appendpos_condition": at_offset}
+    done = await blob.append_block(lines, length=len(lines), **condition, **_SEND_ONCE)
+    return int(str(done["blob_append_offset"])) + len(lines)
+
+
+def _log_status(status: int, message: str) -> GroundworkError | None:
+    if status == 416:
+        return RangeError("The log of this run is shorter.")
     return NotFoundError("There is no log of this run.") if status == 404 else None
 
 
@@ -110,4 +127,4 @@ def _append_status(status: int, message: str) -> GroundworkError | None:
         return ConflictError("The log of this run grew meanwhile.")
     if status in (409, 413):  # 50,000 blocks, or a block beyond the service's limit: not a race
         return PayloadTooLargeError("The log of this run takes no more.")
-    return _no_log(status, message)
+    return _log_status(status, message)

@@ -1,13 +1,10 @@
 """`SearchAdmin` over the aio index client of azure-search-documents."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
-from shared.clients.dependency import SEARCH
 from shared.clients.index_definition import changed_attributes, with_missing_parts
-from shared.clients.search_connections import CALL_OPTIONS
-from shared.clients.translate import azure_errors
+from shared.clients.search_connections import ask
 from shared.errors import ConfigurationError, ConflictError, GroundworkError
 from shared.models.search import IndexRow
 from shared.ports import SearchAdmin
@@ -33,55 +30,63 @@ class AzureSearchAdmin(SearchAdmin):
         Raises:
             ConfigurationError: a field exists and differs in what only a new index can have.
         """
-        with azure_errors(SEARCH, _read_status):
-            async with asyncio.timeout(self._timeout_s):
-                change = await self._create(definition) or await self._extend(definition)
+        change = await ask(
+            self._connection,
+            lambda client: _ensured(client, definition),
+            _read_status,
+            timeout_s=self._timeout_s,
+        )
         if change:
             get_logger().info("index.changed", azure_operation=change, index_name=definition["name"])
         return bool(change)
 
-    async def _create(self, definition: IndexRow) -> str | None:
-        from azure.core.exceptions import ResourceExistsError
 
-        if await self._existing(definition["name"]) is not None:
-            return None
-        try:
-            await self._connection.client().create_index(definition, **CALL_OPTIONS)
-        except ResourceExistsError:
-            return None  # another process was faster
-        return "create_index"
+async def _ensured(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+    return await _create(client, definition) or await _extend(client, definition)
 
-    async def _extend(self, definition: IndexRow) -> str | None:
-        from azure.core import MatchConditions
 
-        existing = await self._existing(definition["name"])
-        if existing is None:
-            raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
-        changed = changed_attributes(existing, definition)
-        if changed:
-            raise ConfigurationError(
-                f"The search index {definition['name']} was made differently: {'; '.join(changed)}.",
-                "Name another index in AZURE_SEARCH_CONTENT_INDEX or AZURE_SEARCH_DOCUMENTS_INDEX, or delete "
-                "this one; then ingest the documents again.",
-                "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
-            )
-        wanted = with_missing_parts(existing, definition)
-        if wanted == existing:
-            return None
-        # With the etag: an administrator who changes the index at this moment loses nothing.
-        await self._connection.client().create_or_update_index(
-            wanted, match_condition=MatchConditions.IfNotModified, **CALL_OPTIONS
+async def _create(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+    from azure.core.exceptions import ResourceExistsError
+
+    if await _existing(client, definition["name"]) is not None:
+        return None
+    try:
+        await client.create_index(definition)
+    except ResourceExistsError:
+        return None  # another process was faster
+    return "create_index"
+
+
+async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+    from azure.core import MatchConditions
+
+    existing = await _existing(client, definition["name"])
+    if existing is None:
+        raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
+    changed = changed_attributes(existing, definition)
+    if changed:
+        raise ConfigurationError(
+            f"The search index {definition['name']} was made differently: {'; '.join(changed)}.",
+            "Name another index in AZURE_SEARCH_CONTENT_INDEX or AZURE_SEARCH_DOCUMENTS_INDEX, or delete "
+            "this one; then ingest the documents again.",
+            "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
         )
-        return "update_index"
+    wanted = with_missing_parts(existing, definition)
+    if wanted == existing:
+        return None
+    # With the etag: an administrator who changes the index at this moment loses nothing.
+    await client.create_or_update_index(wanted, match_condition=MatchConditions.IfNotModified)
+    return "update_index"
 
-    async def _existing(self, name: str) -> IndexRow | None:
-        from azure.core.exceptions import ResourceNotFoundError
 
-        try:
-            found: Any = await self._connection.client().get_index(name, **CALL_OPTIONS)
-        except ResourceNotFoundError:
-            return None
-        return dict(found.as_dict())
+async def _existing(client: "SearchIndexClient", name: str) -> IndexRow | None:
+    from azure.core.exceptions import ResourceNotFoundError
+
+    try:
+        found: Any = await client.get_index(name)
+    except ResourceNotFoundError:
+        return None
+    return dict(found.as_dict())
 
 
 def _read_status(status: int, message: str) -> GroundworkError | None:

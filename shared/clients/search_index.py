@@ -1,15 +1,12 @@
 """`SearchIndex` over the aio client of azure-search-documents. Trims nothing; sends what it is given."""
 
-import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
-from shared.clients.dependency import SEARCH
-from shared.clients.search_connections import CALL_OPTIONS
-from shared.clients.translate import azure_errors
+from shared.clients.search_connections import ask
 from shared.errors import (
     ConfigurationError,
     DependencyError,
@@ -47,9 +44,12 @@ class AzureSearchIndex(SearchIndex):
     async def search(self, request: SearchRequest) -> SearchPage:
         """One query, paged through until `request.top` rows are there or the service has no more."""
         started = time.perf_counter()
-        with azure_errors(SEARCH, self._read_search_status):
-            async with asyncio.timeout(self._timeout_s):
-                page = await self._query(request)
+        page = await ask(
+            self._connection,
+            lambda client: _query(client, request),
+            self._read_search_status,
+            timeout_s=self._timeout_s,
+        )
         get_logger().info(
             "search.answered",
             azure_operation="search",
@@ -73,25 +73,10 @@ class AzureSearchIndex(SearchIndex):
         """Remove rows by key."""
         await self._write("delete", [{self._key_field: key} for key in keys])
 
-    async def _query(self, request: SearchRequest) -> SearchPage:
-        # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
-        results = await self._connection.client().search(**_query_arguments(request), **CALL_OPTIONS)
-        pages: Any = results.by_page()
-        rows: list[IndexRow] = []
-        async for page in pages:
-            rows.extend([_row(row) async for row in page])
-        # Asked last: both forget the way to the next page. Every page repeats count and facets.
-        count = await pages.get_count() if request.count else None
-        facets = await pages.get_facets() if request.facets else None
-        return SearchPage(rows=tuple(rows), count=count, facets=_facet_values(facets or {}))
-
     async def _write(self, action: str, rows: Sequence[IndexRow]) -> None:
         for batch in batches(rows):
             started = time.perf_counter()
-            with azure_errors(SEARCH, self._read_write_status):
-                async with asyncio.timeout(self._timeout_s):
-                    results = await self._send(action, batch)
-            self._check(results)
+            self._check(await self._write_batch(action, batch))
             get_logger().info(
                 "index.written",
                 azure_operation=action,
@@ -100,12 +85,13 @@ class AzureSearchIndex(SearchIndex):
                 search_latency_ms=round((time.perf_counter() - started) * 1000, 1),
             )
 
-    async def _send(self, action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
-        from azure.search.documents.models import IndexAction, IndexDocumentsBatch
-
-        actions: list[IndexAction] = [IndexAction({"@search.action": action, **row}) for row in rows]
-        batch = IndexDocumentsBatch(actions=actions)
-        return await self._connection.client().index_documents(batch, **CALL_OPTIONS)
+    async def _write_batch(self, action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
+        return await ask(
+            self._connection,
+            lambda client: _send(client, action, rows),
+            self._read_write_status,
+            timeout_s=self._timeout_s,
+        )
 
     def _check(self, results: "Sequence[IndexingResult]") -> None:
         refused = [result for result in results if not result.succeeded]
@@ -159,6 +145,27 @@ def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
         batch_bytes += row_bytes
     if batch:
         yield batch
+
+
+async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
+    # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
+    results = await client.search(**_query_arguments(request))
+    pages: Any = results.by_page()
+    rows: list[IndexRow] = []
+    async for page in pages:
+        rows.extend([_row(row) async for row in page])
+    # Asked last: both forget the way to the next page. Every page repeats count and facets.
+    count = await pages.get_count() if request.count else None
+    facets = await pages.get_facets() if request.facets else None
+    return SearchPage(rows=tuple(rows), count=count, facets=_facet_values(facets or {}))
+
+
+async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
+    from azure.search.documents.models import IndexAction, IndexDocumentsBatch
+
+    actions: list[IndexAction] = [IndexAction({"@search.action": action, **row}) for row in rows]
+    batch = IndexDocumentsBatch(actions=actions)
+    return await client.index_documents(batch)
 
 
 def _query_arguments(request: SearchRequest) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection, SdkClient
-from shared.clients.credentials import Credentials
+from shared.clients.credentials import Credentials, credential_modules
 from shared.errors import ConfigurationError
 from shared.settings import Settings
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from azure.storage.queue.aio import QueueServiceClient
 
 CONNECT_TIMEOUT_S = 5
+READ_TIMEOUT_S = 10  # of silence; then it is tried again, within the limit of the call (calling.py)
 DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
 UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp hands larger ones to the socket in one go, and warns
 
+_TIMEOUTS: dict[str, Any] = {"connection_timeout": CONNECT_TIMEOUT_S, "read_timeout": READ_TIMEOUT_S}
 # The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
 _BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,
@@ -34,7 +36,7 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
         from azure.storage.blob.aio import BlobServiceClient
 
         options = {
-            "connection_timeout": CONNECT_TIMEOUT_S,
+            **_TIMEOUTS,
             "max_single_get_size": DOWNLOAD_PIECE_BYTES,
             "max_chunk_get_size": DOWNLOAD_PIECE_BYTES,
             "max_single_put_size": UPLOAD_PIECE_BYTES,
@@ -46,7 +48,9 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
         url = _required(settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
         return BlobServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
 
-    return Connection(make)
+    return Connection(
+        make, ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    )
 
 
 def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
@@ -55,13 +59,15 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
     def make() -> "QueueServiceClient":
         from azure.storage.queue.aio import QueueServiceClient
 
-        options = {"connection_timeout": CONNECT_TIMEOUT_S, **_BLOB_RETRIES}
+        options = {**_TIMEOUTS, **_BLOB_RETRIES}
         if settings.documents_storage:
             return _opened(QueueServiceClient.from_connection_string, settings.documents_storage, options)
         url = _required(settings.documents_storage_queue_uri, "DocumentsStorage__queueServiceUri")
         return QueueServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
 
-    return Connection(make)
+    return Connection(
+        make, ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    )
 
 
 def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[TableServiceClient]":
@@ -70,13 +76,15 @@ def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[
     def make() -> "TableServiceClient":
         from azure.data.tables.aio import TableServiceClient
 
-        options = {"connection_timeout": CONNECT_TIMEOUT_S, **_TABLE_RETRIES}
+        options = {**_TIMEOUTS, **_TABLE_RETRIES}
         if settings.documents_storage:
             return _opened(TableServiceClient.from_connection_string, settings.documents_storage, options)
         url = _required(settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
         return TableServiceClient(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
 
-    return Connection(make)
+    return Connection(
+        make, ("azure.data.tables.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    )
 
 
 def _opened(

@@ -5,11 +5,12 @@ The table is made when the first insert finds none: asking each time would cost 
 
 import re
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.calling import STORAGE_LIMITS, calling, each_within
 from shared.clients.connection import Connection
 from shared.clients.dependency import TABLES
-from shared.clients.translate import azure_errors
 from shared.errors import ConflictError, GroundworkError, NotFoundError
 
 if TYPE_CHECKING:
@@ -24,37 +25,41 @@ _NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that no key ca
 class Table:
     """Reads and writes entities. A revision is the service's etag."""
 
-    def __init__(self, connection: "Connection[TableServiceClient]", name: str) -> None:
+    def __init__(
+        self,
+        connection: "Connection[TableServiceClient]",
+        name: str,
+        *,
+        timeout_s: float = STORAGE_LIMITS.call_s,
+    ) -> None:
+        """`timeout_s` limits one call with all its tries, or one page of a query."""
         self._connection = connection
         self._name = name
+        self._timeout_s = timeout_s
 
     async def ensure(self) -> None:
         """Create the table, unless it exists."""
-        with azure_errors(TABLES):
-            await self._connection.client().create_table_if_not_exists(self._name)
+        async with calling(self._connection, TABLES, timeout_s=self._timeout_s) as service:
+            await service.create_table_if_not_exists(self._name)
 
     async def get(self, partition_key: str, row_key: str) -> Mapping[str, Any] | None:
         """The entity, or None. No table means no entity."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        if _NO_KEY.search(partition_key + row_key):
-            return None  # the service answers 5xx to such a key; callers' ids come this far
-        with azure_errors(TABLES):
-            try:
-                return await self._client().get_entity(partition_key, row_key)
-            except ResourceNotFoundError:
-                return None
+        try:
+            async with self._call() as table:
+                return await table.get_entity(partition_key, row_key)
+        except NotFoundError:
+            return None
 
     async def insert(self, entity: Entity) -> str:
         """Add it; its revision. ConflictError when its keys are taken."""
-        from azure.core.exceptions import ResourceNotFoundError
+        async with self._call() as table:
+            from azure.core.exceptions import ResourceNotFoundError
 
-        with azure_errors(TABLES, _read_status):
             try:
-                done = await self._client().create_entity(entity)
+                done = await table.create_entity(entity)
             except ResourceNotFoundError:
                 await self.ensure()
-                done = await self._client().create_entity(entity)
+                done = await table.create_entity(entity)
             return str(done["etag"])
 
     async def replace(self, entity: Entity, revision: str | None = None) -> str:
@@ -64,32 +69,30 @@ class Table:
             NotFoundError: there is no such entity.
             ConflictError: it changed.
         """
-        from azure.data.tables import UpdateMode
+        async with self._call() as table:
+            from azure.data.tables import UpdateMode
 
-        with azure_errors(TABLES, _read_status):
-            done = await self._client().update_entity(
-                entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision)
-            )
+            done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
             return str(done["etag"])
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
         """Remove it, if it still has `revision`, else ConflictError; one that is gone is no error."""
-        with azure_errors(TABLES, _read_status):
-            await self._client().delete_entity(partition_key, row_key, **_if_unchanged(revision))
+        async with self._call() as table:
+            await table.delete_entity(partition_key, row_key, **_if_unchanged(revision))
 
     async def query(self, condition: str = "") -> AsyncIterator[Mapping[str, Any]]:
         """Entities that meet an OData condition; all when it is empty."""
-        from azure.core.exceptions import ResourceNotFoundError
+        table = (await self._connection.opened()).get_table_client(self._name)
+        try:
+            async for entity in each_within(self._timeout_s, table.query_entities(condition), TABLES):
+                yield entity
+        except NotFoundError:
+            return
 
-        with azure_errors(TABLES):
-            try:
-                async for entity in self._client().query_entities(condition):
-                    yield entity
-            except ResourceNotFoundError:
-                return
-
-    def _client(self) -> "TableClient":
-        return self._connection.client().get_table_client(self._name)
+    @asynccontextmanager
+    async def _call(self) -> "AsyncIterator[TableClient]":
+        async with calling(self._connection, TABLES, _read_status, timeout_s=self._timeout_s) as service:
+            yield service.get_table_client(self._name)
 
 
 def _if_unchanged(revision: str | None) -> dict[str, Any]:

@@ -50,11 +50,11 @@ def from_azure(
     from azure.core.exceptions import (
         ClientAuthenticationError,
         HttpResponseError,
-        ServiceRequestTimeoutError,
         ServiceResponseTimeoutError,
     )
 
-    if isinstance(error, ServiceRequestTimeoutError | ServiceResponseTimeoutError):
+    # A connection that could not be made in time is none: its request was never sent.
+    if isinstance(error, ServiceResponseTimeoutError):
         return timed_out(dependency)
     if isinstance(error, HttpResponseError) and error.status_code is not None:
         own = read_status(error.status_code, service_message(error)) if read_status else None

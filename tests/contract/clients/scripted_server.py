@@ -4,17 +4,22 @@ import asyncio
 from dataclasses import dataclass, field
 
 OK = "200 OK"
+FOR_EVER_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer. `lost`: the connection ends without one; `delay_s`: it comes late."""
+    """One HTTP answer. `lost`: the connection ends without one; `delay_s`: it comes late.
+
+    `stalls`: of the body that the headers promise the last byte never comes.
+    """
 
     status: str = OK
     body: bytes = b"{}"
     headers: dict[str, str] = field(default_factory=dict)
     lost: bool = False
     delay_s: float = 0.0
+    stalls: bool = False
 
 
 class ScriptedServer:
@@ -24,6 +29,7 @@ class ScriptedServer:
         self.requests: list[str] = []
         self._answers = list(answers)
         self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def endpoint(self) -> str:
@@ -31,13 +37,20 @@ class ScriptedServer:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def __aenter__(self) -> "ScriptedServer":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        for task in self._serving:  # those that hang
+            task.cancel()
         await self._server.wait_closed()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -51,6 +64,7 @@ class ScriptedServer:
                     break
                 writer.write(_encoded(answer))
                 await writer.drain()
+                await asyncio.sleep(FOR_EVER_S if answer.stalls else 0)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client went away
         finally:
@@ -65,7 +79,7 @@ def _content_length(lines: list[str]) -> int:
 def _encoded(answer: Answer) -> bytes:
     headers = {
         "content-type": "application/json",
-        "content-length": str(len(answer.body)),
+        "content-length": str(len(answer.body) + answer.stalls),
         **answer.headers,
     }
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

@@ -65,6 +65,15 @@ async def test_after_three_tries_the_query_fails(
         assert len(server.requests) == 3
 
 
+async def test_a_wait_that_outlasts_the_limit_is_told_and_not_begun(connect: Connect) -> None:
+    busy = Answer("429 Too Many Requests", headers={"retry-after": "60"})
+    async with ScriptedServer(busy) as server:
+        with pytest.raises(RateLimitError) as limited:
+            await index(server, connect).search(SearchRequest(text="valve"))
+        assert limited.value.retry_after_s == 60
+        assert len(server.requests) == 1
+
+
 async def test_a_query_ends_at_its_limit(connect: Connect) -> None:
     async with ScriptedServer(Answer(delay_s=1.0)) as server:
         with pytest.raises(CallTimeoutError, match="search service"):

@@ -1,5 +1,7 @@
 """Connections: made once, by key or by identity, and closed."""
 
+import asyncio
+
 import pytest
 from azure.core.credentials import AzureKeyCredential
 from azure.identity.aio import DefaultAzureCredential
@@ -35,6 +37,12 @@ async def test_a_client_is_made_on_first_use_once_and_closed_once() -> None:
     await connection.close()
     assert [client.closed for client in made] == [1]
     assert connection.client() is not made[0]
+
+
+async def test_callers_at_the_same_time_get_the_same_client() -> None:
+    connection = Connection(Client, ("json",))
+    first, second = await asyncio.gather(connection.opened(), connection.opened())
+    assert first is second
 
 
 async def test_a_key_is_used_where_one_is_set() -> None:
