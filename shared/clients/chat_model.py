@@ -3,14 +3,16 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
 
 from shared.clients.connection import Connection
+from shared.clients.delta_text import DeltaText
 from shared.clients.dependency import Dependency
 from shared.clients.rate_gate import RateGate
 from shared.clients.retrying import Deadline, call_within
-from shared.clients.translate_openai import model_errors
-from shared.errors import ModelFixableError
+from shared.clients.translate_openai import filtered, model_errors, not_the_protocol
+from shared.errors import ModelFixableError, OutputCutError
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, StructuredOutput
 from shared.telemetry import get_logger
@@ -48,70 +50,77 @@ class OpenAIChatModel(ChatModel):
         Raises:
             ModelFixableError: cut off, filtered, refused, or not what the schema asks for.
         """
+        client = await self._connection.opened()
         deadline = Deadline(limits.timeout_s)
         started = time.perf_counter()
 
-        async def attempt() -> "ParsedChatCompletion[StructuredOutput]":
-            with model_errors(self._endpoint, self._setting):
+        async def attempt() -> _Parsed[StructuredOutput]:
+            with model_errors(self._endpoint, MODEL_SETTING):
                 async with asyncio.timeout_at(deadline.at):
-                    return await self._connection.client().chat.completions.parse(
+                    completion = await client.chat.completions.parse(
                         response_format=output, **self._arguments(prompt, limits, deadline)
                     )
+                return _read_answer(completion)
 
-        completion = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
-        self._log(prompt, started, completion.usage)
-        message = completion.choices[0].message if completion.choices else None
-        if message is None or message.parsed is None:
+        answer = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
+        self._log(prompt, started, answer.usage)
+        if answer.value is None:
             raise ModelFixableError(
-                "The model refused to answer." if message and message.refusal else "The model said nothing."
+                "The model refused to answer." if answer.refused else "The model said nothing."
             )
-        return message.parsed
+        return answer.value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Text as it is written. Only the opening is tried again: what was read cannot be taken back."""
+        """Text as it is written. Only the opening is tried again: what was read cannot be taken back.
+
+        Raises:
+            OutputCutError: it ended at its largest length; all that was written has been given.
+            ModelFixableError: the content filter ended it.
+        """
         deadline = Deadline(limits.timeout_s)
         started = time.perf_counter()
         chunks = await call_within(
             deadline, limits.max_retries, lambda: self._open(prompt, limits, deadline), gate=self._gate
         )
-        usage: CompletionUsage | None = None
+        usage: _Usage | None = None
         ending: str | None = None
+        answering = False
+        text = DeltaText()
         try:
-            while (chunk := await self._next(chunks, deadline)) is not None:
-                usage = chunk.usage or usage
-                for choice in chunk.choices:  # none in the chunk with the usage, and in Azure's first one
-                    ending = choice.finish_reason or ending
-                    if choice.delta.content:
-                        yield choice.delta.content
+            while (delta := await self._next(chunks, deadline)) is not None:
+                usage = delta.usage or usage
+                ending = delta.ending or ending
+                answering = answering or delta.answering
+                if piece := text.feed(delta.text):
+                    yield piece
         finally:
             await chunks.close()  # a reader that goes away ends the model's work
+        if rest := text.finish():
+            yield rest
         self._log(prompt, started, usage, ending)
-        if ending == "content_filter":
-            raise ModelFixableError(
-                "The model's content filter stopped the answer.", "Put it in other words."
-            )
+        if not answering:
+            raise not_the_protocol(self._endpoint)
+        _check_ending(ending)
 
     async def _open(
         self, prompt: Prompt, limits: CallLimits, deadline: Deadline
     ) -> "AsyncStream[ChatCompletionChunk]":
-        with model_errors(self._endpoint, self._setting):
+        client = await self._connection.opened()
+        with model_errors(self._endpoint, MODEL_SETTING):
             async with asyncio.timeout_at(deadline.at):
-                opened: AsyncStream[
-                    ChatCompletionChunk
-                ] = await self._connection.client().chat.completions.create(
+                opened: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(
                     stream=True,
                     stream_options={"include_usage": True},
                     **self._arguments(prompt, limits, deadline),
                 )
                 return opened
 
-    async def _next(
-        self, chunks: "AsyncStream[ChatCompletionChunk]", deadline: Deadline
-    ) -> "ChatCompletionChunk | None":
+    async def _next(self, chunks: "AsyncStream[ChatCompletionChunk]", deadline: Deadline) -> "_Delta | None":
         # Around each chunk and not around the loop: a timeout that spans a yield would strike the reader.
-        with model_errors(self._endpoint, self._setting):
+        with model_errors(self._endpoint, MODEL_SETTING):
             async with asyncio.timeout_at(deadline.at):
-                return await anext(chunks, None)
+                chunk = await anext(chunks, None)
+            return None if chunk is None else _read_delta(chunk)
 
     def _arguments(self, prompt: Prompt, limits: CallLimits, deadline: Deadline) -> dict[str, Any]:
         return {
@@ -124,17 +133,73 @@ class OpenAIChatModel(ChatModel):
             "timeout": max(deadline.remaining_s, 0.001),
         }
 
-    def _log(
-        self, prompt: Prompt, started: float, usage: "CompletionUsage | None", ending: str | None = None
-    ) -> None:
+    def _log(self, prompt: Prompt, started: float, usage: "_Usage | None", ending: str | None = None) -> None:
         get_logger().info(
             "model.answered",
             prompt=prompt.name,
             model=self._model,
             duration_ms=round((time.perf_counter() - started) * 1000),
-            input_tokens=usage.prompt_tokens if usage else None,
-            output_tokens=usage.completion_tokens if usage else None,
+            input_tokens=usage.input_tokens if usage else None,
+            output_tokens=usage.output_tokens if usage else None,
             truncated=ending == "length",
+        )
+
+
+@dataclass(frozen=True)
+class _Usage:
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+@dataclass(frozen=True)
+class _Parsed(Generic[StructuredOutput]):
+    value: StructuredOutput | None
+    refused: bool
+    usage: _Usage | None
+
+
+@dataclass(frozen=True)
+class _Delta:
+    """What one chunk says. `answering`: it belongs to an answer, be it an empty one."""
+
+    text: str
+    ending: str | None
+    answering: bool
+    usage: _Usage | None
+
+
+# The next three are called where errors are translated: the SDK does not check what it reads, so that an
+# answer of another shape fails here.
+def _read_answer(completion: "ParsedChatCompletion[StructuredOutput]") -> _Parsed[StructuredOutput]:
+    message = completion.choices[0].message if completion.choices else None
+    return _Parsed(
+        value=message.parsed if message else None,
+        refused=bool(message and message.refusal),
+        usage=_read_usage(completion.usage),
+    )
+
+
+def _read_delta(chunk: "ChatCompletionChunk") -> _Delta:
+    # No choices are in the chunk with the usage, and in Azure's first one.
+    return _Delta(
+        text="".join(choice.delta.content or "" for choice in chunk.choices),
+        ending=next((choice.finish_reason for choice in chunk.choices if choice.finish_reason), None),
+        answering=bool(chunk.choices),
+        usage=_read_usage(chunk.usage),
+    )
+
+
+def _read_usage(usage: "CompletionUsage | None") -> _Usage | None:
+    return _Usage(usage.prompt_tokens, usage.completion_tokens) if usage else None
+
+
+def _check_ending(ending: str | None) -> None:
+    if ending == "content_filter":
+        raise filtered()
+    if ending == "length":
+        raise OutputCutError(
+            "The answer was cut off at its largest length.",
+            "Ask for less at once, or raise MAX_ANSWER_TOKENS.",
         )
 
 

@@ -70,12 +70,13 @@ class OpenAIEmbedder(Embedder):
         return [vector for batch in batches for vector in batch]
 
     async def _embed_batch(self, texts: Sequence[str], deadline: Deadline) -> list[Vector]:
+        client = await self._connection.opened()
         with model_errors(self._endpoint, MODEL_SETTING):
             async with asyncio.timeout_at(deadline.at):
-                answer = await self._connection.client().embeddings.create(
+                answer = await client.embeddings.create(
                     model=self._model, input=list(texts), timeout=max(deadline.remaining_s, 0.001)
                 )
-        return self._vectors(answer, len(texts))
+            return self._vectors(answer, len(texts))
 
     def _vectors(self, answer: "CreateEmbeddingResponse", expected: int) -> list[Vector]:
         rows = sorted(answer.data, key=lambda row: row.index)

@@ -14,6 +14,7 @@ from shared.clients.dependency import Dependency
 from shared.clients.translate import failed, rate_limited, refused, timed_out, unreachable
 from shared.errors import (
     ConfigurationError,
+    DependencyError,
     GroundworkError,
     InvalidQueryError,
     ModelFixableError,
@@ -36,6 +37,8 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
 
     try:
         yield
+    except GroundworkError:  # already ours; one of them is a ValueError, too
+        raise
     except OpenAIError as error:
         raise from_openai(error, dependency, model_setting) from None
     except ValidationError as invalid:  # from parse(): the answer is not what the schema asked for
@@ -44,6 +47,9 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
         raise unreachable(dependency) from None
     except TimeoutError:
         raise timed_out(dependency) from None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # The SDK makes its objects unchecked: a body of another shape fails where it is first looked into.
+        raise not_the_protocol(dependency) from None
 
 
 def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
@@ -61,9 +67,7 @@ def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str
         case LengthFinishReasonError():
             return ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
         case ContentFilterFinishReasonError():
-            return ModelFixableError(
-                "The model's content filter stopped the answer.", "Put it in other words."
-            )
+            return filtered()
         case APITimeoutError():
             return timed_out(dependency)
         case APIStatusError():
@@ -71,6 +75,14 @@ def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str
         case APIError() if not isinstance(error, APIConnectionError):
             return _from_stream(error, dependency)
     return unreachable(dependency)
+
+
+def not_the_protocol(dependency: Dependency) -> DependencyError:
+    """Something answered with success, but not as a model endpoint does."""
+    return DependencyError(
+        f"The answer of {dependency.name} is not of the OpenAI protocol.",
+        f"Check {dependency.endpoint_setting}: it must lead to an OpenAI-compatible API; most end in /v1.",
+    )
 
 
 def filtered() -> ModelFixableError:

@@ -1,0 +1,129 @@
+"""Endpoints that answer with success and in another protocol, or with text that is no text."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from shared.clients.chat_model import OpenAIChatModel
+from shared.clients.dependency import model_endpoint
+from shared.clients.embeddings import OpenAIEmbedder
+from shared.errors import DependencyError, ModelFixableError, OutputCutError
+from shared.models.prompts import CallLimits, Prompt
+from tests.contract.clients.conftest import Connect
+from tests.contract.clients.scripted_server import Answer, ScriptedServer
+from tests.contract.clients.test_chat_model import read_into
+from tests.fakes.services import fake_settings
+
+pytestmark = pytest.mark.contract
+
+ONCE = CallLimits(timeout_s=20, max_retries=0)
+TALK = Prompt(name="answer", system="Answer.", user="Who are you?")
+ENDPOINT = model_endpoint(fake_settings())
+HIGH, LOW = "\ud83d", "\udd27"
+
+
+class Verdict(BaseModel):
+    """What is asked for."""
+
+    holds: bool
+
+
+BODIES: dict[str, Any] = {
+    "an empty object": {},
+    "a list": [],
+    "a string": "hello",
+    "a number": 7,
+    "null": None,
+    "choices null": {"choices": None},
+    "a choice without a message": {"choices": [{}]},
+    "a message that is text": {"choices": [{"message": "hello", "delta": "hello"}]},
+    "text that is a list": {"choices": [{"message": {"content": [1]}, "delta": {"content": [1]}}]},
+    "data null": {"data": None},
+    "data without vectors": {"data": [{}]},
+    "usage that is text": {"choices": [], "data": [], "usage": "much"},
+}
+
+
+def model(server: ScriptedServer, connect: Connect) -> OpenAIChatModel:
+    return OpenAIChatModel(connect(openai_base_url=f"{server.endpoint}/v1").model, "m", ENDPOINT)
+
+
+def events(*chunks: Any) -> Answer:
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    return Answer(body=body.encode(), headers={"content-type": "text/event-stream"})
+
+
+def delta(text: str = "", ending: str | None = None) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": ending}]}
+
+
+async def read(server: ScriptedServer, connect: Connect) -> str:
+    return "".join([piece async for piece in model(server, connect).stream(TALK, ONCE)])
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # from within the SDK
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+async def test_an_answer_of_another_shape_is_not_taken_for_one(connect: Connect, body: Any) -> None:
+    async with ScriptedServer(Answer(body=json.dumps(body).encode())) as server:
+        with pytest.raises((DependencyError, ModelFixableError)):
+            await model(server, connect).parse(TALK, Verdict, ONCE)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+async def test_vectors_of_another_shape_are_not_taken_for_some(connect: Connect, body: Any) -> None:
+    async with ScriptedServer(Answer(body=json.dumps(body).encode())) as server:
+        to = connect(openai_base_url=f"{server.endpoint}/v1")
+        with pytest.raises(DependencyError):
+            await OpenAIEmbedder(to.model, "m", 3, ENDPOINT).embed(["valve"], ONCE)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+async def test_a_stream_of_another_shape_is_not_taken_for_one(connect: Connect, body: Any) -> None:
+    for answer in (Answer(body=json.dumps(body).encode()), events(body)):
+        async with ScriptedServer(answer) as server:
+            with pytest.raises(DependencyError) as strange:
+                await read(server, connect)
+            assert "OPENAI_BASE_URL" in strange.value.hints[0]
+
+
+async def test_a_page_of_a_website_is_no_model(connect: Connect) -> None:
+    page = Answer(body=b"<html>hello</html>", headers={"content-type": "text/html"})
+    async with ScriptedServer(page) as server:
+        with pytest.raises(DependencyError) as strange:
+            await model(server, connect).parse(TALK, Verdict, ONCE)
+        assert "OPENAI_BASE_URL" in strange.value.hints[0]
+        with pytest.raises(DependencyError):
+            await read(server, connect)
+
+
+async def test_a_character_in_two_halves_is_one_character(connect: Connect) -> None:
+    async with ScriptedServer(events(delta(f"a{HIGH}"), delta(f"{LOW}b{HIGH}", "stop"))) as server:
+        assert await read(server, connect) == "a\U0001f527b\ufffd"
+
+
+@pytest.mark.parametrize("content", ['{"holds": "\ud83d"}', "\ud83d", '{"holds": "\\ud83d"}'])
+async def test_half_a_character_in_structured_output_is_the_models_fault(
+    connect: Connect, content: str
+) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+    async with ScriptedServer(Answer(body=json.dumps({"choices": [choice]}).encode())) as server:
+        with pytest.raises(ModelFixableError):
+            await model(server, connect).parse(TALK, Verdict, ONCE)
+
+
+async def test_a_stream_that_is_cut_off_says_so_after_its_last_word(connect: Connect) -> None:
+    async with ScriptedServer(events(delta("It runs"), delta(" at", "length"))) as server:
+        pieces: list[str] = []
+        with pytest.raises(OutputCutError) as cut:
+            await read_into(pieces, model(server, connect).stream(TALK, ONCE))
+        assert "".join(pieces) == "It runs at"
+        assert "MAX_ANSWER_TOKENS" in cut.value.hints[0]
+
+
+async def test_a_stream_that_is_filtered_names_the_filter(connect: Connect) -> None:
+    async with ScriptedServer(events(delta("It"), delta("", "content_filter"))) as server:
+        with pytest.raises(ModelFixableError, match="content filter") as stopped:
+            await read(server, connect)
+        assert type(stopped.value) is ModelFixableError
