@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.calling import STORAGE_LIMITS, calling
 from shared.clients.connection import Connection
 from shared.clients.dependency import QUEUES
-from shared.clients.translate import azure_errors
+from shared.errors import NotFoundError
 from shared.models.names import DOCUMENTS, POISON_QUEUES
 from shared.models.poison import PoisonMessage
 from shared.ports import PoisonQueues
@@ -23,20 +24,21 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 class AzurePoisonQueues(PoisonQueues):
     """The poison queues of the account with the documents."""
 
-    def __init__(self, connection: "Connection[QueueServiceClient]") -> None:
+    def __init__(
+        self, connection: "Connection[QueueServiceClient]", *, timeout_s: float = STORAGE_LIMITS.call_s
+    ) -> None:
         self._connection = connection
+        self._timeout_s = timeout_s
 
     async def peek(self) -> list[PoisonMessage]:
         """The oldest messages of each queue; none of a queue that nothing was ever put into."""
-        from azure.core.exceptions import ResourceNotFoundError
-
         found: list[PoisonMessage] = []
         for queue in POISON_QUEUES:
-            with azure_errors(QUEUES):
-                try:
-                    peeked = await self._connection.client().get_queue_client(queue).peek_messages(_PEEKED)
-                except ResourceNotFoundError:
-                    continue
+            try:
+                async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+                    peeked = await client.get_queue_client(queue).peek_messages(_PEEKED)
+            except NotFoundError:
+                continue
             found.extend(_message(queue, message) for message in peeked)
         return found
 

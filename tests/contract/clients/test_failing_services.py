@@ -33,6 +33,7 @@ EVENTS = [RunEvent(name="TOKEN", data={"text": "a"})]
 
 def storage(server: ScriptedServer, connect: Connect) -> Connections:
     endpoints = f"BlobEndpoint={server.endpoint}/acc;TableEndpoint={server.endpoint}/acc;"
+    endpoints += f"QueueEndpoint={server.endpoint}/acc;"
     return connect(documents_storage=f"AccountName=acc;AccountKey=a2V5;{endpoints}")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from shared.clients.blob_store import AzureBlobStore
 from shared.clients.calling import StorageLimits
+from shared.clients.poison_queues import AzurePoisonQueues
 from shared.clients.run_log import BlobRunLog
 from shared.clients.tables import Table
 from shared.errors import CallTimeoutError
@@ -80,6 +81,7 @@ def test_every_call_is_tried_here() -> None:
     assert public(AzureBlobStore) == {name.removesuffix(" much") for name in BLOB_CALLS} | elsewhere
     assert public(BlobRunLog) == set(LOG_CALLS)
     assert public(Table) == set(TABLE_CALLS)
+    assert public(AzurePoisonQueues) == {"peek"}
 
 
 @pytest.mark.parametrize("call", BLOB_CALLS.values(), ids=BLOB_CALLS)
@@ -103,6 +105,13 @@ async def test_a_call_for_a_table_ends(connect: Connect, call: Callable[[Table],
     async with ScriptedServer(SILENCE) as server, asyncio.timeout(HANG_GUARD_S):
         with pytest.raises(CallTimeoutError, match="table storage"):
             await call(Table(storage(server, connect).tables, "runs", timeout_s=LIMITS.call_s))
+
+
+async def test_a_look_at_poison_queues_ends(connect: Connect) -> None:
+    async with ScriptedServer(SILENCE) as server, asyncio.timeout(HANG_GUARD_S):
+        queues = AzurePoisonQueues(storage(server, connect).queues, timeout_s=LIMITS.call_s)
+        with pytest.raises(CallTimeoutError, match="queue storage"):
+            await queues.peek()
 
 
 @pytest.mark.parametrize("answer", [SILENCE, HALF], ids=["no answer", "half an answer"])

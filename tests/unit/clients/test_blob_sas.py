@@ -1,5 +1,6 @@
 """Signing by user delegation key: asked for once, renewed in time, and never promised beyond."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -10,6 +11,7 @@ from azure.storage.blob.aio import BlobServiceClient
 from shared.clients import blob_sas
 from shared.clients.blob_sas import BlobSigner
 from shared.clients.connection import Connection
+from shared.errors import CallTimeoutError
 
 READ = BlobSasPermissions(read=True)
 
@@ -67,4 +69,20 @@ async def test_a_key_that_ends_too_soon_is_replaced() -> None:
     signed = await signer.sign("figures", "a.png", READ, 7200)
     assert len(service.keys_given) == 2
     assert signed.expires_at - datetime.now(UTC) > timedelta(minutes=110)
+    await service.close()
+
+
+async def test_a_signing_key_that_does_not_come_is_a_timeout_for_all_who_wait() -> None:
+    class Silent(KeyGivingService):
+        async def get_user_delegation_key(self, *args: Any, **kwargs: Any) -> UserDelegationKey:
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    service = Silent()
+    signer = BlobSigner(Connection(lambda: service), timeout_s=0.05)
+    async with asyncio.timeout(30):
+        failed = await asyncio.gather(
+            *(signer.sign("figures", "a.png", READ, 7200) for _ in range(3)), return_exceptions=True
+        )
+    assert [type(error) for error in failed] == [CallTimeoutError] * 3
     await service.close()
