@@ -8,6 +8,14 @@ from shared.models.blobs import ByteSpan
 _ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 
 
+def holds(if_range: str | None, etag: str) -> bool:
+    """Whether a Range counts: only for the version of which the caller has the other bytes already.
+
+    `etag` is without quotes. A date is no strong validator here, and a weak etag never is.
+    """
+    return if_range is None or if_range.strip() == f'"{etag}"'
+
+
 def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
     """The bytes that are asked for; None = all of them.
 

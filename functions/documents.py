@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from functions.byte_range import byte_span
+from functions.byte_range import byte_span, holds
 from functions.http_io import Request, Response, endpoint, file_response, json_response, user_of
 from functions.ready import ready_services
 from shared.errors import CallerError
@@ -47,7 +47,8 @@ async def get_document_content(req: Request) -> Response:
     user = user_of(req)
     services = await ready_services()
     blob = await readable_blob(req.path_params["doc_id"], user, services)
-    span = byte_span(req.headers.get("range"), blob.size_bytes)
+    wanted = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
+    span = byte_span(wanted, blob.size_bytes)
     first, length = (span.first, span.length) if span else (0, None)
     parts = services.blobs.chunks(DOCUMENTS, blob.name, etag=blob.etag, first=first, length=length)
     return await file_response(parts, blob, span)

@@ -86,6 +86,7 @@ async def test_a_blob_is_read_in_pieces_from_anywhere(store: BlobStore, containe
     content = bytes(range(256)) * 40_000  # 10 MB: three pieces
     await store.write(container, "large.bin", content)
     assert await read(store, container, "large.bin") == content
+    assert await read(store, container, "large.bin", 0, 17) == content[:17]
     assert await read(store, container, "large.bin", 5_000_001) == content[5_000_001:]
     assert await read(store, container, "large.bin", 5_000_001, 17) == content[5_000_001:5_000_018]
 

@@ -41,6 +41,23 @@ async def test_a_part_of_it_is_a_part(user: AsUser, address: str) -> None:
     assert problem_of(await get(user("anna"), address, "bytes=500-")) == (416, "RangeError")
 
 
+@pytest.mark.parametrize("validator", ['"another"', 'W/"{etag}"', "{etag}", "Sat, 21 Nov 2026 00:00:00 GMT"])
+async def test_a_part_of_another_version_is_not_given_but_the_whole(
+    user: AsUser, address: str, validator: str
+) -> None:
+    etag = (await get(user("anna"), address)).headers["etag"].strip('"')
+    headers = {"Range": "bytes=2-7", "If-Range": validator.format(etag=etag)}
+    answered = await user("anna").get(address, headers=headers)
+    assert (answered.status_code, answered.content) == (200, CONTENT)
+
+
+async def test_a_part_of_the_same_version_is_given(user: AsUser, address: str) -> None:
+    etag = (await get(user("anna"), address)).headers["etag"]
+    headers = {"Range": "bytes=0-7", "If-Range": etag}
+    answered = await user("anna").get(address, headers=headers)
+    assert (answered.status_code, answered.content) == (206, CONTENT[:8])
+
+
 async def test_whoever_may_not_read_it_does_not_get_it(user: AsUser, address: str) -> None:
     assert problem_of(await get(user("ben"), address)) == (404, "DocumentNotFoundError")
 
