@@ -26,9 +26,10 @@ class CitationBook:
         """The citation for a quotation, and whether it is new; None when no block holds the quotation.
 
         The cited document is searched first. A quotation that stands in another document of the evidence is
-        cited from there: what is shown is where it really stands.
+        cited from there: what is shown is where it really stands. Text comes before captions: a caption is a
+        model's description of a picture, so a quotation from one points to it and proves nothing.
         """
-        ordered = sorted(self.hits, key=lambda hit: hit.doc_id != doc_id)
+        ordered = sorted(self.hits, key=lambda hit: (hit.block_type == "image", hit.doc_id != doc_id))
         proof = next((hit for hit in ordered if is_verbatim(quote, _shown_text(hit))), None)
         return None if proof is None else self._cite(proof, quote)
 
@@ -45,7 +46,7 @@ class CitationBook:
             page_number=hit.page_number,
             start_seconds=hit.start_seconds,
             quote=quote,
-            verified=True,
+            verified=hit.block_type == "text",
             url=_content_url(hit),
         )
         self.citations.append(citation)
@@ -55,12 +56,13 @@ class CitationBook:
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    White space in a file name is made single blanks; what Markdown or HTML would read as a sign is escaped.
+    One that points to a picture says so: ` (Source: manual.pdf, S. 3, figure)[2]`. White space in a file name is made single blanks; what Markdown or HTML would read as a sign is escaped.
     """
     name = _MARKUP.sub(r"\\\g<0>", " ".join(citation.filename.split()))
     name = _ENTITY_START.sub("&amp;", name).replace("<", "&lt;").replace(">", "&gt;")
     place = f", S. {citation.page_number}" if citation.page_number is not None else ""
-    return f" (Source: {name}{place})[{citation.n}]"
+    kind = "" if citation.verified else ", figure"
+    return f" (Source: {name}{place}{kind})[{citation.n}]"
 
 
 def _shown_text(hit: Hit) -> str:

@@ -6,7 +6,11 @@ from shared.models.base import Model
 
 
 class Citation(Model):
-    """A numbered quotation. `verified` is true only if `quote` stands verbatim in the block."""
+    """A numbered quotation.
+
+    `verified` is true only if `quote` stands verbatim in a block of the document's own text. A quotation from
+    a caption is not: a model wrote it to describe a picture.
+    """
 
     n: int
     doc_id: str

@@ -1,10 +1,16 @@
 """What an answer is written from: the question and the documents of one prompt, and the embedding service."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import Document, element_text, read_documents, read_total
 from local.model_server.text.words import stem, topic_words
+
+_PICTURE = re.compile(
+    r"\b(figure|picture|image|diagram|drawing|chart|graph|photo|plot|abbildung|bild|grafik|diagramm|zeichnung)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -33,10 +39,20 @@ class Material:
 
 def read_material(message: str, embedder: EmbeddingService) -> Material:
     """Read a user message that holds <documents>."""
+    question = element_text(message, "question") or ""
+    documents = read_documents(message)
+    if not _PICTURE.search(question):
+        documents = [_without_captions(document) for document in documents]
     return Material(
-        question=element_text(message, "question") or "",
+        question=question,
         query_type=(element_text(message, "query_type") or "").upper(),
-        documents=tuple(read_documents(message)),
+        documents=tuple(documents),
         embedder=embedder,
         total=read_total(message),
     )
+
+
+def _without_captions(document: Document) -> Document:
+    """Captions describe pictures in words of a model: nobody asked for those when text is there to quote."""
+    text = tuple(block for block in document.blocks if block.kind != "image")
+    return replace(document, blocks=text) if text else document

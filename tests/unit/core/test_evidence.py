@@ -50,9 +50,21 @@ def test_what_stands_nowhere_is_not_cited() -> None:
     assert book.citations == []
 
 
-def test_captions_prove_statements_about_pictures() -> None:
-    image = hit("i1", "manual", "", block_type="image", image_caption="Cross-section of valve V2")
-    assert CitationBook((image,)).prove("manual", "section of valve V2") is not None
+def test_a_caption_points_to_its_picture_and_proves_nothing() -> None:
+    image = hit(
+        "i1", "manual", "", block_type="image", image_caption="Cross-section of valve V2", page_number=2
+    )
+    proof = CitationBook((image,)).prove("manual", "section of valve V2")
+    assert proof is not None
+    assert not proof[0].verified
+    assert marker(proof[0]) == " (Source: manual.pdf, S. 2, figure)[1]"
+
+
+def test_text_is_cited_before_a_caption_that_repeats_it() -> None:
+    image = hit("i1", "manual", "", block_type="image", image_caption="The pump runs at 15 bar.")
+    proof = CitationBook((image, *HITS)).prove("manual", "The pump runs at 15 bar.")
+    assert proof is not None
+    assert (proof[0].block_id, proof[0].verified) == ("b1", True)
 
 
 def test_the_marker_names_file_and_page_and_breaks_no_table() -> None:
