@@ -56,7 +56,8 @@ class CitationBook:
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    One that points to a picture says so: ` (Source: manual.pdf, S. 3, figure)[2]`. White space in a file name is made single blanks; what Markdown or HTML would read as a sign is escaped.
+    One that points to a picture says so: ` (Source: manual.pdf, S. 3, figure)[2]`. White space in a file name
+    is made single blanks; what Markdown or HTML would read as a sign is escaped.
     """
     name = _MARKUP.sub(r"\\\g<0>", " ".join(citation.filename.split()))
     name = _ENTITY_START.sub("&amp;", name).replace("<", "&lt;").replace(">", "&gt;")
