@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
