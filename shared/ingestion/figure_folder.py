@@ -22,6 +22,7 @@ MAX_SIDE_PX = (
 MIN_SIDE_PX = 80  # 60 points on a screen; smaller ones are icons
 _MAX_PROPORTION = 8.0  # longer ones are rules and banners
 _PLAIN = 8  # shades between the darkest and the lightest point of a picture that shows nothing
+_FLAT_BYTES = 4500  # of PNG: flat shapes take less, line drawings of a manual more than 10,000
 _PNG_LEVEL = 4  # of 9: more takes three times as long for 5 % fewer bytes (unmeasured)
 
 
@@ -43,8 +44,12 @@ class FigureFolder:
     def is_full(self) -> bool:
         return len(self._pictures) >= self.limit
 
-    def add(self, image: "Image") -> Picture | None:
+    def add(self, image: "Image", *, is_named: bool = True) -> Picture | None:
         """Write the picture unless it is there already; None for decorations, and when the folder is full.
+
+        Args:
+            is_named: a caption, an alternative text or words in it say that it means something; of others,
+                those of a few flat shapes are decorations.
 
         Raises:
             OSError: the folder cannot be written to.
@@ -57,6 +62,8 @@ class FigureFolder:
             return None
         content = io.BytesIO()
         shown.save(content, "PNG", compress_level=_PNG_LEVEL)
+        if not is_named and content.tell() < _FLAT_BYTES:
+            return None
         key = hashlib.sha256(content.getvalue()).hexdigest()
         if key in self._pictures:
             return self._pictures[key]

@@ -4,12 +4,12 @@ Which drawings count was tuned on the pages of public reports, papers, manuals a
 (docs/figures-checked.md). Words within a figure stay in the page's text.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+import ctypes
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from shared.ingestion.figure_folder import MAX_SIDE_PX
 from shared.ingestion.parsers.pdf_drawings import (
     Drawing,
     Region,
@@ -17,7 +17,10 @@ from shared.ingestion.parsers.pdf_drawings import (
     page_drawings,
     page_region,
 )
+from shared.ingestion.parsers.pdf_figure_text import CAPTION_REACH, FigureText, line_region
 from shared.ingestion.parsers.pdf_lines import Line
+from shared.ingestion.parsers.pdf_rules import page_rules
+from shared.ingestion.parsers.ruled_grid import joined_rules
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,23 +34,14 @@ _MAX_BANNER_HEIGHT = 80.0  # points
 _BANNER_PROPORTION = 4.0
 _MAX_TEXT_SHARE = 0.25  # of the area: a table or a box of text is text
 _MAX_LAYOUT_PICTURES = 20  # a picture in more pieces is a mosaic or a pattern
-_LABEL_REACH = 14.0  # points from a drawing to the words at its edges
-_LABEL_ROUNDS = 3  # words next to words: legends, the names of rows
-_MAX_LABEL_WORDS = 8
-_RUNNING_WORDS = 5
 _PANEL_SLACK = 0.1  # of their height, by which panels may differ
 _PART_REACH = 30.0  # points between the parts of one figure
-_CAPTION_REACH = 45.0  # points from a figure to its caption
-_MAX_CAPTION_LINES = 4
+_SAME_SHARE = 0.6  # of the smaller one, from which on two figures are one
+_TABLE_TEXT_SHARE = 0.12  # of the area: charts with lines have 0.03-0.10 on the pages looked at, tables 0.15
+_MIN_BORDERS, _FULL_SHARE = 3, 0.8  # lines from top to bottom, at least 80 % of it
 _PAGE_SHARE = 0.95  # of the page: more is its background
 _MARGIN = 4.0  # points around the figure
 _DPI = 150
-# "Figure 3: Flow", "Fig. 2a (detail)"; but not "Figure 3 shows that …", which is a sentence.
-_CAPTION = re.compile(
-    r"(?i:fig(?:ure|\.)?|abb(?:ildung|\.)?|chart|diagram|exhibit|scheme|graph|map|plate|photo|bild|grafik"
-    r"|schaubild)\s*[A-Z]?\.?\d+(?:[.\-]\d+)*[a-z]?\s*(?:[:.|–—(\-]|\Z|(?=[A-ZÄÖÜ]))"
-)
-_TABLE_CAPTION = re.compile(r"tab(?:le|elle|\.)\s*[A-Z]?\.?\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -73,33 +67,26 @@ def page_figures(page: Any, lines: Sequence[Line], tables: Sequence[Region]) -> 
         lines: the page's text.
         tables: what was read as tables: it is no figure.
     """
-    drawings = [drawing for drawing in page_drawings(page) if not _is_table(drawing.region, tables)]
-    finder = _Finder(page_region(page), lines)
-    figures = [*finder.captioned(drawings), *finder.others()]
+    drawings = [
+        drawing
+        for drawing in page_drawings(page)
+        if not any(_covers(table, drawing.region, _SAME_SHARE) for table in tables)
+    ]
+    if not drawings:
+        return []
+    figures = _Finder(page, FigureText(lines)).find(drawings)
     return sorted(figures, key=lambda figure: -figure.region.top)[:MAX_PAGE_FIGURES]
 
 
-def line_region(line: Line) -> Region:
-    """Its bounds; those of turned text come in any order."""
-    return Region(
-        min(line.left, line.right),
-        min(line.bottom, line.top),
-        max(line.left, line.right),
-        max(line.bottom, line.top),
-    )
-
-
 def render_region(page: Any, region: Region) -> "Image":
-    """What the page shows there, at 150 dpi.
+    """What the page shows there, at 150 dpi, or less where that would be too many pixels.
 
     Raises:
         ValueError: the region has no size.
     """
-    import ctypes
-
     import pypdfium2.raw as pdfium
 
-    scale = _DPI / 72
+    scale = min(_DPI / 72, MAX_SIDE_PX / max(region.width, region.height, 1.0))
     width, height = (round(size * scale) for size in page.get_size())
     x, y = ctypes.c_int(), ctypes.c_int()
     xs, ys = [], []
@@ -120,48 +107,58 @@ def render_region(page: Any, region: Region) -> "Image":
 class _Finder:
     """Finds the figures of one page. Drawings that a caption names come first; they need less to count."""
 
-    def __init__(self, whole: Region, lines: Sequence[Line]) -> None:
-        self._whole = whole
-        self._lines = lines
-        self._boxes = [(line, line_region(line)) for line in lines]
-        self._running = _running_lines(lines)
+    def __init__(self, page: Any, text: FigureText) -> None:
+        self._page = page
+        self._whole = page_region(page)
+        self._text = text
         self._left: list[Drawing] = []
 
-    def captioned(self, drawings: Sequence[Drawing]) -> Iterator[PageFigure]:
-        """A figure for each caption that has something drawn above it, or else below it."""
+    def find(self, drawings: Sequence[Drawing]) -> list[PageFigure]:
         self._left = list(drawings)
-        open_captions = [(line, box) for line, box in self._boxes if _CAPTION.match(line.text)]
+        found: list[PageFigure] = []
+        for region, caption in [*self._captioned(), *((region, None) for region in self._others())]:
+            # Labels may make two figures grow over each other: then they were one.
+            if not any(_are_one(figure.region, region) for figure in found):
+                figure = self._figure(region, caption)
+                found = [other for other in found if not _are_one(other.region, figure.region)]
+                found.append(figure)
+        return found
+
+    def _captioned(self) -> Iterator[tuple[Region, Line]]:
+        """What each caption names: drawings above it, or else below it."""
+        captions = list(self._text.captions)
         # All captions look up first: what stands below one may belong to the next.
         for is_above in (True, False):
-            for line, box in list(open_captions):
+            for line, box in list(captions):
                 parts = self._gathered(box, is_above)
                 if parts and self._is_figure(_whole_of(parts).region):
                     self._left = [drawing for drawing in self._left if drawing not in parts]
-                    open_captions.remove((line, box))
-                    yield self._figure(_whole_of(parts), line)
+                    captions.remove((line, box))
+                    yield _whole_of(parts).region, line
 
-    def others(self) -> Iterator[PageFigure]:
+    def _others(self) -> Iterator[Region]:
         """Figures without a caption, among the drawings that are left."""
         for drawing in _joined_panels(self._left):
-            if self._stands_alone(drawing) and not self._is_named_table(drawing):
-                yield self._figure(drawing, None)
+            if self._stands_alone(drawing):
+                if not self._is_table(drawing):
+                    yield drawing.region
                 continue
             # A layout of text, shapes and pictures: the pictures are what is worth showing.
             pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
             for picture in joined_drawings(pictures, 0.0):
                 if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
-                    yield self._figure(picture, None)
+                    yield picture.region
 
     def _is_figure(self, region: Region) -> bool:
         """Whether what a caption names is large enough, and not a frame or ground behind the page's text."""
         is_large = region.width >= _MIN_CAPTIONED and region.height >= _MIN_CAPTIONED
-        is_ground = region.area > 0.5 * self._whole.area and self._text_share(region) > _MAX_TEXT_SHARE
+        is_ground = region.area > 0.5 * self._whole.area and self._text.share(region) > _MAX_TEXT_SHARE
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
     def _gathered(self, caption: Region, is_above: bool) -> list[Drawing]:
         """Drawings from the caption on, each near the one before, with no running text between them."""
         parts: list[Drawing] = []
-        reached, reach = caption, _CAPTION_REACH
+        reached, reach = caption, CAPTION_REACH
         middle = caption.bottom + caption.height / 2
         candidates = [
             drawing
@@ -184,121 +181,67 @@ class _Finder:
             return False
         lower, upper = (reached, region) if region.bottom >= reached.top else (region, reached)
         between = Region(region.left, lower.top, region.right, upper.bottom)
-        return between.height <= 0 or (between.height <= reach and not self._has_running_text(between))
-
-    def _has_running_text(self, region: Region) -> bool:
-        return any(
-            line in self._running and region.common(box).area > 0.5 * box.area for line, box in self._boxes
-        )
+        return between.height <= 0 or (between.height <= reach and not self._text.has_running(between))
 
     def _stands_alone(self, drawing: Drawing) -> bool:
         """Whether it says something without a caption."""
         region = drawing.region
         if region.area > _PAGE_SHARE * self._whole.area or _is_banner(region):
             return False
-        if any(min(picture.width, picture.height) >= _MIN_PICTURE for picture in drawing.pictures):
-            return self._text_share(region) <= _MAX_TEXT_SHARE
+        has_picture = any(min(picture.width, picture.height) >= _MIN_PICTURE for picture in drawing.pictures)
         is_large = region.width >= _MIN_WIDTH and region.height >= _MIN_HEIGHT
-        return (
-            is_large
-            and drawing.segment_count >= _MIN_SEGMENTS
-            and self._text_share(region) <= _MAX_TEXT_SHARE
-        )
+        is_drawn = is_large and drawing.segment_count >= _MIN_SEGMENTS
+        return (has_picture or is_drawn) and self._text.share(region) <= _MAX_TEXT_SHARE
 
-    def _is_named_table(self, drawing: Drawing) -> bool:
-        """Whether it is the lines of a table: a "Table N" stands at it, and it holds no picture."""
+    def _is_table(self, drawing: Drawing) -> bool:
+        """Whether it is the lines of a table: named so, or borders of columns with text between them."""
+        if drawing.pictures:
+            return False
         region = drawing.region
-        return not drawing.pictures and any(
-            _TABLE_CAPTION.match(line.text)
-            and region.overlaps(box, _CAPTION_REACH)
-            and region.left < box.right
-            and region.right > box.left
-            for line, box in self._boxes
+        if self._text.is_named_table(region):
+            return True
+        return self._text.share(region) > _TABLE_TEXT_SHARE and self._border_count(region) >= _MIN_BORDERS
+
+    def _border_count(self, region: Region) -> int:
+        """How many vertical lines run from top to bottom of the region."""
+        _, vertical = page_rules(self._page)
+        return sum(
+            region.left - _MARGIN <= rule.at <= region.right + _MARGIN
+            and min(rule.end, region.top) - max(rule.start, region.bottom) >= _FULL_SHARE * region.height
+            for rule in joined_rules(vertical)
         )
 
-    def _text_share(self, region: Region) -> float:
-        covered = sum(region.common(box).area for _, box in self._boxes if region.overlaps(box))
-        return covered / region.area if region.area else 1.0
-
-    def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
-        region = self._with_labels(drawing.region)
-        label_lines = self._label_lines(caption) if caption else []
-        for line in label_lines:
+    def _figure(self, drawn: Region, caption: Line | None) -> PageFigure:
+        region = self._text.with_labels(drawn)
+        label = self._text.caption_lines(caption) if caption else []
+        for line in label:
             region = region.joined(line_region(line))
-        within = [
-            line
-            for line, box in self._boxes
-            if line not in label_lines and region.common(box).area > 0.5 * box.area
-        ]
-        anchor = caption or (within[0] if within else self._line_below(region))
+        words = [line for line in self._text.within(region) if line not in label]
+        anchor = caption or (words[0] if words else self._text.line_below(region))
         framed = Region(
             region.left - _MARGIN, region.bottom - _MARGIN, region.right + _MARGIN, region.top + _MARGIN
         )
         return PageFigure(
             region=framed.common(self._whole),
-            label=" ".join(line.text for line in label_lines),
-            words="\n".join(line.text for line in within),
+            label=" ".join(line.text for line in label),
+            words="\n".join(line.text for line in words),
             anchor=anchor,
         )
 
-    def _with_labels(self, region: Region) -> Region:
-        """With the words at its edges: names of axes and rows, legends."""
-        width = region.width
-        for _ in range(_LABEL_ROUNDS):
-            grown = region
-            for line, box in self._boxes:
-                if self._is_label(line) and box.width <= 1.2 * width and region.overlaps(box, _LABEL_REACH):
-                    grown = grown.joined(box)
-            if grown == region:
-                break
-            region = grown
-        return region
 
-    def _is_label(self, line: Line) -> bool:
-        is_short = len(line.text.split()) <= _MAX_LABEL_WORDS
-        return is_short and line not in self._running and not _CAPTION.match(line.text)
-
-    def _label_lines(self, first: Line) -> list[Line]:
-        """The caption's first line and those that go on from it."""
-        found = [first]
-        for line in self._lines[self._lines.index(first) + 1 :]:
-            before = found[-1]
-            goes_on = (
-                abs(line.size - first.size) < 0.6 and 0 <= before.bottom - line.bottom < 2.2 * first.size
-            )
-            if len(found) == _MAX_CAPTION_LINES or not goes_on or _CAPTION.match(line.text):
-                break
-            found.append(line)
-        return found
-
-    def _line_below(self, region: Region) -> Line | None:
-        """The first line under the figure, in its column if there is one."""
-        below = [(line, box) for line, box in self._boxes if box.top <= region.bottom + 1]
-        same_column = [pair for pair in below if pair[1].left < region.right and pair[1].right > region.left]
-        found = max(same_column or below, key=lambda pair: pair[1].top, default=None)
-        return found[0] if found else None
+def _covers(cover: Region, region: Region, share: float) -> bool:
+    return region.common(cover).area >= share * region.area > 0
 
 
-def _is_table(region: Region, tables: Sequence[Region]) -> bool:
-    """Whether most of it was read as a table."""
-    return any(region.common(table).area > 0.6 * region.area for table in tables)
+def _are_one(region: Region, other: Region) -> bool:
+    return region.common(other).area > _SAME_SHARE * min(region.area, other.area)
 
 
 def _is_banner(region: Region) -> bool:
     return region.height < _MAX_BANNER_HEIGHT and region.width > _BANNER_PROPORTION * region.height
 
 
-def _running_lines(lines: Sequence[Line]) -> set[Line]:
-    """Lines of running text: of several words, with another such line right above or below."""
-    running: set[Line] = set()
-    for before, line in pairwise(line for line in lines if len(line.text.split()) >= _RUNNING_WORDS):
-        is_near = 0 < before.bottom - line.bottom < 2.5 * line.size
-        if is_near and abs(before.size - line.size) < 0.6 and abs(before.left - line.left) < 3 * line.size:
-            running |= {before, line}
-    return running
-
-
-def _joined_panels(drawings: Sequence[Drawing]) -> list[Drawing]:
+def _joined_panels(drawings: Iterable[Drawing]) -> list[Drawing]:
     """Drawings of one height that stand side by side as one: the panels of a chart."""
     joined: list[Drawing] = []
     for drawing in sorted(drawings, key=lambda drawing: drawing.region.left):

@@ -109,7 +109,7 @@ class PdfPictures:
 
     def _keep(self, page: Any, page_number: int, figure: PageFigure) -> None:
         image = render_region(page, figure.region)
-        picture = self._bench.figures.add(image)
+        picture = self._bench.figures.add(image, is_named=bool(figure.label or figure.words))
         if picture is None:
             return
         words = figure.words or self._words_in(image)
