@@ -11,7 +11,7 @@ a paragraph in which no earlier backtick is left open. Everything else counts as
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.core.shown_signs import TAIL_CHARS, shown_sign
 
@@ -39,7 +39,7 @@ class ReaderText:
 
     _held: str = ""
     _tail: str = ""
-    _line: str = ""
+    _line: list[str] = field(default_factory=list)  # parts: joining as it grows would be quadratic
     _fence: str = ""
     _has_open_backtick: bool = False
 
@@ -103,9 +103,10 @@ class ReaderText:
         self._tail = (self._tail + text)[-TAIL_CHARS:]
         *lines, rest = text.split("\n")
         for line in lines:
-            self._end_line(self._line + line)
-            self._line = ""
-        self._line += rest
+            self._end_line("".join((*self._line, line)))
+            self._line = []
+        if rest:
+            self._line.append(rest)
         return text
 
     def _end_line(self, line: str) -> None:

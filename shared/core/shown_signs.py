@@ -5,18 +5,19 @@ never put a forbidden pattern together.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 TAIL_CHARS = 48  # what the rules see of the text before
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
 _FORGED_SOURCE = re.compile(r"\([\s*_\\]*Source[\s*_\\]*\Z", re.IGNORECASE)
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
+_WORD_OR_CELL = re.compile(r"[\w|]")
 _LINE_BREAKS = ("<br>", "<br/>", "<br />")
 _HARMLESS_AFTER_LESS_THAN = re.compile(r"[\s\d=]")
 _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
 
 
-def shown_sign(window: str, tail: str, line: str, *, may_grow: bool) -> tuple[str, int] | None:
+def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
     """What is shown for the sign that `window` begins with, and how many characters that stands for.
 
     None when more text must come first.
@@ -24,7 +25,7 @@ def shown_sign(window: str, tail: str, line: str, *, may_grow: bool) -> tuple[st
     Args:
         window: the model's text from the sign on.
         tail: the last characters shown before.
-        line: what is shown of the line before.
+        line: what is shown of the line before, in parts.
         may_grow: whether more text may come behind `window`.
     """
     rules: dict[str, Callable[[], tuple[str, int] | None]] = {
@@ -46,12 +47,12 @@ def _colon(window: str, tail: str, *, may_grow: bool) -> tuple[str, int] | None:
     return (f"{before}: //", 3) if window.startswith("://") else (f"{before}:", 1)
 
 
-def _less_than(window: str, line: str, *, may_grow: bool) -> tuple[str, int] | None:
+def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
     if may_grow and (len(window) == 1 or _is_cut_off(window.lower(), _LINE_BREAKS)):
         return None
     tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
     # Cells of tables need line breaks; at the start of a line one would begin a block of HTML.
-    if tag is not None and re.search(r"[\w|]", line):
+    if tag is not None and any(_WORD_OR_CELL.search(part) for part in line):
         return window[: len(tag)], len(tag)
     return ("<" if _HARMLESS_AFTER_LESS_THAN.match(window, 1) else "&lt;"), 1
 

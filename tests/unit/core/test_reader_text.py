@@ -1,6 +1,7 @@
 """What a model writes, as readers get it."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,15 @@ def test_no_more_is_held_back_than_a_link_may_be_long() -> None:
         reader = ReaderText()
         fed = opening + "x" * 2000
         assert len(reader.feed(fed)) >= len(fed) - 500
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 100_000, "[" * 100_000, "`" * 100_000, "` ``" * 25_000, "[x](" * 5_000]
+)
+def test_long_rubbish_takes_no_quadratic_time(text: str) -> None:
+    started = time.process_time()
+    shown(text)
+    assert time.process_time() - started < 10  # a guard against hanging
 
 
 def live_tokens(text: str) -> list[str]:
