@@ -186,7 +186,7 @@ def _joined(pieces: Sequence[_Piece]) -> str:
 
 
 def _is_said_by_path(elements: Sequence[Element], section: Section) -> bool:
-    """Headings above a table: it carries them in its path, if that is whole, and a block of them says nothing."""
+    """Headings above a table: its path carries them, if it is whole; a block of them alone says nothing."""
     return len(elements) < len(section.elements) and all(
         element.kind == "heading" and heading_line(element.text) in section.path for element in elements
     )
