@@ -70,6 +70,11 @@ async def test_a_run_id_is_taken_once(runs: RunStore) -> None:
         await runs.create(record())
 
 
+@pytest.mark.parametrize("run_id", ["a/b", "../runs", "a\\b", "a#b", "a?b", "%00", "a\n"])
+async def test_an_id_that_cannot_exist_is_none_too(runs: RunStore, run_id: str) -> None:
+    assert await runs.get(run_id) is None
+
+
 async def test_an_unknown_run_is_none_and_a_purged_one_does_not_come_back(runs: RunStore) -> None:
     assert await runs.get("r1") is None
     with pytest.raises(NotFoundError):
