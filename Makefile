@@ -12,7 +12,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types audit docs ingest-report bench bench-start bench-search bench-durable clean
+.PHONY: help run demo test e2e fmt lint types audit docs ingest-report bench bench-start bench-search bench-durable bench-ingestion clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ bench-search: .set-up-test
 
 bench-durable: .set-up-test
 	$(BIN)/python -m benchmarks.durable $(ARGS)
+
+bench-ingestion: .set-up-test      ## pages a second: parse beside pypdf, embed, index, all; ARGS="--data folder"
+	$(BIN)/python -m benchmarks.ingestion $(ARGS)
 
 clean:               ## remove everything that was installed or made here
 	rm -rf .venv .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -182,7 +182,8 @@ class AzureBlobStore(BlobStore):
         """What is known of a blob, and its content. `options` are the SDK's: which version, which bytes."""
         # The first piece comes with the opening.
         async with calling(self._connection, BLOBS, read_status, timeout_s=self._limits.piece_s) as client:
-            stream = await client.get_blob_client(container, name).download_blob(**options)
+            # As it is stored: Content-Encoding is whatever a client once said, and may lie, or hide a bomb.
+            stream = await client.get_blob_client(container, name).download_blob(decompress=False, **options)
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
         return _properties(stream.properties), pieces
 

@@ -151,7 +151,8 @@ class _Reader:
         if self._unreadable:
             found.append(f"{_pages(self._unreadable)} could not be read and were left out.")
         if self.pictures.unread:
-            found.append(f"{_pages(self.pictures.unread)} hold no text (scanned?) and cannot be searched.")
+            holds = "hold" if len(self.pictures.unread) > 1 else "holds"
+            found.append(f"{_pages(self.pictures.unread)} {holds} no text (scanned?) and cannot be searched.")
         return tuple(found)
 
 

@@ -50,11 +50,8 @@ class PdfPictures:
         Raises:
             pypdfium2.PdfiumError: the page cannot be rendered.
         """
-        import pypdfium2.raw as pdfium
-
         chars = sum(len(line.text) for line in lines)
-        is_drawn = bool(pdfium.FPDFPage_CountObjects(page))
-        if chars < MIN_PAGE_CHARS and is_drawn:
+        if chars < MIN_PAGE_CHARS and _is_drawn(page, has_text=chars > 0):
             self._recognise(page, page_number, is_textless=True)
         elif chars < _STAMP_CHARS and self._bench.recognition.is_available and has_covering_picture(page):
             self._recognise(page, page_number, is_textless=False)
@@ -136,6 +133,15 @@ class PdfPictures:
                 self._keep(page, page_number, whole)
         finally:
             page.close()
+
+
+def _is_drawn(page: Any, *, has_text: bool) -> bool:
+    """Whether the page shows more than was read: something beside its words, or letters that say nothing."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFPage_CountObjects(page)
+    kinds = (pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page, place)) for place in range(count))
+    return any(kind != pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds) if has_text else count > 0
 
 
 def _mended(element: Element, hyphens: HyphenRule) -> Element:

@@ -18,6 +18,7 @@ _MARKS = (
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
+MAX_TEXT_BYTES = 50_000_000  # 72,000 blocks; takes 440 MB to parse and chunk, and an hour to embed
 
 
 def read_text(path: Path) -> str:
@@ -27,8 +28,15 @@ def read_text(path: Path) -> str:
     Unicode are written.
 
     Raises:
-        BadDocumentError: the content is binary.
+        BadDocumentError: the content is binary, or more than 50 MB.
     """
+    size_bytes = path.stat().st_size
+    if size_bytes > MAX_TEXT_BYTES:
+        raise BadDocumentError(
+            f"The file holds {size_bytes // 1_000_000:,} MB of text; at most "
+            f"{MAX_TEXT_BYTES // 1_000_000} MB are read.",
+            "Split the file.",
+        )
     content = path.read_bytes()
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), None)
     try:

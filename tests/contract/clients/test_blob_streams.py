@@ -1,12 +1,16 @@
 """Streams, listings and signed addresses of every `BlobStore`, in memory and against Azurite."""
 
+import gzip
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from azure.storage.blob import BlobClient, ContentSettings
 
+from local.azurite.server import AzuriteServer
 from shared.clients.blob_store import AzureBlobStore
 from shared.clients.connections import Connections
 from shared.errors import ConflictError, NotFoundError
@@ -150,3 +154,17 @@ def _put(url: str, content: bytes) -> int:
     except urllib.error.HTTPError as refused:
         with refused:
             return refused.code
+
+
+@contract
+@pytest.mark.parametrize("content", [b"plain words", gzip.compress(bytes(1_000_000))], ids=["a lie", "true"])
+async def test_a_blob_is_read_as_it_is_stored_whatever_its_encoding_says(
+    azurite: AzuriteServer, to_storage: Connections, tmp_path: Path, content: bytes
+) -> None:
+    store, container = AzureBlobStore(to_storage.blobs), unique_name("encoded")
+    await store.ensure_containers([container])
+    with BlobClient.from_connection_string(azurite.connection_string, container, "a.txt") as blob:
+        blob.upload_blob(content, content_settings=ContentSettings(content_encoding="gzip"))
+    assert await store.read(container, "a.txt") == content
+    await store.download(container, "a.txt", tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_bytes() == content

@@ -122,7 +122,7 @@ def test_without_the_program_pages_are_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(ocr, "_PROGRAM", "no-such-program")
     ocr.tesseract_path.cache_clear()
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"]), tmp_path)
-    assert document.warnings == ("Page 2 hold no text (scanned?) and cannot be searched.",)
+    assert document.warnings == ("Page 2 holds no text (scanned?) and cannot be searched.",)
 
 
 def test_words_in_a_picture_are_text_and_belong_to_the_figure(tmp_path: Path, stand_in: StandIn) -> None:

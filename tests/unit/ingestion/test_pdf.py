@@ -132,3 +132,9 @@ def test_a_large_number_before_a_step_makes_it_no_heading_and_does_not_part_its_
     elements = parse_pdf(maker.write(tmp_path / "a.pdf")).elements
     assert of_kind(elements, "heading") == []
     assert elements[-1].text == f"1 {PROSE}"
+
+
+def test_a_page_of_a_few_words_is_no_scan(tmp_path: Path) -> None:
+    document = parse_pdf(PdfMaker().page().paragraph("Here it is.").write(tmp_path / "short.pdf"))
+    assert [element.text for element in document.elements] == ["Here it is."]
+    assert document.warnings == ()
