@@ -14,6 +14,7 @@ _MAX_LABEL_WORDS = 8
 _MAX_LABEL_PROPORTION = 1.2  # of the drawing's width
 _RUNNING_WORDS = 5
 _MAX_CAPTION_LINES = 4
+_MAX_LEGEND_LINES, _MIN_LEGEND_LETTERS = 2, 5
 _SAME_SIZE = 0.25  # by which sizes of one caption's lines may differ: small capitals
 # "Figure 3: Flow", "Fig. 2a (detail)"; but not "Figure 3 shows that …", which is a sentence.
 _CAPTION = re.compile(
@@ -77,6 +78,13 @@ class FigureText:
                 break
             found.append(line)
         return found
+
+    def legend(self, drawn: Region, grown: Region) -> list[Line]:
+        """The few words right below a drawing that say what it shows; none where they are numbers."""
+        below = [line for line in self.within(grown) if line_region(line).top <= drawn.bottom + 2]
+        letters = sum(character.isalpha() for line in below for character in line.text)
+        is_said = letters >= _MIN_LEGEND_LETTERS and letters * 2 >= sum(len(line.text) for line in below)
+        return below if len(below) <= _MAX_LEGEND_LINES and is_said else []
 
     def line_below(self, region: Region) -> Line | None:
         """The first line under the region, in its column if there is one."""

@@ -49,7 +49,7 @@ class PageFigure:
     """A figure where it stands.
 
     Attributes:
-        label: its "Figure N" line and those that go on from it; empty when there is none.
+        label: its "Figure N" line and those that go on from it, else what stands right below; may be empty.
         anchor: the line of the page before which it belongs; None = at the page's end.
         words: lines within it.
     """
@@ -116,15 +116,15 @@ class _Finder:
     def find(self, drawings: Sequence[Drawing]) -> list[PageFigure]:
         self._left = list(drawings)
         found: list[PageFigure] = []
-        for region, caption in [*self._captioned(), *((region, None) for region in self._others())]:
+        for drawing, caption in [*self._captioned(), *((drawing, None) for drawing in self._others())]:
             # Labels may make two figures grow over each other: then they were one.
-            if not any(_are_one(figure.region, region) for figure in found):
-                figure = self._figure(region, caption)
+            if not any(_are_one(figure.region, drawing.region) for figure in found):
+                figure = self._figure(drawing, caption)
                 found = [other for other in found if not _are_one(other.region, figure.region)]
                 found.append(figure)
         return found
 
-    def _captioned(self) -> Iterator[tuple[Region, Line]]:
+    def _captioned(self) -> Iterator[tuple[Drawing, Line]]:
         """What each caption names: drawings above it, or else below it."""
         captions = list(self._text.captions)
         # All captions look up first: what stands below one may belong to the next.
@@ -134,20 +134,20 @@ class _Finder:
                 if parts and self._is_figure(_whole_of(parts).region):
                     self._left = [drawing for drawing in self._left if drawing not in parts]
                     captions.remove((line, box))
-                    yield _whole_of(parts).region, line
+                    yield _whole_of(parts), line
 
-    def _others(self) -> Iterator[Region]:
+    def _others(self) -> Iterator[Drawing]:
         """Figures without a caption, among the drawings that are left."""
         for drawing in _joined_panels(self._left):
             if self._stands_alone(drawing):
                 if not self._is_table(drawing):
-                    yield drawing.region
+                    yield drawing
                 continue
             # A layout of text, shapes and pictures: the pictures are what is worth showing.
             pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
             for picture in joined_drawings(pictures, 0.0):
                 if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
-                    yield picture.region
+                    yield picture
 
     def _is_figure(self, region: Region) -> bool:
         """Whether what a caption names is large enough, and not a frame or ground behind the page's text."""
@@ -211,13 +211,16 @@ class _Finder:
             for rule in joined_rules(vertical)
         )
 
-    def _figure(self, drawn: Region, caption: Line | None) -> PageFigure:
-        region = self._text.with_labels(drawn)
+    def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
+        region = self._text.with_labels(drawing.region)
         label = self._text.caption_lines(caption) if caption else []
+        if caption is None and drawing.pictures:  # below a chart stand the names of its axis
+            label = self._text.legend(drawing.region, region)
         for line in label:
             region = region.joined(line_region(line))
         words = [line for line in self._text.within(region) if line not in label]
-        anchor = caption or (words[0] if words else self._text.line_below(region))
+        first = label or words
+        anchor = first[0] if first else self._text.line_below(region)
         framed = Region(
             region.left - _MARGIN, region.bottom - _MARGIN, region.right + _MARGIN, region.top + _MARGIN
         )

@@ -104,6 +104,22 @@ def test_a_sentence_that_begins_with_a_figure_number_is_no_caption(tmp_path: Pat
     assert figure.label == ""
 
 
+def test_a_few_words_below_a_picture_name_it(tmp_path: Path) -> None:
+    maker = new_page().photo()
+    maker.paragraph("The pump house in 1962")
+    (figure,) = figures(maker, tmp_path)
+    assert figure.label == "The pump house in 1962"
+
+
+def test_a_grid_with_text_in_its_cells_is_no_figure(tmp_path: Path) -> None:
+    maker = new_page()
+    for _ in range(12):
+        for text in ("Pressure", "7.2 bar", ""):
+            maker.pdf.cell(50, 6, text, border=1)
+        maker.pdf.ln(6)
+    assert figures(maker, tmp_path) == []
+
+
 def test_words_in_a_drawing_stay_in_the_text(tmp_path: Path) -> None:
     maker = new_page().chart(caption="Figure 1: Pressure")
     maker.pdf.set_font("Helvetica", "", 8)
