@@ -85,8 +85,8 @@ def _begun(
     wanted = state.model_copy(update={"wanted_etag": properties.etag, "wanted_rights": rights})
     if not accepted.content_changed:
         return wanted
-    tries = state.failed_tries if state.wanted_etag == properties.etag else 0
-    told = {"phases": (), "warnings": (), "reason": None, "hint": None, "failed_tries": tries}
+    tried_reason = state.reason or state.tried_reason
+    told = {"phases": (), "warnings": (), "reason": None, "hint": None, "tried_reason": tried_reason}
     return with_status(wanted.model_copy(update=told), "queued")
 
 

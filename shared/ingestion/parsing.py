@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +13,7 @@ from shared.ingestion.claims import enter, update
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import parser_pool
 from shared.ingestion.parsers.ocr import tesseract_path
+from shared.ingestion.quarantine import refuse_what_always_failed, with_bytes
 from shared.ingestion.registry import format_of
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import IngestStep, Parsed, ParsedFile
@@ -37,13 +39,11 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
         source = Path(folder) / "document"
         downloaded = await _download(services, step, source)
         content_hash = await asyncio.to_thread(_hash_file, source)
-        state = await update(
-            services.documents,
-            step,
-            lambda current: current.model_copy(update={"wanted_etag": downloaded.etag}),
-        )
+        read = partial(with_bytes, content_hash=content_hash, etag=downloaded.etag)
+        state = await update(services.documents, step, read)
         if content_hash == state.content_hash and state.pipeline == pipeline(services.settings):
             return Parsed(content_hash=content_hash, same_bytes=True)
+        refuse_what_always_failed(state)
         job = await asyncio.to_thread(_job, services, source, state.filename)
         await parser_pool().run(job, _timeout_s(services.settings))
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))

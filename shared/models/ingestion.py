@@ -214,7 +214,8 @@ class DocumentState(Model):
         phases: statuses of the last ingestion in order.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         corrections: metadata as people corrected them; they win over whatever is extracted.
-        failed_tries: ingestions of the version `wanted_etag` that failed, one after the other.
+        failed_tries: ingestions of the same bytes that failed, one after the other.
+        tried_hash, tried_reason: of the bytes that were read last, and why they failed before.
     """
 
     doc_id: str
@@ -242,6 +243,8 @@ class DocumentState(Model):
     sidecar_etag: str = ""
     corrections: Corrections = Field(default_factory=dict)
     failed_tries: int = 0
+    tried_hash: str = ""
+    tried_reason: str | None = None
     updated_at: datetime
 
 

@@ -10,6 +10,7 @@ from shared.core.document_ids import document_id
 from shared.errors import DependencyError, ModelFixableError, RateLimitError
 from shared.ingestion import claims
 from shared.ingestion.claims import change_step, claim
+from shared.ingestion.parser_process import parser_pool
 from shared.ingestion.steps import perform, perform_close
 from shared.models.ingestion import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.models.names import DOCUMENTS
@@ -59,6 +60,27 @@ async def test_each_bad_file_fails_with_reason_and_hint_and_blocks_no_other(
     good = unique(".txt")
     await drop(services, good)
     assert (await ingest(services, good)).outcome == "ready"
+
+
+async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(services: Services) -> None:
+    name = unique(".txt")
+    patient = services.settings
+    hasty = patient.model_copy(update={"parse_timeout_s": 1e-6, "recognition_seconds": 0})
+    object.__setattr__(services, "settings", hasty)
+    for occasion in ("one", "two", "three"):
+        await drop(services, name)  # each time a new version with the same bytes
+        assert "took longer" in ((await ingest(services, name, occasion)).reason or "")
+    object.__setattr__(services, "settings", patient)
+    started = parser_pool().started
+    await drop(services, name)
+    assert "took longer" in ((await ingest(services, name, "four")).reason or "")
+    state = await state_of(services, name)
+    assert "same bytes failed three times" in (state.hint or "")
+    assert parser_pool().started == started
+    assert (await ingest(services, name, "five")).outcome == "current"
+    await drop(services, name, b"It was changed.")
+    assert (await ingest(services, name, "six")).outcome == "ready"
+    assert (await state_of(services, name)).failed_tries == 0
 
 
 async def test_a_file_that_was_mended_is_ingested(services: Services) -> None:
