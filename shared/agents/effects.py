@@ -167,7 +167,10 @@ class StepRun:
             evidence,
             chat_model=self._services.chat_model,
             journal=journal,
-            limits=self._limits("answer_timeout_s"),
+            limits=CallLimits(
+                timeout_s=self._services.settings.answer_timeout_s,
+                max_output_tokens=self._services.settings.max_answer_tokens,
+            ),
         )
         await self._memory.put(action.step, answer)
         return _written(answer)

@@ -48,7 +48,12 @@ async def write_answer(
     writer = AnswerWriter(
         journal=journal,
         book=CitationBook(hits=evidence.hits),
-        repairer=QuoteRepairer(chat_model, documents, _repair_limits(limits)),
+        repairer=QuoteRepairer(
+            chat_model,
+            documents,
+            _repair_limits(limits),
+            question=plan.standalone_question or request.question,
+        ),
     )
     truncated = False
     if not evidence.hits and not evidence.records:
@@ -102,7 +107,7 @@ def _prompt(request: RunRequest, plan: QuestionPlan, documents: str) -> Prompt:
 
 def _documents_xml(evidence: Evidence) -> str:
     if not evidence.hits:
-        return documents_with_summaries(evidence.records)
+        return documents_with_summaries(evidence.records, evidence.total)
     return documents_with_blocks(evidence.hits, {record.doc_id: record for record in evidence.records})
 
 
