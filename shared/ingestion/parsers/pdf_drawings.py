@@ -8,7 +8,7 @@ from ctypes import byref, c_float, c_int, c_uint
 from dataclasses import dataclass
 from typing import Any, Self
 
-_MAX_MARKS = 20_000  # of a page; a map may hold a million, and is one cluster long before
+_MAX_MARKS = 20_000  # of a page, letters apart; a map may hold a million, and is one drawing long before
 _MAX_FORM_DEPTH = 5
 _MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not worth their bounds
 _BACKGROUND_SHARE = 0.9  # of the page
@@ -141,28 +141,43 @@ class _Marks:
         self._colour = [c_uint() for _ in range(4)]
 
     def read(self) -> Iterator[Drawing]:
-        for index in range(self._pdfium.FPDFPage_CountObjects(self._page)):
-            yield from self._object(self._pdfium.FPDFPage_GetObject(self._page, index), _IDENTITY, 0)
+        pdfium = self._pdfium
+        get_object, get_type = pdfium.FPDFPage_GetObject, pdfium.FPDFPageObj_GetType
+        text = pdfium.FPDF_PAGEOBJ_TEXT
+        for index in range(pdfium.FPDFPage_CountObjects(self._page)):
+            drawn = get_object(self._page, index)
+            # Some programs write each letter as an object of its own: thousands a page.
+            if get_type(drawn) != text:
+                yield from self._object(drawn, _IDENTITY, 0)
 
     def _object(self, drawn: Any, outer: Matrix, depth: int) -> Iterator[Drawing]:
         pdfium = self._pdfium
+        self._left -= 1
         kind = pdfium.FPDFPageObj_GetType(drawn)
-        if kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_FORM_DEPTH:
+        if self._left <= 0 or kind == pdfium.FPDF_PAGEOBJ_TEXT:
+            return
+        if kind != pdfium.FPDF_PAGEOBJ_FORM:
+            mark = self._mark(drawn, kind, outer)
+            if mark is not None:
+                yield mark
+        elif depth < _MAX_FORM_DEPTH:
             matrix = _product(self._matrix(drawn), outer)
             for index in range(pdfium.FPDFFormObj_CountObjects(drawn)):
                 yield from self._object(pdfium.FPDFFormObj_GetObject(drawn, index), matrix, depth + 1)
-        elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_SHADING):
-            self._left -= 1
-            is_shown = kind != pdfium.FPDF_PAGEOBJ_PATH or self._is_inked(drawn)
-            region = self._visible_region(drawn, outer) if self._left > 0 and is_shown else None
-            if region is not None:
-                if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                    yield Drawing(region, pictures=(region,))
-                    return
-                segment_count = max(pdfium.FPDFPath_CountSegments(drawn), 1)
-                is_frame = segment_count <= _FRAME_SEGMENTS
-                if not is_frame or region.area <= _FRAME_SHARE * self._region.area:
-                    yield Drawing(region, segment_count)
+
+    def _mark(self, drawn: Any, kind: int, outer: Matrix) -> Drawing | None:
+        """A picture, path or shading; None for what is not seen, and for grounds and frames."""
+        pdfium = self._pdfium
+        if kind == pdfium.FPDF_PAGEOBJ_PATH and not self._is_inked(drawn):
+            return None
+        region = self._visible_region(drawn, outer)
+        if region is None:
+            return None
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            return Drawing(region, pictures=(region,))
+        segment_count = max(pdfium.FPDFPath_CountSegments(drawn), 1)
+        is_frame = segment_count <= _FRAME_SEGMENTS and region.area > _FRAME_SHARE * self._region.area
+        return None if is_frame else Drawing(region, segment_count)
 
     def _visible_region(self, drawn: Any, outer: Matrix) -> Region | None:
         """Its bounds on the page, as far as not clipped; None for what is not seen, and backgrounds."""
