@@ -18,6 +18,7 @@ from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line
 from shared.ingestion.parsers.text import text_paragraphs
 from shared.ingestion.workbench import Workbench
 from shared.models.blocks import Element
+from shared.telemetry import get_logger
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,13 +52,12 @@ class PdfPictures:
             pypdfium2.PdfiumError: the page cannot be rendered.
         """
         chars = sum(len(line.text) for line in lines)
-        if chars < MIN_PAGE_CHARS and _is_drawn(page, has_text=chars > 0):
-            self._recognise(page, page_number, is_textless=True)
-        elif chars < _STAMP_CHARS and self._bench.recognition.is_available and has_covering_picture(page):
-            self._recognise(page, page_number, is_textless=False)
+        is_empty = chars < MIN_PAGE_CHARS and _is_drawn(page, has_text=chars > 0)
+        may_be_stamp = chars < _STAMP_CHARS and self._bench.recognition.is_available
+        if is_empty or (may_be_stamp and has_covering_picture(page)):
+            self._recognise(page, page_number)
         elif not self._bench.figures.is_full:
-            for figure in page_figures(page, lines, tables):
-                self._keep(page, page_number, figure)
+            self._keep_figures(page, page_number, lines, tables)
 
     def finish(self, document: Any) -> None:
         """Wait for the recognised pages. One that shows a picture and no words is a figure."""
@@ -92,7 +92,7 @@ class PdfPictures:
         for paragraph in text_paragraphs(_marked(found.text or "")):
             yield _mended(paragraph, hyphens).model_copy(update={"page_number": page_number})
 
-    def _recognise(self, page: Any, page_number: int, *, is_textless: bool) -> None:
+    def _recognise(self, page: Any, page_number: int) -> None:
         if not self._bench.recognition.is_available:
             self.unread.append(page_number)
             return
@@ -103,6 +103,18 @@ class PdfPictures:
             self._pages[page_number].recognised = self._bench.recognition.submit(bitmap.to_pil())
         finally:
             bitmap.close()
+
+    def _keep_figures(
+        self, page: Any, page_number: int, lines: Sequence[Line], tables: Sequence[Region]
+    ) -> None:
+        import pypdfium2
+
+        try:
+            for figure in page_figures(page, lines, tables):
+                self._keep(page, page_number, figure)
+        except (pypdfium2.PdfiumError, ValueError):
+            # What cannot be drawn costs its page the figures, never the text.
+            get_logger().warning("figure.unreadable", page_number=page_number)
 
     def _keep(self, page: Any, page_number: int, figure: PageFigure) -> None:
         image = render_region(page, figure.region)
@@ -126,7 +138,7 @@ class PdfPictures:
     def _keep_whole(self, document: Any, page_number: int) -> None:
         if self._bench.figures.is_full:
             return
-        page = document[page_number - 1]
+        page = document[page_number - 1]  # it was read before: it can be opened
         try:
             if has_covering_picture(page):
                 whole = PageFigure(region=page_region(page), label="", words="", anchor=None)
