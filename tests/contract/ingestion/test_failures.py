@@ -64,15 +64,18 @@ async def test_each_bad_file_fails_with_reason_and_hint_and_blocks_no_other(
 
 async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(services: Services) -> None:
     name = unique(".txt")
+    long = (
+        b"A sentence that takes its time. " * 60_000
+    )  # a warm worker answers to a short text before the timer
     patient = services.settings
     hasty = patient.model_copy(update={"parse_timeout_s": 1e-6, "recognition_seconds": 0})
     object.__setattr__(services, "settings", hasty)
     for occasion in ("one", "two", "three"):
-        await drop(services, name)  # each time a new version with the same bytes
+        await drop(services, name, long)  # each time a new version with the same bytes
         assert "took longer" in ((await ingest(services, name, occasion)).reason or "")
     object.__setattr__(services, "settings", patient)
     started = parser_pool().started
-    await drop(services, name)
+    await drop(services, name, long)
     assert "took longer" in ((await ingest(services, name, "four")).reason or "")
     state = await state_of(services, name)
     assert "same bytes failed three times" in (state.hint or "")

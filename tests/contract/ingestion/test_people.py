@@ -13,7 +13,7 @@ from shared.ingestion.reconciling import reconcile
 from shared.ingestion.uploading import receive
 from shared.models.identity import UserContext
 from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS
+from shared.models.names import DOCUMENTS, FIGURES
 from shared.models.search import SearchRequest, VectorQuery
 from shared.models.uploads import AccessChange, UploadRequest
 from shared.services import Services
@@ -78,10 +78,12 @@ async def test_corrections_reach_both_indexes_and_leave_the_vectors(
 async def test_an_audit_finds_nothing_until_something_differs(
     services: Services, uploaded: DocumentState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {blob.name async for blob in services.blobs.list_blobs(DOCUMENTS)}
-    others = {name for name in names if not name.startswith(uploaded.blob_name)}
-    for name in others:  # of other tests: the storage is shared, the indexes are not
-        await services.blobs.delete(DOCUMENTS, name)
+    # What other tests left goes first: the storage is shared, the indexes are not.
+    for container, own in ((DOCUMENTS, uploaded.blob_name), (FIGURES, uploaded.doc_id)):
+        names = [blob.name async for blob in services.blobs.list_blobs(container)]
+        for name in names:
+            if not name.startswith(own):
+                await services.blobs.delete(container, name)
     async for state in services.documents.all():
         if state.doc_id != uploaded.doc_id:
             await services.documents.delete(state)
