@@ -55,7 +55,7 @@ class OpenAIChatModel(ChatModel):
         started = time.perf_counter()
 
         async def attempt() -> _Parsed[StructuredOutput]:
-            with model_errors(self._endpoint, MODEL_SETTING):
+            with model_errors(self._endpoint, self._setting):
                 async with asyncio.timeout_at(deadline.at):
                     completion = await client.chat.completions.parse(
                         response_format=output, **self._arguments(prompt, limits, deadline)
@@ -106,7 +106,7 @@ class OpenAIChatModel(ChatModel):
         self, prompt: Prompt, limits: CallLimits, deadline: Deadline
     ) -> "AsyncStream[ChatCompletionChunk]":
         client = await self._connection.opened()
-        with model_errors(self._endpoint, MODEL_SETTING):
+        with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 opened: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(
                     stream=True,
@@ -117,7 +117,7 @@ class OpenAIChatModel(ChatModel):
 
     async def _next(self, chunks: "AsyncStream[ChatCompletionChunk]", deadline: Deadline) -> "_Delta | None":
         # Around each chunk and not around the loop: a timeout that spans a yield would strike the reader.
-        with model_errors(self._endpoint, MODEL_SETTING):
+        with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 chunk = await anext(chunks, None)
             return None if chunk is None else _read_delta(chunk)

@@ -176,6 +176,14 @@ async def test_an_unknown_model_points_to_its_setting(to_models: Connections) ->
     assert "CHAT_MODEL" in unknown.value.hints[0]
 
 
+async def test_an_unknown_vision_model_points_to_its_own_setting(to_models: Connections) -> None:
+    with pytest.raises(ConfigurationError) as unknown:
+        await OpenAIChatModel(to_models.model, "gpt-nobody", ENDPOINT, "VISION_MODEL").parse(
+            TALK, Verdict, LIMITS
+        )
+    assert "VISION_MODEL" in unknown.value.hints[0]
+
+
 async def test_a_wrong_key_names_the_variable_and_not_the_key(
     model_server: ModelServer, connect: Connect
 ) -> None:
