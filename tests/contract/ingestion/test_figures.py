@@ -117,7 +117,7 @@ async def test_unchanged_figures_cost_no_call_no_vector_and_no_write(
     vision_model.prompts.clear()
     embedder.texts.clear()
     # Other bytes, same pages.
-    content = report(tmp_path, 4).replace(b"/Producer", b"/Prodecer")
+    content = report(tmp_path, 4) + b"\n% other bytes, the same pages\n"
     await drop(services, name, content)
     result = await ingest(services, name, "two")
     assert (result.outcome, result.new_count, result.gone_count) == ("ready", 0, 0)
@@ -199,7 +199,7 @@ async def test_without_the_model_figures_are_described_by_rule_and_tried_again_w
     assert "described by rule" in " ".join((await state_of(services, name)).warnings)
 
     vision_model.failures = []
-    await drop(services, name, report(tmp_path, 4).replace(b"/Producer", b"/Prodecer"))
+    await drop(services, name, report(tmp_path, 4) + b"\n% other bytes, the same pages\n")
     await ingest(services, name, "two")
     assert all("A drawing known as" in row["image_caption"] for row in await images_of(services, name))
     assert (await state_of(services, name)).warnings == ()
