@@ -52,7 +52,7 @@ def send(client: httpx.Client, name: str, content: bytes, **fields: Any) -> dict
 
 
 def until_ended(client: httpx.Client, doc_id: str, version: int = 1) -> dict[str, Any]:
-    """The document once this version of it, or a later one, has ended; the one before it is ready till then."""
+    """The document once this version of it, or a later one, has ended; till then the one before is ready."""
     deadline = time.monotonic() + HANG_GUARD_S
     while time.monotonic() < deadline:
         document = client.get(f"/documents/{doc_id}").json()
