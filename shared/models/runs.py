@@ -7,6 +7,7 @@ from pydantic import Field
 
 from shared.models.base import Model
 from shared.models.citations import Citation
+from shared.models.conversation import Conversation
 from shared.models.identity import UserContext
 from shared.models.plan import TodoItem
 
@@ -20,6 +21,7 @@ class RunRequest(Model):
         run_id: also the orchestration's instance id and the name of the run log.
         doc_ids, project_id: limits that the caller set on retrieval; empty and None mean no limit.
         created_at: when the question arrived, with zone.
+        conversation: what was said before in the thread.
     """
 
     run_id: str
@@ -29,6 +31,7 @@ class RunRequest(Model):
     project_id: str | None = None
     doc_ids: tuple[str, ...] = ()
     created_at: datetime
+    conversation: Conversation = Conversation()
 
 
 class RunAnswer(Model):
