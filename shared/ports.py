@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from shared.models.blobs import BlobProperties, SignedUrl
+from shared.models.conversing import Message, ModelTurn, ToolDefinition
 from shared.models.events import LogSlice, RunEvent
 from shared.models.ingestion import DocumentState
 from shared.models.poison import PoisonMessage
@@ -53,6 +54,19 @@ class ChatModel(Protocol):
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         """Text as it is written, in pieces of any size. OutputCutError after the last piece of a cut one."""
+
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> ModelTurn:
+        """The model's next turn: text or tool calls. Not `may_call`: it is told to answer in words.
+
+        ModelFixableError when it says nothing, or the content filter ended it.
+        """
 
 
 class Embedder(Protocol):

@@ -2,17 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from shared.clients.connection import Connection
+from shared.clients.conversing import conversation_arguments, read_turn
 from shared.clients.delta_text import DeltaText
 from shared.clients.dependency import Dependency
 from shared.clients.rate_gate import RateGate
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate_openai import filtered, model_errors, not_the_protocol
 from shared.errors import ModelFixableError, OutputCutError
+from shared.models.conversing import Message, ModelTurn, ToolDefinition
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, StructuredOutput
 from shared.telemetry import get_logger
@@ -63,7 +65,7 @@ class OpenAIChatModel(ChatModel):
                 return _read_answer(completion)
 
         answer = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
-        self._log(prompt, started, answer.usage)
+        self._log(prompt.name, started, answer.usage)
         if answer.value is None:
             raise ModelFixableError(
                 "The model refused to answer." if answer.refused else "The model said nothing."
@@ -97,10 +99,40 @@ class OpenAIChatModel(ChatModel):
             await chunks.close()  # a reader that goes away ends the model's work
         if rest := text.finish():
             yield rest
-        self._log(prompt, started, usage, ending)
+        self._log(prompt.name, started, usage, ending)
         if not answering:
             raise not_the_protocol(self._endpoint)
         _check_ending(ending)
+
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> ModelTurn:
+        """The model's next turn, whole: text or tool calls.
+
+        Raises:
+            ModelFixableError: it said nothing, refused, or was filtered.
+        """
+        client = await self._connection.opened()
+        deadline = Deadline(limits.timeout_s)
+        started = time.perf_counter()
+        said = conversation_arguments(messages, tools, may_call=may_call)
+
+        async def attempt() -> tuple[ModelTurn, _Usage | None]:
+            with model_errors(self._endpoint, self._setting):
+                async with asyncio.timeout_at(deadline.at):
+                    completion = await client.chat.completions.create(
+                        **said, **self._limiting(limits, deadline)
+                    )
+                return read_turn(completion), _read_usage(completion.usage)
+
+        turn, usage = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
+        self._log("converse", started, usage, "length" if turn.cut else None)
+        return turn
 
     async def _open(
         self, prompt: Prompt, limits: CallLimits, deadline: Deadline
@@ -123,20 +155,23 @@ class OpenAIChatModel(ChatModel):
             return None if chunk is None else _read_delta(chunk)
 
     def _arguments(self, prompt: Prompt, limits: CallLimits, deadline: Deadline) -> dict[str, Any]:
+        messages = [
+            {"role": "system", "content": prompt.system},
+            {"role": "user", "content": _user_content(prompt)},
+        ]
+        return {"messages": messages, **self._limiting(limits, deadline)}
+
+    def _limiting(self, limits: CallLimits, deadline: Deadline) -> dict[str, Any]:
         return {
             "model": self._model,
-            "messages": [
-                {"role": "system", "content": prompt.system},
-                {"role": "user", "content": _user_content(prompt)},
-            ],
             "max_completion_tokens": limits.max_output_tokens,
             "timeout": max(deadline.remaining_s, 0.001),
         }
 
-    def _log(self, prompt: Prompt, started: float, usage: "_Usage | None", ending: str | None = None) -> None:
+    def _log(self, name: str, started: float, usage: "_Usage | None", ending: str | None = None) -> None:
         get_logger().info(
             "model.answered",
-            prompt=prompt.name,
+            prompt=name,
             model=self._model,
             duration_ms=round((time.perf_counter() - started) * 1000),
             input_tokens=usage.input_tokens if usage else None,

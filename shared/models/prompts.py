@@ -12,7 +12,7 @@ class Prompt(Model):
         picture_url: a data URI, for models that see.
     """
 
-    name: Literal["plan", "answer", "repair", "metadata", "caption"]
+    name: Literal["plan", "answer", "repair", "metadata", "caption", "rerank", "grade", "rewrite"]
     system: str
     user: str
     picture_url: str | None = None

@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from pydantic import BaseModel
 
 from shared.errors import GroundworkError, ModelFixableError
+from shared.models.conversing import Message, ModelTurn, ToolDefinition
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, Embedder, StructuredOutput
 
 Reply = BaseModel | str | GroundworkError
-"""A value for parse(), a text for stream(), or an error for either."""
+"""A value for parse(), a text for stream(), a ModelTurn for converse(), or an error for each."""
 
 
 class ScriptedChatModel(ChatModel):
@@ -19,6 +20,7 @@ class ScriptedChatModel(ChatModel):
 
     def __init__(self, *replies: Reply, answer: Callable[[Prompt], Reply] | None = None) -> None:
         self.prompts: list[Prompt] = []
+        self.conversations: list[tuple[Message, ...]] = []
         self._replies = list(replies)
         self._answer = answer
 
@@ -35,12 +37,41 @@ class ScriptedChatModel(ChatModel):
         for start in range(0, len(text), 7):  # pieces that split words and tags anywhere
             yield text[start : start + 7]
 
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> ModelTurn:
+        self.conversations.append(tuple(messages))
+        turn = self._raised(self._replies.pop(0))
+        assert isinstance(turn, ModelTurn)
+        return turn
+
     def _next(self, prompt: Prompt) -> BaseModel | str:
         self.prompts.append(prompt)
-        reply = self._answer(prompt) if self._answer else self._replies.pop(0)
+        return self._raised(self._answer(prompt) if self._answer else self._replies.pop(0))
+
+    def _raised(self, reply: Reply) -> BaseModel | str:
         if isinstance(reply, GroundworkError):
             raise reply
         return reply
+
+
+class NoConversations(ChatModel):
+    """A base of fakes that nobody converses with."""
+
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> ModelTurn:
+        raise AssertionError("nobody converses with this model")
 
 
 class HashingEmbedder(Embedder):

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from shared.errors import GroundworkError
 from shared.models.documents import DocumentMetadata
 from shared.models.prompts import CallLimits, Prompt
-from shared.ports import ChatModel, Embedder, StructuredOutput
+from shared.ports import Embedder, StructuredOutput
+from tests.fakes.models import NoConversations
 
 DIMENSIONS = 8
 METADATA = DocumentMetadata(
@@ -22,7 +23,7 @@ METADATA = DocumentMetadata(
 )
 
 
-class CountingChatModel(ChatModel):
+class CountingChatModel(NoConversations):
     """Describes every document alike; `failures` are raised first, one a call."""
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class CountingChatModel(ChatModel):
         raise AssertionError("ingestion streams nothing")
 
 
-class CountingVisionModel(ChatModel):
+class CountingVisionModel(NoConversations):
     """Gives each picture a caption of its own; `failures` are raised first, one a call."""
 
     def __init__(self) -> None:

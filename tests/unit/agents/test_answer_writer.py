@@ -13,11 +13,12 @@ from shared.models.citations import QuoteRepair
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.search import Hit
 from shared.ports import ChatModel, StructuredOutput
+from tests.fakes.models import NoConversations
 
 HIT = Hit(block_id="b1", doc_id="d1", filename="m.pdf", page_number=3, content="The pump runs at 15 bar.")
 
 
-class RepairingModel(ChatModel):
+class RepairingModel(NoConversations):
     """Answers every repair with one quotation; "" means that its output is not valid."""
 
     def __init__(self, quote: str | None) -> None:

@@ -1,0 +1,89 @@
+"""Conversations with tools in the OpenAI protocol: our messages as its own, its completion as a turn of ours.
+
+Called where errors are translated: the SDK does not check what it reads.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.delta_text import DeltaText
+from shared.clients.translate_openai import filtered
+from shared.errors import ModelFixableError
+from shared.models.conversing import Message, ModelTurn, ToolCall, ToolDefinition
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletion, ChatCompletionMessage
+
+
+def conversation_arguments(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], *, may_call: bool
+) -> dict[str, Any]:
+    """`messages`, `tools` and `tool_choice` as the endpoint takes them.
+
+    Tools are told of even when none may be called: endpoints refuse a conversation that holds calls of tools
+    that they were not told of.
+    """
+    arguments: dict[str, Any] = {"messages": [_message(message) for message in messages]}
+    if tools:
+        arguments["tools"] = [_tool(tool) for tool in tools]
+        arguments["tool_choice"] = "auto" if may_call else "none"
+    return arguments
+
+
+def read_turn(completion: "ChatCompletion") -> ModelTurn:
+    """What the model said.
+
+    Raises:
+        ModelFixableError: neither text nor a call; or filtered, or refused.
+    """
+    choice = completion.choices[0]
+    if choice.finish_reason == "content_filter":
+        raise filtered()
+    if choice.message.refusal:
+        raise ModelFixableError("The model refused to answer.")
+    text, calls = _whole(choice.message.content or ""), _calls(choice.message)
+    if not text.strip() and not calls:
+        raise ModelFixableError("The model said nothing.")
+    tokens = completion.usage.total_tokens if completion.usage else None
+    return ModelTurn(text=text, tool_calls=calls, tokens=tokens, cut=choice.finish_reason == "length")
+
+
+def _message(message: Message) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.call_id is not None:
+        said["tool_call_id"] = message.call_id
+    if message.tool_calls:
+        said["content"] = message.text or None
+        said["tool_calls"] = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    return said
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    return {"type": "function", "function": tool.model_dump()}
+
+
+def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
+    # The protocol has other kinds of calls; we offer functions only, so that no other can be meant.
+    asked = [call for call in message.tool_calls or () if call.type == "function"]
+    ids: set[str] = set()
+    calls: list[ToolCall] = []
+    for place, call in enumerate(asked):
+        # Some endpoints leave the id out, or give all calls of a turn the same one.
+        call_id = call.id if call.id and call.id not in ids else f"call_{place}"
+        ids.add(call_id)
+        name, arguments = _whole(call.function.name), _whole(call.function.arguments or "")
+        calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments))
+    return tuple(calls)
+
+
+def _whole(text: str) -> str:
+    """The text without halves of characters, which could be neither stored nor sent."""
+    halves = DeltaText()
+    return halves.feed(text) + halves.finish()
