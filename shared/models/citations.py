@@ -23,6 +23,13 @@ class Citation(Model):
     url: str
 
 
+class Conflict(Model):
+    """Citations, by their numbers, of two documents that give different figures for the same thing."""
+
+    first: int
+    second: int
+
+
 class QuoteRepair(Model):
     """Structured output of the repair call: a verbatim quotation for the claim, or null if none."""
 

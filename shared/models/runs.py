@@ -6,8 +6,9 @@ from typing import Literal
 from pydantic import Field
 
 from shared.models.base import Model
-from shared.models.citations import Citation
+from shared.models.citations import Citation, Conflict
 from shared.models.conversation import Conversation
+from shared.models.figures import AnswerFigure
 from shared.models.identity import UserContext
 from shared.models.plan import TodoItem
 
@@ -39,17 +40,25 @@ class RunAnswer(Model):
 
     Attributes:
         text: Markdown, as it was streamed.
-        abstained: the documents do not hold the answer; `text` says what is missing.
+        abstained: the documents do not hold the answer; citations are of what is near it.
+        missing, next_step: what is not in the documents, and what the reader can do; an answer to a part of
+            the question has them, too. The text says the same.
         unsupported_claims: statements whose quotation could not be verified, marked in the text.
         truncated: the model stopped at its length limit; the text says so.
+        figures: the pictures that the text shows, in its order; signed addresses only when it is read.
+        conflicts: citations of different documents that say different things of the same.
     """
 
     run_id: str
     text: str
     citations: tuple[Citation, ...] = ()
     abstained: bool = False
+    missing: str = ""
+    next_step: str = ""
     unsupported_claims: int = 0
     truncated: bool = False
+    figures: tuple[AnswerFigure, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class RunRecord(Model):

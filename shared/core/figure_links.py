@@ -1,0 +1,45 @@
+"""Where a figure lies, and how an answer shows it. Pure.
+
+A picture is referred to by an address of our own API, never by a signed one: an answer is streamed, stored
+and replayed byte for byte, and a signature ends after hours.
+"""
+
+import re
+
+from shared.models.figures import AnswerFigure
+from shared.models.search import Hit
+
+_BLOB = re.compile(r"figures/(?P<doc_id>[A-Za-z0-9_-]{1,128})/(?P<name>[0-9a-f]{64}\.png)")
+_PATH = re.compile(r"/api/documents/(?P<doc_id>[A-Za-z0-9_-]{1,128})/figures/(?P<name>[0-9a-f]{64}\.png)")
+
+
+def figure_path(blob_path: str | None) -> str | None:
+    """The address of a picture in our API, from the blob path that its block carries; None if it is none."""
+    found = _BLOB.fullmatch(blob_path or "")
+    return f"/api/documents/{found['doc_id']}/figures/{found['name']}" if found else None
+
+
+def figure_blob_name(doc_id: str, name: str) -> str | None:
+    """The blob's name in the container of figures; None where no figure can be called so."""
+    return f"{doc_id}/{name}" if _BLOB.fullmatch(f"figures/{doc_id}/{name}") else None
+
+
+def blob_name_of_path(path: str) -> str | None:
+    """The blob's name in the container of figures, from an address that `figure_path` made."""
+    found = _PATH.fullmatch(path)
+    return f"{found['doc_id']}/{found['name']}" if found else None
+
+
+def answer_figure(hit: Hit) -> AnswerFigure | None:
+    """The figure of an image block; None for any other block."""
+    path = figure_path(hit.image_url) if hit.block_type == "image" else None
+    if path is None:
+        return None
+    return AnswerFigure(
+        block_id=hit.block_id,
+        doc_id=hit.doc_id,
+        filename=hit.filename,
+        page_number=hit.page_number,
+        caption=hit.image_caption or "",
+        path=path,
+    )
