@@ -3,6 +3,7 @@
 #   make run ARGS=--once                    arguments for the launcher
 #   make test ARGS="-k citations"           arguments for pytest
 #   make ingest-report DATA=folder OUT=report.json
+#   make eval DATA=folder SETS=a,b OUT=report.json LIMIT=20 ANSWERS=0 KEEP=1 BASELINE=old.json
 
 PYTHON ?= python3
 ARGS ?=
@@ -12,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types audit docs ingest-report bench bench-start bench-search bench-durable bench-ingestion clean
+.PHONY: help run demo test e2e fmt lint types audit docs ingest-report eval bench bench-start bench-search bench-durable bench-ingestion clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +50,11 @@ docs: .set-up-test   ## write the generated parts of docs/ anew
 
 ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json
 	@$(BIN)/python -m evals.ingest_report --data "$(DATA)" --out "$(OUT)" $(ARGS)
+
+eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=report.json; LIMIT, ANSWERS=0, KEEP=1, QUERIES, BASELINE
+	@$(BIN)/python -m evals.evaluation --data "$(DATA)" --sets "$(SETS)" --out "$(OUT)" $(if $(LIMIT),--limit "$(LIMIT)") \
+	  $(if $(filter 0,$(ANSWERS)),--no-answers) $(if $(filter-out 0,$(KEEP)),--keep) \
+	  $(if $(QUERIES),--queries "$(QUERIES)") $(if $(BASELINE),--baseline "$(BASELINE)") $(ARGS)
 
 bench: bench-search bench-durable  ## the search server and the durable executor
 

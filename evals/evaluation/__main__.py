@@ -1,0 +1,120 @@
+"""`python -m evals.evaluation --data FOLDER --sets a,b --out report.json`: how right the app is.
+
+`make eval` calls it; docs/evaluation.md explains it. Exit code 2 when a set cannot be read or the app
+cannot be reached; bad numbers are no error.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evals.compare import compare, read_report
+from evals.evaluation.app import App, connected_app
+from evals.evaluation.asking import Outcome, ask_all
+from evals.evaluation.ingesting import Ingestion, ingest
+from evals.evaluation.question_set import QuestionSet, find_sets, read_set
+from evals.evaluation.report import Origin, as_json, as_json_lines, as_markdown
+from evals.evaluation.result import SetResult, conclude
+from evals.evaluation.source_text import SourceTexts
+from local.run_all.errors import StackError
+
+INGEST_AT_ONCE = 16  # small documents wait for each other's round trips, not for the processor
+ASK_AT_ONCE = 2
+INGEST_TIMEOUT_S = 3600.0  # for one file, which waits for all that were uploaded with it
+PROGRESS_S = 10.0
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    arguments = _arguments()
+    try:
+        folders = find_sets(arguments.data, arguments.sets)
+        sets = [read_set(folder, arguments.queries, arguments.limit) for folder in folders]
+        baseline = read_report(arguments.baseline) if arguments.baseline else None
+        with connected_app() as app:
+            results = [_evaluate(app, questions, arguments) for questions in sets]
+            origin = Origin(app.model, _commit())
+    except (StackError, ValueError, OSError) as failed:
+        print(failed, file=sys.stderr)
+        return 2
+    _write(arguments.out, results, origin)
+    if baseline is not None:
+        difference = compare(baseline, read_report(arguments.out))
+        arguments.out.with_suffix(".differences.md").write_text(difference, encoding="utf-8")
+        print(difference)
+    return 0
+
+
+def _evaluate(app: App, questions: QuestionSet, arguments: argparse.Namespace) -> SetResult:
+    ingestion = Ingestion()
+    if not arguments.keep:
+        ingestion = ingest(app, questions, arguments.ingest_at_once, INGEST_TIMEOUT_S)
+    outcomes = _asked(app, questions, arguments)
+    return conclude(
+        questions, ingestion, outcomes, SourceTexts(questions).page, answers=not arguments.no_answers
+    )
+
+
+def _asked(app: App, questions: QuestionSet, arguments: argparse.Namespace) -> list[Outcome]:
+    show = _progress(questions.name, len(questions.questions))
+    outcomes = []
+    for outcome in ask_all(app, questions, arguments.at_once, answers=not arguments.no_answers):
+        outcomes.append(outcome)
+        show(len(outcomes))
+    return outcomes
+
+
+def _progress(name: str, total: int) -> Callable[[int], None]:
+    began = shown = time.monotonic()
+
+    def show(done: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= PROGRESS_S or done == total:
+            shown = now
+            print(f"{name}: {done}/{total} questions ({now - began:.0f} s)", flush=True)
+
+    return show
+
+
+def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    markdown = as_markdown(results, origin)
+    out.write_text(as_json(results, origin), encoding="utf-8")
+    out.with_suffix(".md").write_text(markdown, encoding="utf-8")
+    out.with_suffix(".questions.jsonl").write_text(as_json_lines(results), encoding="utf-8")
+    print(f"{markdown}\nWritten to {out}, with .md and .questions.jsonl beside it")
+
+
+def _commit() -> str:
+    """The revision of this folder, `+changes` when files differ from it; "unknown" without a repository."""
+    folder = Path(__file__).parent
+    head, changed = (
+        subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+    )
+    if head.returncode:
+        return "unknown"
+    return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m evals.evaluation", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of sets, or of one set")
+    parser.add_argument("--sets", default="", help="names of sets, separated by commas; all when left out")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--limit", type=int, default=None, help="only the first so many questions of a set")
+    parser.add_argument("--queries", default=None, help="question file of a set, such as queries.jsonl")
+    parser.add_argument("--no-answers", action="store_true", help="search only")
+    parser.add_argument("--keep", action="store_true", help="the documents are in the app already")
+    parser.add_argument("--baseline", type=Path, default=None, help="earlier report to compare with")
+    parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="questions in flight")
+    parser.add_argument("--ingest-at-once", type=int, default=INGEST_AT_ONCE, help="documents in flight")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""The app under test, over HTTP and nothing else; it runs already, or is a local stack of one's own."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import DATA_SETTING, FREE_PORTS, PORT_SETTINGS, read_stack_settings
+from samples.acl import ANNA
+
+URL_SETTING = "GROUNDWORK_URL"
+TOKEN_SETTING = "GROUNDWORK_TOKEN"
+DEFAULT_DATA = Path(".local/eval")
+CALL_TIMEOUT_S = 300.0  # longer than the app lets a run take
+TRIES = 4
+PAUSE_S = 1.0  # before the second try; doubled before each further one
+_RETRIED = frozenset({429, 502, 503, 504})
+JsonObject = dict[str, Any]
+
+
+class App:
+    """One user's calls. Safe to use from several threads.
+
+    Args:
+        model: the models that answer and embed, for the report.
+        check: raises when the app is known to be gone.
+    """
+
+    def __init__(
+        self, http: httpx.Client, model: str = "unknown", check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._http = http
+        self.model = model
+        self._check = check
+
+    def upload(self, filename: str, content: bytes, project_id: str) -> JsonObject:
+        """Send a file into a folder and a project, for everybody to read; its document."""
+        fields = {"folder": project_id, "project_id": project_id, "acl": "*"}
+        return self._call("POST", "/api/documents", data=fields, files={"file": (filename, content)})
+
+    def document(self, doc_id: str) -> JsonObject:
+        return self._call("GET", f"/api/documents/{doc_id}")
+
+    def search(self, query: str, top_k: int, filters: Mapping[str, str]) -> list[JsonObject]:
+        """Hits, best first."""
+        body = {"query": query, "top_k": top_k, "filters": dict(filters)}
+        hits: list[JsonObject] = self._call("POST", "/api/search", json=body)["results"]
+        return hits
+
+    def ask(self, question: str, project_id: str) -> JsonObject:
+        """A run with its answer. Asked once: a second try would hide the failure that is to be counted."""
+        body = {"question": question, "project_id": project_id, "stream": False}
+        answer = self._http.post("/api/chat", json=body).raise_for_status()
+        run: JsonObject = answer.json()
+        return run
+
+    def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
+        """The answer's JSON; what may pass by itself is tried again.
+
+        Raises:
+            httpx.HTTPError: it was refused, or did not work within TRIES.
+        """
+        for tried in range(TRIES - 1):
+            self._check()
+            try:
+                answer = self._http.request(method, path, **arguments)
+            except httpx.TransportError:
+                time.sleep(PAUSE_S * 2**tried)
+                continue
+            if answer.status_code not in _RETRIED:
+                return _json(answer)
+            time.sleep(PAUSE_S * 2**tried)
+        return _json(self._http.request(method, path, **arguments))
+
+
+def _json(answer: httpx.Response) -> JsonObject:
+    found: JsonObject = answer.raise_for_status().json()
+    return found
+
+
+@contextmanager
+def connected_app(environment: Mapping[str, str] = os.environ) -> Iterator[App]:
+    """The app at GROUNDWORK_URL, else a local stack on GROUNDWORK_DATA (`.local/eval`), which is kept.
+
+    Raises:
+        ValueError: GROUNDWORK_URL is set, and GROUNDWORK_TOKEN is not.
+        StackError: the stack did not start.
+    """
+    url = environment.get(URL_SETTING)
+    if url:
+        token = environment.get(TOKEN_SETTING)
+        if not token:
+            raise ValueError(f"{URL_SETTING} is set, but not {TOKEN_SETTING}: who asks?")
+        with _client(url, token) as http:
+            yield App(http, environment.get("CHAT_MODEL") or f"unknown, at {url}")
+        return
+    with own_stack(environment) as stack, app_of(stack) as app:
+        yield app
+
+
+@contextmanager
+def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
+    """A local stack without the samples, on free ports unless the environment names some."""
+    free = {setting: str(getattr(FREE_PORTS, name)) for name, setting in PORT_SETTINGS.items()}
+    settings = read_stack_settings({DATA_SETTING: str(DEFAULT_DATA), **free, **environment})
+    with LocalStack(settings) as stack:
+        yield stack
+
+
+@contextmanager
+def app_of(stack: LocalStack) -> Iterator[App]:
+    """A running stack, asked as one of the sample users."""
+    named = {**os.environ, **stack.app_settings}
+    model = f"{named.get('CHAT_MODEL')}, {named.get('EMBEDDING_MODEL')}"
+    with _client(stack.base_url, stack.token(ANNA)) as http:
+        yield App(http, model, stack.check)
+
+
+def _client(url: str, token: str) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {token}"}
+    # A connection per thread; the default's 100 are enough for any sensible number.
+    return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=CALL_TIMEOUT_S)

@@ -1,0 +1,120 @@
+"""Asks a set's questions of the app: what was found and answered, or that it failed. Measures nothing."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx
+
+from evals.evaluation.app import App
+from evals.evaluation.ingesting import said_of
+from evals.evaluation.question_set import Question, QuestionSet, Target, name_key
+
+TOP_K = 50  # the most that the app gives: ten distinct pages need many more than ten blocks
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Cited:
+    """One citation of an answer; `shown_verified` is what the reader was told."""
+
+    target: Target
+    filename: str
+    page_number: int | None
+    quote: str
+    shown_verified: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the app answered."""
+
+    text: str
+    abstained: bool
+    citations: tuple[Cited, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of asking one question. None = not asked, or failed as `errors` says.
+
+    Attributes:
+        pages, scoped_pages: targets of the hits in their order, of the whole set and within the scope.
+        search_seconds, answer_seconds: of the calls that worked.
+        errors: call ("search", "scoped search", "answer") -> what went wrong.
+    """
+
+    question: Question
+    pages: tuple[Target, ...] | None = None
+    scoped_pages: tuple[Target, ...] | None = None
+    answer: Answer | None = None
+    search_seconds: float | None = None
+    answer_seconds: float | None = None
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask_all(app: App, questions: QuestionSet, at_once: int, *, answers: bool) -> Iterator[Outcome]:
+    """The outcomes in the order of the questions; `at_once` are asked side by side."""
+
+    def ask(question: Question) -> Outcome:
+        return _ask(app, question, questions.name, answers=answers)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(ask, questions.questions)
+
+
+def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Outcome:
+    errors: dict[str, str] = {}
+    whole = {"project_id": project_id}
+    pages, seconds = _tried("search", errors, lambda: _search(app, question.text, whole))
+    scoped = None
+    if question.scope is not None:
+        scope = {**whole, "filename": question.scope}
+        scoped, _ = _tried("scoped search", errors, lambda: _search(app, question.text, scope))
+    answer, answer_seconds = (
+        _tried("answer", errors, lambda: read_answer(app.ask(question.text, project_id)))
+        if answers
+        else (None, None)
+    )
+    return Outcome(question, pages, scoped, answer, seconds, answer_seconds, errors)
+
+
+def _tried(call: str, errors: dict[str, str], work: Callable[[], Value]) -> tuple[Value | None, float | None]:
+    """What the call gave and its seconds; two None, and an entry in `errors`, if it failed."""
+    began = time.monotonic()
+    try:
+        value = work()
+    except httpx.HTTPError as failed:
+        errors[call] = said_of(failed)
+    except (KeyError, TypeError, ValueError) as misread:
+        errors[call] = f"The answer is not of the form that docs/api.md says: {misread!r}"
+    else:
+        return value, time.monotonic() - began
+    return None, None
+
+
+def _search(app: App, text: str, filters: Mapping[str, str]) -> tuple[Target, ...]:
+    hits = app.search(text, TOP_K, filters)
+    return tuple((name_key(hit["filename"]), hit["page_number"]) for hit in hits)
+
+
+def read_answer(run: Mapping[str, Any]) -> Answer:
+    """The answer of a run that has ended.
+
+    Raises:
+        ValueError: the run has no answer.
+    """
+    answer = run["answer"]
+    if answer is None:
+        raise ValueError(f"the run is {run['status']}, without an answer")
+    return Answer(
+        answer["text"], bool(answer["abstained"]), tuple(_cited(one) for one in answer["citations"])
+    )
+
+
+def _cited(citation: Mapping[str, Any]) -> Cited:
+    filename, page_number = str(citation["filename"]), citation["page_number"]
+    target = (name_key(filename), page_number)
+    return Cited(target, filename, page_number, str(citation["quote"]), bool(citation["verified"]))

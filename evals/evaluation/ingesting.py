@@ -1,0 +1,103 @@
+"""Brings a set's documents into a project of its own, many at once, and waits until each has ended.
+
+A file that the app has already costs it a look: it finds the same bytes and does no work again.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import httpx
+
+from evals.evaluation.app import App
+from evals.evaluation.question_set import QuestionSet, SourceFile
+
+READY = "ready"
+_ENDS = (READY, "failed")
+_FIRST_POLL_S = 0.3
+_LONGEST_POLL_S = 5.0
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """How a file's ingestion ended: `ready`, `failed`, `refused`, or `unfinished` when its time was up."""
+
+    filename: str
+    status: str
+    reason: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        return self.status == READY
+
+
+@dataclass(frozen=True)
+class Ingestion:
+    """What came of all of a set's files.
+
+    Attributes:
+        seconds: from the first upload until the last end; 0 when nothing was brought in.
+    """
+
+    documents: tuple[Ingested, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def not_ready(self) -> tuple[Ingested, ...]:
+        return tuple(document for document in self.documents if not document.is_ready)
+
+
+def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Ingestion:
+    """Upload all, `at_once` in flight, each for at most `timeout_s`. Prints how far it is."""
+    began = time.monotonic()
+    ended = []
+    total = len(questions.sources)
+    for count, document in enumerate(_ended(app, questions, at_once, timeout_s), start=1):
+        ended.append(document)
+        if not document.is_ready or count % max(total // 20, 1) == 0 or count == total:
+            said = f" - {document.reason}" if document.reason else ""
+            line = f"{questions.name}: {count}/{total} {document.status} {document.filename}{said}"
+            print(f"{line} ({time.monotonic() - began:.0f} s)", flush=True)
+    return Ingestion(tuple(ended), round(time.monotonic() - began, 1))
+
+
+def _ended(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Iterator[Ingested]:
+    def bring(source: SourceFile) -> Ingested:
+        return _bring(app, source, questions.name, timeout_s)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting = [pool.submit(bring, source) for source in _largest_first(questions.sources)]
+        yield from (future.result() for future in as_completed(waiting))
+
+
+def _largest_first(sources: Sequence[SourceFile]) -> list[SourceFile]:
+    """So that the longest work does not begin when all the rest is done."""
+    return sorted(sources, key=lambda source: -source.path.stat().st_size if source.path else 0)
+
+
+def _bring(app: App, source: SourceFile, project_id: str, timeout_s: float) -> Ingested:
+    began = time.monotonic()
+    pause = _FIRST_POLL_S
+    try:
+        document = app.upload(source.filename, source.content(), project_id)
+        while document["status"] not in _ENDS:
+            if time.monotonic() - began > timeout_s:
+                return Ingested(source.filename, "unfinished", f"still {document['status']}")
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_POLL_S)
+            document = app.document(document["doc_id"])
+    except httpx.HTTPError as refused:
+        return Ingested(source.filename, "refused", said_of(refused))
+    return Ingested(source.filename, document["status"], document.get("status_reason") or "")
+
+
+def said_of(failed: httpx.HTTPError) -> str:
+    """What went wrong, in the app's own words where it said any."""
+    if not isinstance(failed, httpx.HTTPStatusError):
+        return f"{type(failed).__name__}: {failed}"
+    try:
+        detail = str(failed.response.json().get("detail") or "")
+    except (ValueError, AttributeError):
+        detail = failed.response.text[:200]
+    return f"{failed.response.status_code}: {detail}"

@@ -1,0 +1,130 @@
+"""Outcomes to measures, as docs/evaluation.md defines them. Pure but for the reader of pages it is given.
+
+Every measure is a share, part of a whole, so that means over questions and pooled counts add up alike. A call
+that failed counts as the worst there is; nothing is dropped.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from evals.evaluation.answer_measures import answer_token_f1
+from evals.evaluation.asking import Cited, Outcome
+from evals.evaluation.question_set import Question, Target
+from evals.evaluation.quotations import stands_in
+from evals.evaluation.ranking_measures import documents_of, first_of_each, hit_at, ndcg_at, recall_at
+
+PageReader = Callable[[str, int | None], str | None]
+"""File name and page number -> the page's text as `bare`; None when nobody can tell."""
+
+
+class Share(NamedTuple):
+    """Part of a whole; a question's own measure has the whole 1."""
+
+    part: float
+    whole: float = 1.0
+
+
+Row = dict[str, Share]
+"""Measure -> share, of one question."""
+
+
+def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
+    """All measures that apply to a question."""
+    row = _retrieval(outcome)
+    if answers:
+        row |= _answer(outcome) | _citations(outcome)
+        row |= _quotations(outcome.answer.citations if outcome.answer else (), read_page)
+    return row
+
+
+def combine(rows: Iterable[Row]) -> dict[str, float]:
+    """Measure -> number over all rows, in the order of first appearance; what applies to none is left out."""
+    sums: Row = {}
+    for row in rows:
+        for name, (part, whole) in row.items():
+            before = sums.get(name, Share(0.0, 0.0))
+            sums[name] = Share(before.part + part, before.whole + whole)
+    return {name: round(part / whole, 4) for name, (part, whole) in sums.items() if whole}
+
+
+def by_kind(questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, float]:
+    """`measure.kind` -> number, for every kind of question that the set names."""
+    found: dict[str, float] = {}
+    for kind in sorted({question.kind for question in questions if question.kind}):
+        own = [row for question, row in zip(questions, rows, strict=True) if question.kind == kind]
+        found |= {f"{name}.{kind}": value for name, value in combine(own).items()}
+    return found
+
+
+def is_verbatim(cited: Cited, read_page: PageReader) -> bool | None:
+    """Whether the quotation stands on the page that it names; None when that page cannot be read."""
+    page = read_page(cited.filename, cited.page_number)
+    return None if page is None else stands_in(cited.quote, page)
+
+
+def _retrieval(outcome: Outcome) -> Row:
+    question = outcome.question
+    if not question.is_answerable:
+        return {}
+    row: Row = {}
+    pages = outcome.pages or ()
+    ranking = _ranking(pages, question)
+    row["ndcg@10"] = Share(ndcg_at(ranking, question.grades, 10))
+    row["recall@10"] = Share(recall_at(ranking, tuple(question.grades), 10))
+    if question.unit != "passage":
+        row["doc_recall@5"] = Share(recall_at(documents_of(pages), documents_of(question.grades), 5))
+    if question.unit == "page":
+        row |= _page_measures(ranking, question, "")
+        if question.scope is not None:
+            row |= _page_measures(_ranking(outcome.scoped_pages or (), question), question, "_scoped")
+    return row
+
+
+def _ranking(pages: Sequence[Target], question: Question) -> list[Target]:
+    """Distinct targets of the kind that the labels name, in the order of the first hit of each."""
+    return first_of_each(pages) if question.unit == "page" else documents_of(pages)
+
+
+def _page_measures(ranking: Sequence[Target], question: Question, suffix: str) -> Row:
+    wanted, also = tuple(question.grades), question.also_acceptable
+    row = {
+        f"page_hit@1{suffix}": Share(hit_at(ranking, wanted, 1)),
+        f"page_hit@1_tolerant{suffix}": Share(hit_at(ranking, [*wanted, *also], 1)),
+    }
+    for k in (5, 10):
+        row[f"page_recall@{k}{suffix}"] = Share(recall_at(ranking, wanted, k))
+        row[f"page_recall@{k}_tolerant{suffix}"] = Share(recall_at(ranking, wanted, k, also))
+    return row
+
+
+def _answer(outcome: Outcome) -> Row:
+    question, answer = outcome.question, outcome.answer
+    if not question.is_answerable:
+        return {"abstained_unanswerable": Share(float(answer is not None and answer.abstained))}
+    row = {"false_abstention": Share(float(answer is None or answer.abstained))}
+    if question.answers:
+        written = answer.text if answer is not None and not answer.abstained else ""
+        row["answer_token_f1"] = Share(answer_token_f1(written, question.answers))
+    return row
+
+
+def _citations(outcome: Outcome) -> Row:
+    """How many citations name a page (or passage) that holds the answer; those of a set are pooled."""
+    question, answer = outcome.question, outcome.answer
+    if answer is None or question.unit not in ("page", "passage"):
+        return {}
+    cited = [
+        found.target if question.unit == "page" else (found.target[0], None) for found in answer.citations
+    ]
+    right = sum(target in question.grades for target in cited)
+    tolerated = sum(target in question.grades or target in question.also_acceptable for target in cited)
+    return {
+        "citation_page_precision": Share(right, len(cited)),
+        "citation_page_precision_tolerant": Share(tolerated, len(cited)),
+    }
+
+
+def _quotations(citations: Sequence[Cited], read_page: PageReader) -> Row:
+    verdicts = [is_verbatim(cited, read_page) for cited in citations if cited.shown_verified]
+    checked = [verdict for verdict in verdicts if verdict is not None]
+    return {"quotes_verified": Share(sum(checked), len(checked))}

@@ -1,0 +1,95 @@
+"""The text of a source file's page, read without any code of the app. Not thread-safe: PDFium is not."""
+
+import re
+import zipfile
+from functools import lru_cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pypdfium2
+
+from evals.evaluation.question_set import QuestionSet, SourceFile, name_key
+from evals.evaluation.quotations import bare
+
+MIN_PAGE_CHARS = 20  # below, a page is a picture: what stands on it is not known without recognition
+_PLAIN = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".vtt", ".srt", ".eml"})
+_HTML = frozenset({".html", ".htm"})
+_OFFICE_PARTS = {
+    ".docx": re.compile(r"word/(document|footnotes)\.xml"),
+    ".pptx": re.compile(r"ppt/(slides|notesSlides|charts|diagrams)/[^/]+\.xml"),
+    ".xlsx": re.compile(r"xl/(sharedStrings|workbook)\.xml|xl/worksheets/[^/]+\.xml"),
+}
+
+
+class SourceTexts:
+    """Reads pages of a set's documents, as `bare` text."""
+
+    def __init__(self, questions: QuestionSet) -> None:
+        self._sources = {source.key: source for source in questions.sources}
+        self.page = lru_cache(maxsize=2000)(self._page)
+
+    def _page(self, filename: str, page_number: int | None) -> str | None:
+        """None when nobody can tell what stands there: another format, a scan, no such page."""
+        source = self._sources.get(name_key(filename))
+        if source is None:
+            return None
+        try:
+            text = read_page(source, page_number)
+        except (OSError, ValueError, zipfile.BadZipFile, pypdfium2.PdfiumError):
+            return None
+        return bare(text) if text is not None and len(text.strip()) >= MIN_PAGE_CHARS else None
+
+
+def read_page(source: SourceFile, page_number: int | None) -> str | None:
+    """A page's text; for formats without fixed pages the whole file's. None when the format is not read."""
+    if source.text is not None:
+        return source.text
+    path = source.path or Path(source.filename)
+    suffix = path.suffix.lower()
+    if suffix == ".pdf":
+        return _pdf_page(path, page_number) if page_number is not None else None
+    if suffix in _PLAIN:
+        return path.read_text(encoding="utf-8", errors="replace")
+    if suffix in _HTML:
+        return _html_text(path.read_text(encoding="utf-8", errors="replace"))
+    return _office_text(path, _OFFICE_PARTS[suffix]) if suffix in _OFFICE_PARTS else None
+
+
+def _pdf_page(path: Path, page_number: int) -> str | None:
+    document = pypdfium2.PdfDocument(path)
+    try:
+        if not 1 <= page_number <= len(document):
+            return None
+        page = document[page_number - 1]
+        text_page = page.get_textpage()
+        try:
+            return str(text_page.get_text_range())
+        finally:
+            text_page.close()
+            page.close()
+    finally:
+        document.close()
+
+
+def _office_text(path: Path, parts: re.Pattern[str]) -> str:
+    """All text of the parts that hold any: tags leave nothing behind."""
+    with zipfile.ZipFile(path) as archive:
+        names = sorted(name for name in archive.namelist() if parts.fullmatch(name))
+        pages = [archive.read(name).decode("utf-8", errors="replace") for name in names]
+    return "\n".join(_html_text(page) for page in pages)
+
+
+class _TextOnly(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.pieces.append(data)
+
+
+def _html_text(markup: str) -> str:
+    reader = _TextOnly()
+    reader.feed(markup)
+    reader.close()
+    return "".join(reader.pieces)

@@ -1,0 +1,95 @@
+"""What counts as verbatim, and what never does; pages of files made here."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+
+from evals.evaluation.question_set import QuestionSet, SourceFile
+from evals.evaluation.quotations import bare, stands_in
+from evals.evaluation.source_text import SourceTexts
+
+PAGE = bare(
+    "The kite\u2019s tail is two me\u00ad\ntres long \u2013 well-\nmade. Loss: -5 %.\n"
+    "Colour Red Blue\nPrice 3 4\ufb01"
+)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "The kite's tail is two metres long",
+        "tail  is\ntwo metres long - well-made.",
+        "tail is two metres long \u2014 wellmade",
+        "- The kite\u2019s **tail**",
+        "| Colour | Red |\n|---|---|\n| Price | 4fi |",
+    ],
+)
+def test_what_two_honest_readings_differ_in_does_not_count(quote: str) -> None:
+    assert stands_in(quote, PAGE)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "The kite's tail is three metres long",
+        "the kite's tail",
+        "Loss: 5 %",
+        "tail is long",
+        "| Colour | Green |",
+        "",
+        "|---|",
+    ],
+)
+def test_another_wording_is_not_verbatim(quote: str) -> None:
+    assert not stands_in(quote, PAGE)
+
+
+def pdf(path: Path, *pages: str) -> Path:
+    document = FPDF()
+    for text in pages:
+        document.add_page()
+        document.set_font("Helvetica", size=12)
+        document.multi_cell(0, 7, text)
+    path.write_bytes(bytes(document.output()))
+    return path
+
+
+def texts_of(*sources: SourceFile) -> SourceTexts:
+    return SourceTexts(QuestionSet("made-up", sources, ()))
+
+
+def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
+    path = pdf(tmp_path / "kites.pdf", "The tail is two metres long.", "Kites fly in any good wind.", "-")
+    page = texts_of(SourceFile("kites.pdf", path)).page
+    assert stands_in("tail is two metres", page("kites.pdf", 1) or "")
+    assert not stands_in("tail is two metres", page("kites.pdf", 2) or "")
+    assert page("kites.pdf", 3) is None  # a picture of a page: nobody can tell
+    assert page("kites.pdf", 4) is None
+    assert page("kites.pdf", None) is None
+    assert page("other.pdf", 1) is None
+
+
+def test_other_formats_are_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<p>Kites &amp; wings,<b> both</b> of them</p>")
+    with zipfile.ZipFile(tmp_path / "b.docx", "w") as archive:
+        archive.writestr("word/document.xml", "<w:p><w:t>A tail of </w:t><w:t>two metres length</w:t></w:p>")
+    page = texts_of(
+        SourceFile("a.html", tmp_path / "a.html"),
+        SourceFile("b.docx", tmp_path / "b.docx"),
+        SourceFile("c.txt", text="A passage about kites and wings."),
+        SourceFile("d.png", tmp_path / "d.png"),
+    ).page
+    assert stands_in("Kites & wings, both", page("a.html", None) or "")
+    assert stands_in("tail of two metres", page("b.docx", None) or "")
+    assert stands_in("about kites", page("c.txt", 1) or "")
+    assert page("d.png", 1) is None
+
+
+def test_a_broken_file_cannot_be_read_and_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"no pdf")
+    (tmp_path / "b.docx").write_bytes(b"no archive")
+    sources = [SourceFile(name, tmp_path / name) for name in ("a.pdf", "b.docx", "gone.txt")]
+    page = texts_of(*sources).page
+    assert [page(source.filename, 1) for source in sources] == [None, None, None]
