@@ -18,6 +18,7 @@ from shared.models.poison import PoisonMessage
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunRecord
 from shared.models.search import IndexRow, SearchPage, SearchRequest
+from shared.models.threads import Thread, ThreadPage, ThreadTurn
 
 StructuredOutput = TypeVar("StructuredOutput", bound=BaseModel)
 
@@ -165,6 +166,69 @@ class RunStore(Protocol):
     async def get(self, run_id: str) -> RunRecord | None: ...
 
     async def replace(self, record: RunRecord) -> None: ...
+
+    async def delete(self, run_id: str) -> None:
+        """Remove the record; an absent one is no error. `replace` fails from then on."""
+
+    def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
+        """Runs that ended before `moment` and still have their log."""
+
+
+class ThreadStore(Protocol):
+    """Threads and their turns. Each call is about one owner, and can reach nobody else's."""
+
+    async def create(self, thread: Thread, turn: ThreadTurn | None = None) -> Thread:
+        """Store a new thread, with its first turn if there is one. ConflictError when the id exists."""
+
+    async def get(self, owner_id: str, thread_id: str) -> Thread | None:
+        """The thread, also one that is being deleted; None if the owner has none of this id."""
+
+    async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
+        """Overwrite, if it is still as `old` was read; add a turn in the same step.
+
+        Raises:
+            ConflictError: it changed.
+            NotFoundError: it is gone.
+        """
+
+    async def remove(self, thread: Thread) -> None:
+        """Take away the row of a deleted thread; an absent one is no error."""
+
+    async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
+        """The owner's threads, the one that was last asked in first. CallerError for a strange cursor."""
+
+    async def turn(self, owner_id: str, thread_id: str, number: int) -> ThreadTurn | None: ...
+
+    async def turns(
+        self, owner_id: str, thread_id: str, limit: int, before: int | None = None
+    ) -> list[ThreadTurn]:
+        """The newest turns, or the newest before a number; newest first."""
+
+    async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
+        """Overwrite, if it is still as it was read; errors as `replace`."""
+
+    async def remove_turn(self, owner_id: str, turn: ThreadTurn) -> None:
+        """Take a turn's row away; an absent one is no error."""
+
+    def unerased(self) -> AsyncIterator[Thread]:
+        """Threads of everybody of which something is still to be erased. For maintenance alone."""
+
+    async def forget_before(self, owner_id: str, moment: datetime) -> None:
+        """Note that turns asked until `moment` are not to be remembered."""
+
+    async def forgotten_until(self, owner_id: str) -> datetime | None: ...
+
+    async def ensure_table(self) -> None: ...
+
+
+class TaskQueues(Protocol):
+    """Queues whose messages call functions of the app."""
+
+    async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
+        """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
+
+    async def ensure_queues(self, queues: Sequence[str]) -> None:
+        """Create those that are missing."""
 
 
 class DocumentStore(Protocol):

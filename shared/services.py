@@ -13,6 +13,8 @@ from shared.ports import (
     RunStore,
     SearchAdmin,
     SearchIndex,
+    TaskQueues,
+    ThreadStore,
 )
 from shared.settings import Settings
 
@@ -24,6 +26,7 @@ class Services:
     settings: Settings
     content_index: SearchIndex
     documents_index: SearchIndex
+    memory_index: SearchIndex
     search_admin: SearchAdmin
     chat_model: ChatModel
     vision_model: ChatModel
@@ -31,8 +34,10 @@ class Services:
     blobs: BlobStore
     run_log: RunLog
     runs: RunStore
+    threads: ThreadStore
     documents: DocumentStore
     poison: PoisonQueues
+    queues: TaskQueues
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:

@@ -32,6 +32,9 @@ class Settings(BaseSettings):
     )
     azure_search_content_index: str = Field(default="content-blocks", description="Index of blocks.")
     azure_search_documents_index: str = Field(default="documents-metadata", description="Index of documents.")
+    azure_search_memory_index: str = Field(
+        default="conversation-memory", description="Index of remembered questions."
+    )
 
     documents_storage: str | None = Field(
         default=None,
@@ -57,6 +60,17 @@ class Settings(BaseSettings):
         alias="DocumentsStorage__tableServiceUri",
         description="Table endpoint of the same account.",
         examples=["https://NAME.table.core.windows.net"],
+    )
+    tables_endpoint: str | None = Field(
+        default=None,
+        description="Table endpoint of another account, such as Cosmos DB's for tables; unset = the storage "
+        "account's.",
+        examples=["https://NAME.table.cosmos.azure.com"],
+    )
+    tables_key: str | None = Field(
+        default=None,
+        description="Key of the account of TABLES_ENDPOINT; unset = managed identity.",
+        repr=False,
     )
     azure_client_id: str | None = Field(
         default=None, description="Client id of the user-assigned managed identity."
@@ -136,6 +150,20 @@ class Settings(BaseSettings):
     answer_blocks: int = Field(default=10, ge=1, le=50, description="Blocks that an answer is written from.")
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 
+    conversation_turns: int = Field(
+        default=6,
+        ge=2,
+        le=30,
+        description="Turns of a thread that a question is given as they were; once there are more, the older "
+        "half is compressed into the thread's summary.",
+    )
+    run_retention_days: int = Field(
+        default=30,
+        ge=1,
+        description="Days after which a run's events and working memory are deleted; its answer stays as "
+        "long as its thread.",
+    )
+
     stream_seconds: float = Field(
         default=180,
         gt=0,
@@ -176,6 +204,11 @@ class Settings(BaseSettings):
                 "DEV_TOKEN_SECRET and ALLOW_ANONYMOUS are for development; remove them in Azure."
             )
         return self
+
+    @property
+    def tables_are_in_cosmos_db(self) -> bool:
+        """Whether queries of tables answer in no order (decision 0010)."""
+        return ".table.cosmos." in (self.tables_endpoint or "")
 
     @property
     def in_azure(self) -> bool:

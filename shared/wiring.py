@@ -34,7 +34,9 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.run_store import TableRunStore
     from shared.clients.search_admin import AzureSearchAdmin
     from shared.clients.tables import Table
-    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
+    from shared.clients.task_queues import AzureTaskQueues
+    from shared.clients.thread_store import TableThreadStore
+    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE, THREADS_TABLE
 
     to = Connections(settings)
     endpoint = model_endpoint(settings)
@@ -42,6 +44,7 @@ def build_services(settings: Settings) -> Services:
         settings=settings,
         content_index=_index(to, settings.azure_search_content_index, "block_id", settings),
         documents_index=_index(to, settings.azure_search_documents_index, "doc_id", settings),
+        memory_index=_index(to, settings.azure_search_memory_index, "memory_id", settings),
         search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
         chat_model=OpenAIChatModel(to.model, settings.chat_model, endpoint),
         vision_model=OpenAIChatModel(
@@ -51,8 +54,12 @@ def build_services(settings: Settings) -> Services:
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
         runs=TableRunStore(Table(to.tables, RUNS_TABLE)),
+        threads=TableThreadStore(
+            Table(to.tables, THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db)
+        ),
         documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
         poison=AzurePoisonQueues(to.queues),
+        queues=AzureTaskQueues(to.queues),
         closers=(to.close,),
     )
 

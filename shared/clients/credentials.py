@@ -1,13 +1,14 @@
 """How we prove who we are: a key where one is set, else the managed identity, once per process."""
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from shared.clients.connection import Connection
 from shared.errors import ConfigurationError
 from shared.settings import Settings
 
 if TYPE_CHECKING:
-    from azure.core.credentials import AzureKeyCredential
+    from azure.core.credentials import AzureKeyCredential, AzureNamedKeyCredential
     from azure.identity.aio import DefaultAzureCredential
 
 
@@ -31,6 +32,20 @@ class Credentials:
 
             return AzureKeyCredential(key)
         return self.identity(self._settings.azure_search_endpoint, "AZURE_SEARCH_API_KEY")
+
+    def for_tables(self, endpoint: str) -> "AzureNamedKeyCredential | DefaultAzureCredential":
+        """The key of the account that TABLES_ENDPOINT names, else the identity.
+
+        The account is the first label of the host, or, with an emulator, the path.
+        """
+        key = self._settings.tables_key
+        if key:
+            from azure.core.credentials import AzureNamedKeyCredential
+
+            address = urlsplit(endpoint)
+            account = address.path.strip("/") or (address.hostname or "").partition(".")[0]
+            return AzureNamedKeyCredential(account, key)
+        return self.identity(endpoint, "TABLES_KEY")
 
     def identity(self, endpoint: str, key_setting: str) -> "DefaultAzureCredential":
         """The process's identity, for an endpoint that has no key.

@@ -45,9 +45,9 @@ QUEUES = Dependency(
 )
 TABLES = Dependency(
     "the table storage",
-    "DocumentsStorage or DocumentsStorage__tableServiceUri",
-    "Check DocumentsStorage; without a connection string the app's identity needs the role "
-    "Storage Table Data Contributor.",
+    "DocumentsStorage or DocumentsStorage__tableServiceUri, or TABLES_ENDPOINT",
+    "Check DocumentsStorage, or TABLES_KEY; without a key the app's identity needs the role "
+    "Storage Table Data Contributor, or Cosmos DB Built-in Data Contributor.",
 )
 
 

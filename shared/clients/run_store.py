@@ -1,7 +1,8 @@
 """`RunStore` in a table: one entity per run, made for reading by id."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.tables import Entity, Table
@@ -29,6 +30,17 @@ class TableRunStore(RunStore):
     async def replace(self, record: RunRecord) -> None:
         """Overwrite. NotFoundError when the run was purged: a late writer does not bring it back."""
         await self._table.replace(_to_entity(record))
+
+    async def delete(self, run_id: str) -> None:
+        """Remove the record."""
+        await self._table.delete(run_id, ROW_KEY)
+
+    async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
+        """Runs that ended before `moment` and still have their log."""
+        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        condition = f"has_log eq true and finished_at lt datetime'{instant}'"
+        async for entity in self._table.query(condition):
+            yield _from_entity(entity)
 
 
 def _to_entity(record: RunRecord) -> Entity:

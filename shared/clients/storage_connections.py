@@ -77,14 +77,16 @@ def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[
         from azure.data.tables.aio import TableServiceClient
 
         options = {**_TIMEOUTS, **_TABLE_RETRIES}
+        if settings.tables_endpoint:
+            credential = credentials.for_tables(settings.tables_endpoint)
+            return TableServiceClient(settings.tables_endpoint, credential=credential, **options)
         if settings.documents_storage:
             return _opened(TableServiceClient.from_connection_string, settings.documents_storage, options)
         url = _required(settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
         return TableServiceClient(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
 
-    return Connection(
-        make, ("azure.data.tables.aio", "aiohttp", *credential_modules(settings.documents_storage))
-    )
+    key = settings.tables_key if settings.tables_endpoint else settings.documents_storage
+    return Connection(make, ("azure.data.tables.aio", "aiohttp", *credential_modules(key)))
 
 
 def _opened(

@@ -3,10 +3,12 @@
 The table is made when the first insert finds none: asking each time would cost a call.
 """
 
+import heapq
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from shared.clients.calling import STORAGE_LIMITS, calling, each_within
 from shared.clients.connection import Connection
@@ -16,10 +18,20 @@ from shared.errors import ConflictError, GroundworkError, NotFoundError
 if TYPE_CHECKING:
     from azure.data.tables.aio import TableClient, TableServiceClient
 
+_MAX_PAGE = 1000  # the service's limit
 MAX_TEXT_CHARS = 30_000  # of one property; the service's limit is 64 KiB in UTF-16
 
 Entity = dict[str, Any]
 _NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that no key can hold
+
+
+@dataclass(frozen=True)
+class Change:
+    """One of several changes that are made together. `revision` as in `Table.replace`."""
+
+    kind: Literal["insert", "replace", "delete"]
+    entity: Entity
+    revision: str | None = None
 
 
 class Table:
@@ -31,11 +43,16 @@ class Table:
         name: str,
         *,
         timeout_s: float = STORAGE_LIMITS.call_s,
+        is_sorted: bool = True,
     ) -> None:
-        """`timeout_s` limits one call with all its tries, or one page of a query."""
+        """`timeout_s` limits one call with all its tries, or one page of a query.
+
+        `is_sorted`: queries answer in the order of keys. Table Storage does so, Cosmos DB does not.
+        """
         self._connection = connection
         self._name = name
         self._timeout_s = timeout_s
+        self._is_sorted = is_sorted
 
     async def ensure(self) -> None:
         """Create the table, unless it exists."""
@@ -77,24 +94,73 @@ class Table:
             done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
             return str(done["etag"])
 
+    async def put(self, entity: Entity) -> None:
+        """Add it, or overwrite what is there. NotFoundError when there is no table."""
+        async with self._call() as table:
+            from azure.data.tables import UpdateMode
+
+            await table.upsert_entity(entity, mode=UpdateMode.REPLACE)
+
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
         """Remove it, if it still has `revision`, else ConflictError; one that is gone is no error."""
         async with self._call() as table:
             await table.delete_entity(partition_key, row_key, **_if_unchanged(revision))
 
-    async def query(self, condition: str = "") -> AsyncIterator[Mapping[str, Any]]:
-        """Entities that meet an OData condition; all when it is empty."""
+    async def change(self, changes: Sequence[Change]) -> list[str | None]:
+        """Make up to 100 changes of one partition, all or none; new revisions, None for what was deleted.
+
+        Raises:
+            ConflictError: an entity changed, or exists already.
+            NotFoundError: there is no such entity, or no table.
+        """
+        async with self._call() as table:
+            done = await table.submit_transaction([_operation(change) for change in changes])
+            return [None if row.get("etag") is None else str(row["etag"]) for row in done]
+
+    async def query(
+        self, condition: str = "", *, page_size: int | None = None
+    ) -> AsyncIterator[Mapping[str, Any]]:
+        """Entities that meet an OData condition; all when it is empty. `page_size`: rows of one call."""
         table = (await self._connection.opened()).get_table_client(self._name)
+        found = table.query_entities(condition, results_per_page=page_size)
         try:
-            async for entity in each_within(self._timeout_s, table.query_entities(condition), TABLES):
+            async for entity in each_within(self._timeout_s, found, TABLES):
                 yield entity
         except NotFoundError:
             return
+
+    async def first(self, condition: str, count: int) -> list[Mapping[str, Any]]:
+        """The first `count` entities of one partition that meet the condition, in the order of row keys."""
+        if not self._is_sorted:
+            everything = [entity async for entity in self.query(condition)]
+            return heapq.nsmallest(count, everything, key=lambda entity: str(entity["RowKey"]))
+        found: list[Mapping[str, Any]] = []
+        async for entity in self.query(condition, page_size=min(count, _MAX_PAGE)):
+            found.append(entity)
+            if len(found) == count:
+                break
+        return found
 
     @asynccontextmanager
     async def _call(self) -> "AsyncIterator[TableClient]":
         async with calling(self._connection, TABLES, _read_status, timeout_s=self._timeout_s) as service:
             yield service.get_table_client(self._name)
+
+
+def revision_of(entity: Mapping[str, Any]) -> str:
+    """The etag of an entity that was read; it is no property of the row: the SDK keeps it beside."""
+    metadata: Mapping[str, Any] = getattr(entity, "metadata", {})
+    return str(metadata["etag"])
+
+
+def _operation(change: Change) -> Any:
+    if change.kind == "insert":
+        return ("create", change.entity)
+    if change.kind == "delete":
+        return ("delete", change.entity, _if_unchanged(change.revision))
+    from azure.data.tables import UpdateMode
+
+    return ("update", change.entity, {"mode": UpdateMode.REPLACE, **_if_unchanged(change.revision)})
 
 
 def _if_unchanged(revision: str | None) -> dict[str, Any]:

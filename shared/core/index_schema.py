@@ -1,4 +1,4 @@
-"""The two indexes as the search service's REST API takes them (contracts.md, section 1). Pure.
+"""The indexes as the search service's REST API takes them (contracts.md, section 1). Pure.
 
 In core and not in retrieval, because ingestion creates the indexes that retrieval reads.
 """
@@ -36,10 +36,7 @@ def content_index(name: str, dimensions: int) -> IndexRow:
             _text("content_hash", filterable=True),
             _names("access_control_list"),
         ],
-        "vectorSearch": {
-            "algorithms": [{"name": _HNSW, "kind": "hnsw", "hnswParameters": {"metric": "cosine"}}],
-            "profiles": [{"name": VECTOR_PROFILE, "algorithm": _HNSW}],
-        },
+        "vectorSearch": _vector_search(),
         "semantic": _semantic("filename", ["content", "image_caption"], ["heading_path"]),
     }
 
@@ -72,6 +69,30 @@ def documents_index(name: str) -> IndexRow:
             _names("access_control_list"),
         ],
         "semantic": _semantic("title", ["summary_standard", "summary_brief"], ["tags", "document_type"]),
+    }
+
+
+def memory_index(name: str, dimensions: int) -> IndexRow:
+    """The index of remembered turns. A row's only reader is `user_id`; no access list widens that."""
+    return {
+        "name": name,
+        "fields": [
+            _key("memory_id"),
+            _text("user_id", filterable=True),
+            _text("thread_id", filterable=True),
+            _text("question", searchable=True),
+            _text("answer_summary", searchable=True),
+            _vector("vector", dimensions),
+            _plain("created_at", "Edm.DateTimeOffset", filterable=True, sortable=True),
+        ],
+        "vectorSearch": _vector_search(),
+    }
+
+
+def _vector_search() -> IndexRow:
+    return {
+        "algorithms": [{"name": _HNSW, "kind": "hnsw", "hnswParameters": {"metric": "cosine"}}],
+        "profiles": [{"name": VECTOR_PROFILE, "algorithm": _HNSW}],
     }
 
 

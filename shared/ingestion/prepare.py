@@ -1,7 +1,7 @@
-"""Creates what ingestion writes to: containers, the table of states, both indexes. Idempotent."""
+"""Creates what the app writes to: containers, tables, queues, indexes. Idempotent."""
 
-from shared.core.index_schema import content_index, documents_index
-from shared.models.names import CONTAINERS
+from shared.core.index_schema import content_index, documents_index, memory_index
+from shared.models.names import CONTAINERS, QUEUES
 from shared.services import Services
 
 _prepared: list[Services] = []  # those of this process; one in production
@@ -12,10 +12,15 @@ async def prepare(services: Services) -> None:
     settings = services.settings
     await services.blobs.ensure_containers(CONTAINERS)
     await services.documents.ensure_table()
+    await services.threads.ensure_table()
+    await services.queues.ensure_queues(QUEUES)
     await services.search_admin.ensure_index(
         content_index(settings.azure_search_content_index, settings.embedding_dimensions)
     )
     await services.search_admin.ensure_index(documents_index(settings.azure_search_documents_index))
+    await services.search_admin.ensure_index(
+        memory_index(settings.azure_search_memory_index, settings.embedding_dimensions)
+    )
 
 
 async def ensure_ready(services: Services) -> None:

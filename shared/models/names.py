@@ -8,7 +8,15 @@ CONTAINERS = (DOCUMENTS, FIGURES, RUN_LOG, WORK)
 
 RUNS_TABLE = "runs"
 DOCUMENTS_TABLE = "documents"
+THREADS_TABLE = "threads"
 
 BLOB_DELETED_QUEUE = "blob-deleted"
-# Where the Functions host puts what was tried in vain: of the blob trigger, and of the queue above.
-POISON_QUEUES = ("webjobs-blobtrigger-poison", f"{BLOB_DELETED_QUEUE}-poison")
+TURNS_QUEUE = "turns"
+ERASURES_QUEUE = "erasures"
+QUEUES = (TURNS_QUEUE, ERASURES_QUEUE)  # those that the app itself writes to
+# Where the Functions host puts what was tried in vain: of the blob trigger, and of the queues above.
+POISON_QUEUES = (
+    "webjobs-blobtrigger-poison",
+    f"{BLOB_DELETED_QUEUE}-poison",
+    *(f"{queue}-poison" for queue in QUEUES),
+)

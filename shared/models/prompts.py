@@ -12,7 +12,9 @@ class Prompt(Model):
         picture_url: a data URI, for models that see.
     """
 
-    name: Literal["plan", "answer", "repair", "metadata", "caption", "rerank", "grade", "rewrite"]
+    name: Literal[
+        "plan", "answer", "repair", "metadata", "caption", "rerank", "grade", "rewrite", "summarise_turns"
+    ]
     system: str
     user: str
     picture_url: str | None = None

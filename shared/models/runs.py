@@ -74,3 +74,5 @@ class RunRecord(Model):
     error: str | None = None
     error_type: str | None = None
     todo: tuple[TodoItem, ...] = Field(default=())
+    turn: int = 0
+    has_log: bool = True

@@ -8,7 +8,13 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchAdmin, InMemorySearchIndex
-from tests.fakes.stores import InMemoryDocumentStore, InMemoryPoisonQueues, InMemoryRunStore
+from tests.fakes.stores import (
+    InMemoryDocumentStore,
+    InMemoryPoisonQueues,
+    InMemoryRunStore,
+    InMemoryTaskQueues,
+    InMemoryThreadStore,
+)
 
 
 def fake_settings(**changes: Any) -> Settings:
@@ -31,6 +37,7 @@ def fake_services(**replacements: Any) -> Services:
         "settings": fake_settings(),
         "content_index": InMemorySearchIndex("block_id"),
         "documents_index": InMemorySearchIndex("doc_id"),
+        "memory_index": InMemorySearchIndex("memory_id"),
         "search_admin": InMemorySearchAdmin(),
         "chat_model": ScriptedChatModel(),
         "vision_model": ScriptedChatModel(),
@@ -38,7 +45,9 @@ def fake_services(**replacements: Any) -> Services:
         "blobs": InMemoryBlobStore(),
         "run_log": InMemoryRunLog(),
         "runs": InMemoryRunStore(),
+        "threads": InMemoryThreadStore(),
         "documents": InMemoryDocumentStore(),
         "poison": InMemoryPoisonQueues(),
+        "queues": InMemoryTaskQueues(),
     }
     return Services(**{**parts, **replacements})

@@ -1,14 +1,15 @@
-"""Records of runs, states of documents and poison messages in memory."""
+"""Records of runs, threads, states of documents and messages in memory."""
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from shared.errors import ConflictError, NotFoundError
+from shared.errors import CallerError, ConflictError, NotFoundError
 from shared.models.ingestion import DocumentState
 from shared.models.poison import PoisonMessage
 from shared.models.runs import RunRecord
-from shared.ports import DocumentStore, PoisonQueues, RunStore
+from shared.models.threads import Thread, ThreadPage, ThreadTurn
+from shared.ports import DocumentStore, PoisonQueues, RunStore, TaskQueues, ThreadStore
 
 
 class InMemoryRunStore(RunStore):
@@ -29,6 +30,126 @@ class InMemoryRunStore(RunStore):
         if record.run_id not in self.records:
             raise NotFoundError("There is no record of this run.")
         self.records[record.run_id] = record
+
+    async def delete(self, run_id: str) -> None:
+        self.records.pop(run_id, None)
+
+    async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
+        for record in list(self.records.values()):
+            if record.has_log and record.finished_at is not None and record.finished_at < moment:
+                yield record
+
+
+class InMemoryThreadStore(ThreadStore):
+    """Threads by owner and id, turns by thread and number, each with a revision that changes."""
+
+    def __init__(self) -> None:
+        self.threads: dict[tuple[str, str], Thread] = {}
+        self.stored_turns: dict[tuple[str, str, int], ThreadTurn] = {}
+        self._forgotten: dict[str, datetime] = {}
+        self._revisions = itertools.count(1)
+
+    async def create(self, thread: Thread, turn: ThreadTurn | None = None) -> Thread:
+        if (thread.owner_id, thread.thread_id) in self.threads:
+            raise ConflictError("A thread with this id exists already.")
+        return self._store(thread, turn)
+
+    async def get(self, owner_id: str, thread_id: str) -> Thread | None:
+        return self.threads.get((owner_id, thread_id))
+
+    async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
+        stored = self.threads.get((old.owner_id, old.thread_id))
+        if stored is None:
+            raise NotFoundError("There is no such thread.")
+        if stored.revision != old.revision:
+            raise ConflictError("The thread changed.")
+        return self._store(new, turn)
+
+    async def remove(self, thread: Thread) -> None:
+        self.threads.pop((thread.owner_id, thread.thread_id), None)
+
+    async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
+        if cursor is not None and not cursor.isdecimal():
+            raise CallerError("The cursor is none of ours.", "Send the cursor of the page before, unchanged.")
+        mine = [thread for (owner, _), thread in self.threads.items() if owner == owner_id]
+        shown = sorted((one for one in mine if not one.is_deleted), key=lambda one: one.updated_at)
+        start = int(cursor or 0)
+        chosen = tuple(reversed(shown))[start : start + limit]
+        more = len(shown) > start + limit
+        return ThreadPage(threads=chosen, cursor=str(start + limit) if more else None)
+
+    async def turn(self, owner_id: str, thread_id: str, number: int) -> ThreadTurn | None:
+        return self.stored_turns.get((owner_id, thread_id, number))
+
+    async def turns(
+        self, owner_id: str, thread_id: str, limit: int, before: int | None = None
+    ) -> list[ThreadTurn]:
+        found = [
+            turn
+            for (owner, thread, number), turn in self.stored_turns.items()
+            if (owner, thread) == (owner_id, thread_id) and (before is None or number < before)
+        ]
+        return sorted(found, key=lambda turn: -turn.number)[:limit]
+
+    async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
+        stored = self.stored_turns.get((owner_id, turn.thread_id, turn.number))
+        if stored is None:
+            raise NotFoundError("There is no such turn.")
+        if stored.revision != turn.revision:
+            raise ConflictError("The turn changed.")
+        return self._store_turn(owner_id, turn)
+
+    async def remove_turn(self, owner_id: str, turn: ThreadTurn) -> None:
+        self.stored_turns.pop((owner_id, turn.thread_id, turn.number), None)
+
+    async def unerased(self) -> AsyncIterator[Thread]:
+        for thread in list(self.threads.values()):
+            if thread.is_deleted or thread.erased_count < thread.cleared_count:
+                yield thread
+
+    async def forget_before(self, owner_id: str, moment: datetime) -> None:
+        self._forgotten[owner_id] = moment
+
+    async def forgotten_until(self, owner_id: str) -> datetime | None:
+        return self._forgotten.get(owner_id)
+
+    async def ensure_table(self) -> None:
+        """Nothing to do: there is always room."""
+
+    def _store(self, thread: Thread, turn: ThreadTurn | None) -> Thread:
+        if turn is not None:
+            if (thread.owner_id, turn.thread_id, turn.number) in self.stored_turns:
+                raise ConflictError("A turn with this number exists already.")
+            self._store_turn(thread.owner_id, turn)
+        stored = thread.model_copy(update={"revision": self._revision()})
+        self.threads[thread.owner_id, thread.thread_id] = stored
+        return stored
+
+    def _store_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
+        stored = turn.model_copy(update={"revision": self._revision()})
+        self.stored_turns[owner_id, turn.thread_id, turn.number] = stored
+        return stored
+
+    def _revision(self) -> str:
+        return f"revision-{next(self._revisions)}"
+
+
+class InMemoryTaskQueues(TaskQueues):
+    """Messages by queue, with their delays; a test takes them out."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, list[tuple[str, float]]] = {}
+
+    async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
+        self.messages.setdefault(queue, []).append((message, delay_s))
+
+    async def ensure_queues(self, queues: Sequence[str]) -> None:
+        for queue in queues:
+            self.messages.setdefault(queue, [])
+
+    def take(self, queue: str) -> list[str]:
+        """The messages so far, in order; they are gone then."""
+        return [message for message, _ in self.messages.pop(queue, [])]
 
 
 class InMemoryDocumentStore(DocumentStore):

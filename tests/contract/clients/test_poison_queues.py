@@ -34,7 +34,7 @@ async def put(to_storage: Connections, queue: str, *texts: str) -> None:
 
 
 async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Connections) -> None:
-    of_blobs, of_deletions = POISON_QUEUES
+    of_blobs, of_deletions, *_ = POISON_QUEUES
     await put(to_storage, of_blobs, json.dumps(OF_TRIGGER), "no JSON", "[]")
     await put(to_storage, of_deletions, base64.b64encode(json.dumps(OF_DELETION).encode()).decode())
     poison = AzurePoisonQueues(to_storage.queues)
