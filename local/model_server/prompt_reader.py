@@ -15,12 +15,16 @@ _LAST_CODE_POINT = 0x10FFFF
 
 @dataclass(frozen=True)
 class Block:
-    """One quotable piece of a document. `text` is unescaped, exactly as it is indexed."""
+    """One quotable piece of a document. `text` is unescaped, exactly as it is indexed.
+
+    Only pictures have a `block_id`: a figure tag names it.
+    """
 
     text: str
     page: str = ""
     heading: str = ""
     kind: str = "text"
+    block_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ def _read_block(found: re.Match[str]) -> Block:
         page=attributes.get("page", ""),
         heading=attributes.get("heading", ""),
         kind=attributes.get("type", "text"),
+        block_id=attributes.get("block_id", ""),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from local.model_server.answers.comparison import answer_comparison
 from local.model_server.answers.content import answer_content
+from local.model_server.answers.figures import with_figures
 from local.model_server.answers.listing import answer_listing, answer_metadata
 from local.model_server.answers.material import Material
 from local.model_server.answers.summary import answer_summary
@@ -18,8 +19,11 @@ _ANSWERS: dict[str, Callable[[Material], str]] = {
 
 
 def answer_from_documents(material: Material) -> str:
-    """Markdown with cite tags, or the abstain tag alone. An unknown query type counts as CONTENT_SEARCH."""
+    """Markdown with cite and figure tags, or the abstain tag alone.
+
+    An unknown query type counts as CONTENT_SEARCH.
+    """
     wants_blocks = material.query_type not in {"LISTING", "METADATA_SEARCH"}
     if wants_blocks and not material.has_blocks and material.documents:
         return answer_metadata(material)
-    return _ANSWERS.get(material.query_type, answer_content)(material)
+    return with_figures(_ANSWERS.get(material.query_type, answer_content)(material), material)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from local.model_server.answers.disagreement import disagreement, find_disagreement
 from local.model_server.answers.markup import abstain, cite, statement
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import phrases_for
@@ -25,7 +26,10 @@ def answer_content(material: Material) -> str:
     if not judge_support(material.question, ranked, passages, material.embedder).is_enough:
         return abstain_from(material.question)
     chosen = _choose_for_parts(material, passages) or choose(ranked)
-    return "\n\n".join(_paragraph(group) for group in _with_list_items(chosen, passages))
+    paragraphs = [_paragraph(group) for group in _with_list_items(chosen, passages)]
+    if differing := find_disagreement(chosen, passages):
+        paragraphs.insert(1, disagreement(differing, phrases_for(material.question)))
+    return "\n\n".join(paragraphs)
 
 
 def _choose_for_parts(material: Material, passages: Sequence[Passage]) -> list[Passage]:

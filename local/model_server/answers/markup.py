@@ -1,4 +1,4 @@
-"""The markup of an answer: cite and abstain tags, and text that cannot be mistaken for them. Pure."""
+"""The markup of an answer: cite, figure and abstain tags, and text that cannot be mistaken for them. Pure."""
 
 import re
 from xml.sax.saxutils import escape
@@ -13,6 +13,11 @@ _LINE_BREAKS = {"\n": " ", "\r": " ", "\t": " "}
 def cite(passage: Passage) -> str:
     """The citation tag: the quote is the passage letter by letter, escaped for an XML attribute."""
     return f'<cite doc_id="{attribute(passage.document.doc_id)}" quote="{attribute(passage.quote)}"/>'
+
+
+def figure(block_id: str) -> str:
+    """The tag that says where a picture belongs."""
+    return f'<figure block_id="{attribute(block_id)}"/>'
 
 
 def abstain(missing: str, next_step: str) -> str:

@@ -19,6 +19,7 @@ class Material:
 
     Attributes:
         query_type: as the application classified the question; empty when it did not.
+        pictures: the documents with their pictures alone, which `documents` may lack.
         total: how many documents there are in all, when the prompt shows only some; else 0.
     """
 
@@ -27,6 +28,7 @@ class Material:
     documents: tuple[Document, ...]
     embedder: EmbeddingService
     total: int = 0
+    pictures: tuple[Document, ...] = ()
 
     @property
     def has_blocks(self) -> bool:
@@ -41,7 +43,11 @@ def read_material(message: str, embedder: EmbeddingService) -> Material:
     """Read a user message that holds <documents>."""
     question = element_text(message, "question") or ""
     documents = read_documents(message)
-    if not _PICTURE.search(question):
+    pictures = [
+        replace(document, blocks=tuple(block for block in document.blocks if block.kind == "image"))
+        for document in documents
+    ]
+    if not asks_for_picture(question):
         documents = [_without_captions(document) for document in documents]
     return Material(
         question=question,
@@ -49,7 +55,13 @@ def read_material(message: str, embedder: EmbeddingService) -> Material:
         documents=tuple(documents),
         embedder=embedder,
         total=read_total(message),
+        pictures=tuple(pictures),
     )
+
+
+def asks_for_picture(question: str) -> bool:
+    """Whether the question speaks of a figure, a diagram or the like."""
+    return _PICTURE.search(question) is not None
 
 
 def _without_captions(document: Document) -> Document:

@@ -18,6 +18,8 @@ class Phrases:
     not_mentioned: str
     changed: str
     differences: str
+    differ: str
+    version: str
     one_document: str
     documents: str
     some_documents: str
@@ -37,6 +39,8 @@ _ENGLISH = Phrases(
     not_mentioned="–",
     changed="**Different values:**",
     differences="Comparison of {}",
+    differ="**The documents differ:**",
+    version="version {}",
     one_document="1 document:",
     documents="{} documents:",
     some_documents="{} of {} documents:",
@@ -55,6 +59,8 @@ _GERMAN = Phrases(
     not_mentioned="–",
     changed="**Abweichende Werte:**",
     differences="Vergleich von {}",
+    differ="**Die Dokumente unterscheiden sich:**",
+    version="Version {}",
     one_document="1 Dokument:",
     documents="{} Dokumente:",
     some_documents="{} von {} Dokumenten:",
