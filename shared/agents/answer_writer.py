@@ -1,38 +1,59 @@
 """From the model's stream to the reader's: clean text and proved citations, in the order they are written."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from shared.agents.journal import Journal
 from shared.agents.quote_repair import QuoteRepairer
-from shared.core.cite_parser import AbstainTag, CiteParser, CiteTag, Piece, Text
+from shared.core.cite_parser import AbstainTag, CiteParser, CiteTag, FigureTag, Piece, Text
 from shared.core.claims import last_claim
+from shared.core.conflicts import describe, find_conflicts, is_named
 from shared.core.evidence import CitationBook, marker
+from shared.core.figure_links import figure_markdown
+from shared.core.figure_placing import FigurePlacer
+from shared.core.own_words import ENGLISH, OwnWords
 from shared.core.reader_text import ReaderText, readable
-from shared.models.citations import Citation
+from shared.models.citations import Citation, Conflict
 from shared.models.events import EventName
 
 FLUSH_SECONDS = 0.06  # a reader sees no difference below; an append costs 2 ms
-UNSUPPORTED = " *(not proved by the documents)*"
+UNSUPPORTED = ENGLISH.unsupported
 
 
 @dataclass
 class AnswerWriter:
-    """Writes one answer into the run log. `text` afterwards equals the concatenated TOKEN events."""
+    """Writes one answer into the run log. `text` afterwards equals the concatenated TOKEN events.
+
+    Attributes:
+        dates: of the documents, by doc_id, to be told where documents differ.
+        abstention: what the model says that the documents do not hold.
+        is_partial: there is an answer to a part of the question, before the abstention.
+    """
 
     journal: Journal
     book: CitationBook
     repairer: QuoteRepairer
+    words: OwnWords = ENGLISH
+    dates: Mapping[str, datetime] = field(default_factory=dict)
     text: str = ""
     abstention: AbstainTag | None = None
+    is_partial: bool = False
     unsupported_claims: int = 0
+    conflicts: list[Conflict] = field(default_factory=list)
+    figures: FigurePlacer = field(init=False)
     _parser: CiteParser = field(default_factory=CiteParser)
     _reader: ReaderText = field(default_factory=ReaderText)
     _without_notes: str = ""
+    _judged: tuple[int, int] = (0, 0)  # characters, and marks in them, that were looked at already
     _pending: str = ""
     _waiting: list[tuple[EventName, dict[str, Any]]] = field(default_factory=list)
     _flushed_at: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.figures = FigurePlacer(self.book.hits)
 
     async def feed(self, delta: str) -> None:
         """Take a piece of the model's output."""
@@ -40,35 +61,84 @@ class AnswerWriter:
         if time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             await self._flush()
 
-    async def finish(self) -> None:
-        """The model has ended: send what is left."""
+    async def finish(self, closing_note: str = "") -> None:
+        """The model has ended: send what is left, and what is to be said of the whole."""
         await self._take(self._parser.finish())
         self._show_model_text(self._reader.finish())
-        if self.abstention is not None and not self.has_citations:
-            self._show_abstention(self.abstention)
-        elif self._claims_without_any_proof():
+        if self._claims_without_any_proof():
             self._show_unsupported()
+        if closing_note:
+            self._note(closing_note)
+        if self.is_answer:
+            self.figures.want_best(self.book.citations)
+        self._show_figures()
+        self._show_conflicts()
         await self._flush()
+
+    def abstain(self, tag: AbstainTag) -> None:
+        """Say what the documents do not hold, where the model says so; what it says twice counts once.
+
+        What it claimed before that without any proof is marked.
+        """
+        if self.abstention is not None:
+            return
+        self.abstention, self.is_partial = tag, self.has_citations
+        self._show_model_text(self._reader.finish())
+        mark = self.words.unsupported.lstrip()
+        if self.text.strip() and not self.has_citations and not self.text.rstrip().endswith(mark):
+            self._show_unsupported()
+        if self.is_partial:
+            self._show_figures()
+        self.figures.drop()
+        self._note(_abstention_text(tag, self.words, is_partial=self.is_partial))
+        self._judged = (len(self.text), self.unsupported_claims)
 
     @property
     def has_citations(self) -> bool:
-        """Whether anything that is shown was proved."""
+        """Whether anything that is shown was proved, or points to a picture."""
         return bool(self.book.citations)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the question is answered, at least in part."""
+        return self.abstention is None or self.is_partial
 
     def _claims_without_any_proof(self) -> bool:
         """The model wrote from passages and cited none: no reader may take that for proved."""
-        uncited = not self.has_citations and not self.unsupported_claims
-        return bool(self.book.hits and self.text.strip()) and uncited
+        chars, marks = self._judged
+        uncited = not self.has_citations and self.unsupported_claims == marks
+        return bool(self.book.hits and self.text[chars:].strip()) and uncited
 
     async def _take(self, pieces: list[Piece]) -> None:
         for piece in pieces:
             match piece:
                 case Text():
-                    self._show_model_text(self._reader.feed(piece.text))
+                    self._write(piece.text)
                 case AbstainTag():
-                    self.abstention = piece
+                    self.abstain(piece)
+                case FigureTag():
+                    self.figures.want(piece.block_id)
                 case CiteTag():
                     await self._cite(piece)
+
+    def _write(self, text: str) -> None:
+        """Show text of the model, with the pictures that wait for the end of a line."""
+        if self.abstention is not None and len(self.text) == self._judged[0]:
+            text = text.lstrip()
+            self._show_own(self._gap() if text else "")
+        while self.figures.is_waiting and "\n" in text:
+            line, _, text = text.partition("\n")
+            self._feed_reader(line)
+            if self.figures.line_is_free and not self._reader.open_fence:
+                self._show_model_text(self._reader.finish())
+                self._show_figures()
+                self._show_own("\n")
+            self._feed_reader("\n")
+        self._feed_reader(text)
+
+    def _feed_reader(self, text: str) -> None:
+        self.figures.passed(text)
+        self._show_model_text(self._reader.feed(text))
 
     async def _cite(self, tag: CiteTag) -> None:
         self._show_model_text(self._reader.finish())
@@ -92,15 +162,35 @@ class AnswerWriter:
 
     def _show_unsupported(self) -> None:
         self.unsupported_claims += 1
-        self._show(self._reader.note(UNSUPPORTED.lstrip()))
+        self._show(self._reader.note(self.words.unsupported.lstrip()))
 
-    def _show_abstention(self, tag: AbstainTag) -> None:
-        """Say that the documents hold no answer; what the model claims without any proof is marked."""
-        if self.text.strip():
-            if not self.text.rstrip().endswith(UNSUPPORTED.lstrip()):
-                self._show_unsupported()
-            self._show("\n\n")
-        self._show(_abstention_text(tag))
+    def _show_figures(self) -> None:
+        for figure in self.figures.take():
+            self._note(figure_markdown(figure))
+
+    def _show_conflicts(self) -> None:
+        """Set beside each other what the model cited and did not compare."""
+        self.conflicts = find_conflicts(self.book.citations)
+        unnamed = [conflict for conflict in self.conflicts if not is_named(conflict, self.text)]
+        for conflict in unnamed:
+            self._note(f"**{self.words.differ}** {describe(conflict, self.book.citations, self.dates)}")
+
+    def _note(self, text: str) -> None:
+        """Say something of our own, in a paragraph that no table or code before it takes in."""
+        self._show_own(self._gap() + text)
+
+    def _gap(self) -> str:
+        """What is missing before a new paragraph can begin."""
+        shown = self.text.rstrip(" ")
+        if not shown:
+            return ""
+        line_ends = len(shown) - len(shown.rstrip("\n"))
+        if self._reader.open_fence:
+            return ("" if line_ends else "\n") + self._reader.open_fence + "\n\n"
+        return "\n\n"[min(line_ends, 2) :]
+
+    def _show_own(self, text: str) -> None:
+        self._show(self._reader.own(text))
 
     def _show_model_text(self, text: str) -> None:
         self._without_notes += text
@@ -123,12 +213,13 @@ class AnswerWriter:
             await self.journal.write_all(waiting)
 
 
-def _abstention_text(tag: AbstainTag) -> str:
-    missing = _one_line(tag.missing).rstrip(". ") or "what the question asks for"
-    next_step = _one_line(tag.next_step)
-    step = f"\n\nNext step: {next_step}" if next_step else ""
-    return f"The documents do not answer this. Missing: {missing}.{step}"
+def _abstention_text(tag: AbstainTag, words: OwnWords, *, is_partial: bool) -> str:
+    missing = one_line(tag.missing).rstrip(". ") or words.asked
+    next_step = one_line(tag.next_step)
+    step = f"\n\n{words.next_step.format(next_step)}" if next_step else ""
+    return (words.no_rest if is_partial else words.no_answer).format(missing) + step
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """What a model wrote into an attribute, safe to show."""
     return readable(" ".join(text.split()))

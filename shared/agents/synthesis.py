@@ -1,29 +1,28 @@
 """The writing step: evidence in, a streamed and cited answer out."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 
-from shared.agents.answer_writer import AnswerWriter
+from shared.agents.answer_prompt import answer_prompt, documents_xml
+from shared.agents.answer_writer import AnswerWriter, one_line
 from shared.agents.journal import Journal
-from shared.agents.prompt_files import load
 from shared.agents.quote_repair import QuoteRepairer
 from shared.core.cite_parser import AbstainTag
 from shared.core.evidence import CitationBook
-from shared.core.prompts import documents_with_blocks, documents_with_summaries, element, render
-from shared.errors import CallTimeoutError, ModelFixableError, OutputCutError
+from shared.core.own_words import OwnWords, own_words
+from shared.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
 from shared.models.plan import QuestionPlan
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunAnswer, RunRequest
+from shared.models.search import Hit
 from shared.models.working import Evidence
 from shared.ports import ChatModel
+from shared.retrieval.page_figures import PageFigures
+from shared.telemetry import get_logger
 
 ORGANISATION = "an organisation"
 _REPAIR_SECONDS = 10.0
-_CUT_NOTE = "\n\n*(The answer was cut off at its length limit.)*"
-_NOTHING_FOUND = AbstainTag(
-    missing="no document that you may read speaks of this",
-    next_step="Name the document, use other words, or ask whoever owns the documents for access.",
-)
 
 
 async def write_answer(
@@ -34,42 +33,60 @@ async def write_answer(
     chat_model: ChatModel,
     journal: Journal,
     limits: CallLimits,
+    page_figures: PageFigures | None = None,
+    organisation: str = ORGANISATION,
 ) -> RunAnswer:
     """Stream an answer into the journal and return it whole.
 
     Without evidence no model is asked: there is nothing that it could say.
+
+    Args:
+        page_figures: finds pictures on the pages of the evidence; None = none but those in it.
+        organisation: whose documents these are, in the words of the prompt.
 
     Raises:
         CallTimeoutError: the limit for the whole answer passed.
         DependencyError: the model failed; what it had written is to be discarded.
         ModelFixableError: it wrote nothing.
     """
-    documents = _documents_xml(evidence)
+    question = plan.standalone_question or request.question
+    words = own_words(request.question)
+    evidence = evidence.model_copy(
+        update={"hits": (*evidence.hits, *await _figures(question, evidence.hits, page_figures))}
+    )
+    documents = documents_xml(evidence)
     writer = AnswerWriter(
         journal=journal,
-        book=CitationBook(hits=evidence.hits),
-        repairer=QuoteRepairer(
-            chat_model,
-            documents,
-            _repair_limits(limits),
-            question=plan.standalone_question or request.question,
-        ),
+        book=CitationBook(hits=evidence.hits, source_urls=_source_urls(evidence)),
+        repairer=QuoteRepairer(chat_model, documents, _repair_limits(limits), question=question),
+        words=words,
+        dates={record.doc_id: record.upload_date for record in evidence.records},
     )
     truncated = False
     if not evidence.hits and not evidence.records:
-        writer.abstention = _NOTHING_FOUND
+        writer.abstain(_nothing_found(words))
     else:
-        truncated = await _stream(writer, chat_model, _prompt(request, plan, documents), limits)
-    await writer.finish()
+        prompt = answer_prompt(request, plan, documents, organisation)
+        truncated = await _stream(writer, chat_model, prompt, limits)
+    await writer.finish(words.cut if truncated else "")
     if not writer.text.strip():
         raise ModelFixableError("The model wrote no answer.", "Ask again, or ask in other words.")
+    return _answer(request.run_id, writer, truncated=truncated)
+
+
+def _answer(run_id: str, writer: AnswerWriter, *, truncated: bool) -> RunAnswer:
+    gap = writer.abstention
     return RunAnswer(
-        run_id=request.run_id,
+        run_id=run_id,
         text=writer.text,
         citations=tuple(writer.book.citations),
-        abstained=writer.abstention is not None and not writer.book.citations,
+        abstained=not writer.is_answer,
+        missing=one_line(gap.missing) if gap else "",
+        next_step=one_line(gap.next_step) if gap else "",
         unsupported_claims=writer.unsupported_claims,
         truncated=truncated,
+        figures=tuple(writer.figures.placed),
+        conflicts=tuple(writer.conflicts),
     )
 
 
@@ -85,30 +102,27 @@ async def _stream(writer: AnswerWriter, chat_model: ChatModel, prompt: Prompt, l
             "Ask again, or raise ANSWER_TIMEOUT_S.",
         ) from late
     except OutputCutError:
-        await writer.feed(_CUT_NOTE)
         return True
     return False
 
 
-def _prompt(request: RunRequest, plan: QuestionPlan, documents: str) -> Prompt:
-    system = render(
-        load("answer"), {"organisation": ORGANISATION, "type_rules": load(f"rules/{plan.query_type}")}
-    )
-    user = "\n".join(
-        (
-            element("question", plan.standalone_question or request.question),
-            element("query_type", plan.query_type),
-            documents,
-            element("output_rules", load("output_rules")),
-        )
-    )
-    return Prompt(name="answer", system=system, user=user)
+async def _figures(question: str, hits: Sequence[Hit], page_figures: PageFigures | None) -> Sequence[Hit]:
+    """Pictures beside the evidence; an answer can do without them, so no failure ends it."""
+    if page_figures is None:
+        return ()
+    try:
+        return await page_figures.near(question, hits)
+    except GroundworkError as failed:
+        get_logger().warning("figures.not_found", error_type=failed.code)
+        return ()
 
 
-def _documents_xml(evidence: Evidence) -> str:
-    if not evidence.hits:
-        return documents_with_summaries(evidence.records, evidence.total)
-    return documents_with_blocks(evidence.hits, {record.doc_id: record for record in evidence.records})
+def _source_urls(evidence: Evidence) -> dict[str, str]:
+    return {record.doc_id: record.source_url for record in evidence.records if record.source_url}
+
+
+def _nothing_found(words: OwnWords) -> AbstainTag:
+    return AbstainTag(missing=words.nothing_found, next_step=words.nothing_found_step)
 
 
 def _repair_limits(limits: CallLimits) -> CallLimits:

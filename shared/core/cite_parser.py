@@ -1,7 +1,8 @@
-"""Reading an answer while it is written: clean text, citation tags, abstention. Pure, incremental.
+"""Reading an answer while it is written: clean text, citation tags, figures, abstention. Pure, incremental.
 
-The model writes Markdown with `<cite doc_id="…" quote="…"/>` after each statement, or one
-`<abstain missing="…" next_step="…"/>`. A tag may arrive cut at any character; any other `<` is text.
+The model writes Markdown with `<cite doc_id="…" quote="…"/>` after each statement, `<figure block_id="…"/>`
+where a picture belongs, or one `<abstain missing="…" next_step="…"/>`. A tag may arrive cut at any
+character; any other `<` is text.
 """
 
 import html
@@ -9,9 +10,10 @@ import re
 from dataclasses import dataclass, field
 from html.entities import html5
 
-_TAG_STARTS = ("<cite", "</cite", "<abstain", "</abstain")
-_START = re.compile(r"</?(?:cite|abstain)(?![\w-])", re.IGNORECASE)
-_START_SURELY = re.compile(r"</?(?:cite|abstain)(?=[^\w-])", re.IGNORECASE)
+_NAMES = ("cite", "figure", "abstain")
+_TAG_STARTS = tuple(f"<{slash}{name}" for name in _NAMES for slash in ("", "/"))
+_START = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?![\w-])", re.IGNORECASE)
+_START_SURELY = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?=[^\w-])", re.IGNORECASE)
 _MAX_TAG_CHARS = 4000  # a longer "tag" is one that was never closed
 _MAX_START_CHARS = max(map(len, _TAG_STARTS))
 
@@ -23,7 +25,7 @@ _VALUE = "|".join(
     for opening, closing in (('"', '"'), ("'", "'"), ("[“”„]", "“”"))
 )
 _TAG = re.compile(
-    rf"""<(/?)(cite|abstain)(?![\w-])((?:[^<>=]|=\s*+(?:{_VALUE})|=(?!\s*["'“”„]))*+)>""", re.IGNORECASE
+    rf"""<(/?)({"|".join(_NAMES)})(?![\w-])((?:[^<>=]|=\s*+(?:{_VALUE})|=(?!\s*["'“”„]))*+)>""", re.IGNORECASE
 )
 _ATTRIBUTE = re.compile(rf"""(\w+)\s*=\s*(?:({_VALUE})|([^\s"'“”„<>=]+))""")
 _OPEN_ATTRIBUTE = re.compile(
@@ -48,6 +50,13 @@ class CiteTag:
 
 
 @dataclass(frozen=True)
+class FigureTag:
+    """A picture that the model wants shown here; it may name none that there is."""
+
+    block_id: str
+
+
+@dataclass(frozen=True)
 class AbstainTag:
     """The model says that the documents do not hold the answer."""
 
@@ -55,7 +64,7 @@ class AbstainTag:
     next_step: str
 
 
-Piece = Text | CiteTag | AbstainTag
+Piece = Text | CiteTag | FigureTag | AbstainTag
 
 
 @dataclass
@@ -147,6 +156,8 @@ def _piece(name: str, values: dict[str, str]) -> Piece:
     read = {key: _unescape(value).strip() for key, value in values.items()}
     if name.lower().startswith("abstain"):
         return AbstainTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
+    if name.lower().startswith("figure"):
+        return FigureTag(block_id=read.get("block_id", ""))
     return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""))
 
 

@@ -1,8 +1,10 @@
 """Proving what an answer cites. Pure: finds the block in which a quotation stands, numbers citations."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shared.core.moments import clock_time, moment_url
 from shared.core.quotes import is_verbatim, normalise
 from shared.models.citations import Citation
 from shared.models.search import Hit
@@ -17,9 +19,13 @@ class CitationBook:
     """The citations of one answer, numbered from 1 in order of appearance.
 
     The same quotation of the same block keeps its number.
+
+    Attributes:
+        source_urls: where a recording can be seen, by doc_id, for those that were taken from elsewhere.
     """
 
     hits: tuple[Hit, ...]
+    source_urls: Mapping[str, str] = field(default_factory=dict)
     citations: list[Citation] = field(default_factory=list)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
@@ -47,7 +53,7 @@ class CitationBook:
             start_seconds=hit.start_seconds,
             quote=quote,
             verified=hit.block_type == "text",
-            url=_content_url(hit),
+            url=_content_url(hit, self.source_urls.get(hit.doc_id)),
         )
         self.citations.append(citation)
         return citation, True
@@ -56,20 +62,34 @@ class CitationBook:
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    One that points to a picture says so: ` (Source: manual.pdf, S. 3, figure)[2]`. White space in a file name
-    is made single blanks; what Markdown or HTML would read as a sign is escaped.
+    One that points to a picture says so: ` (Source: manual.pdf, S. 3, figure)[2]`. A moment of a recording is
+    a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`.
     """
-    name = _MARKUP.sub(r"\\\g<0>", " ".join(citation.filename.split()))
-    name = _ENTITY_START.sub("&amp;", name).replace("<", "&lt;").replace(">", "&gt;")
-    place = f", S. {citation.page_number}" if citation.page_number is not None else ""
     kind = "" if citation.verified else ", figure"
-    return f" (Source: {name}{place}{kind})[{citation.n}]"
+    moment = ""
+    if citation.start_seconds is not None:
+        moment = f", [{clock_time(citation.start_seconds)}]({citation.url})"
+    place = source_place(citation.filename, citation.page_number)
+    return f" ({place}{moment}{kind})[{citation.n}]"
+
+
+def source_place(filename: str, page_number: int | None) -> str:
+    """`Source: manual.pdf, S. 3`, without the parentheses around it.
+
+    White space in a file name is made single blanks; what Markdown or HTML would read as a sign is escaped.
+    """
+    name = _MARKUP.sub(r"\\\g<0>", " ".join(filename.split()))
+    name = _ENTITY_START.sub("&amp;", name).replace("<", "&lt;").replace(">", "&gt;")
+    page = f", S. {page_number}" if page_number is not None else ""
+    return f"Source: {name}{page}"
 
 
 def _shown_text(hit: Hit) -> str:
     return (hit.image_caption or "") if hit.block_type == "image" else hit.content
 
 
-def _content_url(hit: Hit) -> str:
-    page = f"#page={hit.page_number}" if hit.page_number is not None else ""
-    return f"/api/documents/{hit.doc_id}/content{page}"
+def _content_url(hit: Hit, source_url: str | None) -> str:
+    content = f"/api/documents/{hit.doc_id}/content"
+    if hit.start_seconds is not None:
+        return moment_url(source_url, hit.start_seconds) or moment_url(content, hit.start_seconds) or content
+    return f"{content}#page={hit.page_number}" if hit.page_number is not None else content

@@ -6,11 +6,16 @@ and replayed byte for byte, and a signature ends after hours.
 
 import re
 
+from shared.core.evidence import source_place
+from shared.core.reader_text import readable
 from shared.models.figures import AnswerFigure
 from shared.models.search import Hit
 
 _BLOB = re.compile(r"figures/(?P<doc_id>[A-Za-z0-9_-]{1,128})/(?P<name>[0-9a-f]{64}\.png)")
 _PATH = re.compile(r"/api/documents/(?P<doc_id>[A-Za-z0-9_-]{1,128})/figures/(?P<name>[0-9a-f]{64}\.png)")
+# Brackets and everything else that could end the text of a picture, begin markup, or hide what follows.
+_SIGNS = re.compile(r"[\[\]<>`*_|\\!&#~]|[^\S ]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_MAX_ALT_CHARS = 200
 
 
 def figure_path(blob_path: str | None) -> str | None:
@@ -43,3 +48,21 @@ def answer_figure(hit: Hit) -> AnswerFigure | None:
         caption=hit.image_caption or "",
         path=path,
     )
+
+
+def figure_markdown(figure: AnswerFigure) -> str:
+    """`![caption](address) (Source: manual.pdf, S. 3)`."""
+    return (
+        f"![{alt_text(figure.caption)}]({figure.path}) ({source_place(figure.filename, figure.page_number)})"
+    )
+
+
+def alt_text(caption: str) -> str:
+    """A caption on one line, cut at a word, without what Markdown or HTML would read as a sign.
+
+    A vision model wrote it, and a picture may have told it what to write.
+    """
+    text = readable(" ".join(_SIGNS.sub(" ", caption).split()))
+    if len(text) > _MAX_ALT_CHARS:
+        text = text[:_MAX_ALT_CHARS].rpartition(" ")[0] + " …"
+    return text or "Figure"

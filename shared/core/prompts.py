@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from shared.core.moments import clock_time
 from shared.models.documents import DocumentRecord
 from shared.models.search import Hit
 
@@ -63,6 +64,7 @@ def _open_document(doc_id: str, filename: str, record: DocumentRecord | None) ->
             "department": record.department,
             "language": record.language,
             "upload_date": record.upload_date.date().isoformat(),
+            "version": record.version if record.version > 1 else None,
             "page_count": record.page_count,
             "tags": ", ".join(record.tags),
         }
@@ -72,6 +74,11 @@ def _open_document(doc_id: str, filename: str, record: DocumentRecord | None) ->
 def _block(hit: Hit) -> str:
     kind = "image" if hit.block_type == "image" else "table" if hit.content.startswith("|") else "text"
     values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
+    if kind == "image":
+        # Pictures alone are referred to by their block; quotations are found by their words.
+        values["block_id"] = hit.block_id
+    if hit.start_seconds is not None:
+        values["time"] = clock_time(hit.start_seconds)
     text = hit.image_caption if hit.block_type == "image" else hit.content
     return f"<block{_attributes(values)}>{escape(text or '', quote=False)}</block>"
 

@@ -52,7 +52,16 @@ class ReaderText:
         """What was held back, then `note`: text of our own, shown as it is."""
         before = self.finish()
         blank = " " if (before or self._tail) and not self._tail[-1:].isspace() else ""
-        return before + self._shown(blank + note)
+        return before + self.own(blank + note)
+
+    def own(self, text: str) -> str:
+        """Text of our own, shown as it is. Ask `finish` before for what was held back."""
+        return self._shown(text)
+
+    @property
+    def open_fence(self) -> str:
+        """What closes the fenced code that the text is in; empty when it is in none."""
+        return self._fence
 
     def finish(self) -> str:
         """What is left when the model has ended."""

@@ -65,4 +65,4 @@ def test_tables_and_pictures_are_named_as_such() -> None:
     ]
     rendered = documents_with_blocks(hits, {})
     assert '<block type="table">| a | b |</block>' in rendered
-    assert '<block type="image">A valve</block>' in rendered
+    assert '<block type="image" block_id="i">A valve</block>' in rendered

@@ -1,0 +1,55 @@
+"""The pictures on the pages that were found, for one user: a text can be found where its picture is not."""
+
+from collections.abc import Sequence
+
+from shared.core.fusion import cosine_of_vector_score
+from shared.core.odata import all_of, quote
+from shared.models.prompts import CallLimits
+from shared.models.search import Hit, SearchRequest, VectorQuery
+from shared.ports import Embedder
+from shared.retrieval.secured_index import SecuredIndex
+
+MAX_PAGES = 8  # the best ones: an answer cites three or four; unmeasured
+MAX_FOUND = 4  # unmeasured
+_FIELD = "image_caption_vector"
+_FIELDS = tuple(name for name in Hit.model_fields if name not in ("score", "content"))
+
+
+class PageFigures:
+    """Finds pictures near blocks."""
+
+    def __init__(self, index: SecuredIndex, embedder: Embedder, limits: CallLimits) -> None:
+        self._index = index
+        self._embedder = embedder
+        self._limits = limits
+
+    async def near(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
+        """Pictures on the pages of the best text blocks that `hits` does not hold, the likest captions first.
+
+        A document without pages counts as one page. The score is the likeness of caption and question, 0-1.
+        """
+        pages = list(dict.fromkeys((hit.doc_id, hit.page_number) for hit in hits if hit.block_type == "text"))
+        if not pages or not question.strip():
+            return []
+        (vector,) = await self._embedder.embed([question], self._limits)
+        on_pages = " or ".join(f"({_page_filter(*page)})" for page in pages[:MAX_PAGES])
+        request = SearchRequest(
+            vectors=(VectorQuery(vector=vector, field=_FIELD, k=MAX_FOUND),),
+            filter=all_of("block_type eq 'image'", on_pages),
+            select=_FIELDS,
+            top=MAX_FOUND,
+        )
+        page = await self._index.search(request)
+        known = {hit.block_id for hit in hits}
+        return [_hit(row) for row in page.rows if row["block_id"] not in known]
+
+
+def _page_filter(doc_id: str, page_number: int | None) -> str:
+    page = "null" if page_number is None else str(page_number)
+    return f"doc_id eq {quote(doc_id)} and page_number eq {page}"
+
+
+def _hit(row: dict[str, object]) -> Hit:
+    values = {name: row[name] for name in _FIELDS if row.get(name) is not None}
+    likeness = cosine_of_vector_score(float(str(row["@search.score"])))
+    return Hit.model_validate({**values, "score": round(min(max(likeness, 0.0), 1.0), 6)})
