@@ -14,10 +14,11 @@ blueprint = func.Blueprint()
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
     from shared.agents.agent import block_search
-    from shared.agents.tools.semantic_search import search_result
+    from shared.agents.figures import image_urls
+    from shared.agents.tools.semantic_search import search_results
 
     user = user_of(req)
     body = await read_model(req, SearchBody)
-    blocks = block_search(await ready_services(), user)
-    hits = await blocks.search([body.query], body.top_k, body.filters)
-    return json_response({"results": [search_result(hit) for hit in hits], "result_count": len(hits)})
+    services = await ready_services()
+    hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
+    return json_response(search_results(hits, await image_urls(hits, services)))

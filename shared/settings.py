@@ -148,6 +148,13 @@ class Settings(BaseSettings):
         description="Most tokens that the model writes for an answer, hidden reasoning included.",
     )
     answer_blocks: int = Field(default=10, ge=1, le=50, description="Blocks that an answer is written from.")
+    organisation: str = Field(
+        default="an organisation",
+        min_length=1,
+        max_length=100,
+        description="Whose documents these are, as the prompt of an answer says it.",
+        examples=["Contoso Ltd"],
+    )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 
     conversation_turns: int = Field(

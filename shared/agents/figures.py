@@ -7,11 +7,12 @@ import asyncio
 from collections.abc import Collection, Iterable
 
 from shared.core.document_authority import may_see
-from shared.core.figure_links import figure_blob_name
+from shared.core.figure_links import blob_name_of_path, figure_blob_name, figure_path
 from shared.errors import DocumentNotFoundError, GroundworkError
 from shared.models.blobs import BlobProperties, SignedUrl
 from shared.models.identity import UserContext
 from shared.models.names import FIGURES
+from shared.models.search import Hit
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.services import Services
@@ -46,6 +47,21 @@ async def readable_documents(
     found = await documents.get_many(sorted(set(doc_ids)))
     states = await asyncio.gather(*(services.documents.get(doc_id) for doc_id in found))
     return frozenset(state.doc_id for state in states if state is not None and may_see(user, state))
+
+
+async def image_urls(hits: Iterable[Hit], services: Services) -> dict[str, str]:
+    """An address for each picture among the hits of a search, by block_id; the search trimmed them already.
+
+    Signed, and good for an hour at least; where nothing could be signed, the one in our own API, which wants
+    an identity.
+    """
+    paths = {hit.block_id: path for hit in hits if (path := figure_path(hit.image_url))}
+    names = {block_id: blob_name_of_path(path) or "" for block_id, path in paths.items()}
+    signed = await signed_urls(filter(None, names.values()), services)
+    return {
+        block_id: signed[names[block_id]].url if names[block_id] in signed else path
+        for block_id, path in paths.items()
+    }
 
 
 async def signed_urls(blob_names: Iterable[str], services: Services) -> dict[str, SignedUrl]:

@@ -1,5 +1,6 @@
 """The tool `rag_semantic_search`: hybrid search over text and image blocks."""
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -7,6 +8,9 @@ from pydantic import Field, field_validator
 from shared.agents.tools.base import Parameters, Tool, ToolResult
 from shared.models.search import Filters, Hit
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
+
+ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
+"""Addresses of the pictures among hits, by block_id."""
 
 
 class SemanticSearchParameters(Parameters):
@@ -31,15 +35,24 @@ class SemanticSearch(Tool):
     description = "Find passages and figures of the documents that bear on a query."
     parameters = SemanticSearchParameters
 
-    def __init__(self, blocks: BlockSearch) -> None:
+    def __init__(self, blocks: BlockSearch, image_urls: ImageUrls | None = None) -> None:
+        """`image_urls` gives pictures an address to be read at; without it they have none."""
         self._blocks = blocks
+        self._image_urls = image_urls
 
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
         hits = await self._blocks.search([arguments.query], arguments.top_k, arguments.filters)
-        return {"results": [search_result(hit) for hit in hits], "result_count": len(hits)}
+        urls = await self._image_urls(hits) if self._image_urls else {}
+        return search_results(hits, urls)
 
 
-def search_result(hit: Hit) -> dict[str, Any]:
+def search_results(hits: Sequence[Hit], image_urls: Mapping[str, str]) -> ToolResult:
+    """The fields of a successful search. `image_urls` by block_id: a blob's path is no address."""
+    results = [search_result(hit, image_urls.get(hit.block_id)) for hit in hits]
+    return {"results": results, "result_count": len(results)}
+
+
+def search_result(hit: Hit, image_url: str | None) -> dict[str, Any]:
     """A hit as contracts.md, section 2 shapes it: text blocks carry content, image blocks url and caption."""
     shown: dict[str, Any] = {
         "block_id": hit.block_id,
@@ -50,5 +63,5 @@ def search_result(hit: Hit) -> dict[str, Any]:
         "score": hit.score,
     }
     if hit.block_type == "image":
-        return {**shown, "image_url": hit.image_url, "image_caption": hit.image_caption}
+        return {**shown, "image_url": image_url, "image_caption": hit.image_caption}
     return {**shown, "content": hit.content}
