@@ -3,7 +3,7 @@
 Left out is what nobody sees as a drawing: backgrounds, frames of half a page, and white shapes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from ctypes import byref, c_float, c_int, c_uint
 from dataclasses import dataclass
 from typing import Any, Self
@@ -77,17 +77,20 @@ class Drawing:
     Attributes:
         segment_count: lines and curves that it is made of; a frame has five.
         pictures: bounds of the pictures among them.
+        is_cut_from_scan: found in the picture of a page; it is known to be neither text nor table.
     """
 
     region: Region
     segment_count: int = 0
     pictures: tuple[Region, ...] = ()
+    is_cut_from_scan: bool = False
 
     def joined(self, other: Self) -> "Drawing":
         return Drawing(
             self.region.joined(other.region),
             self.segment_count + other.segment_count,
             self.pictures + other.pictures,
+            self.is_cut_from_scan and other.is_cut_from_scan,
         )
 
 
@@ -96,21 +99,28 @@ def page_region(page: Any) -> Region:
     return Region(*page.get_cropbox())
 
 
-def page_drawings(page: Any) -> list[Drawing]:
-    """The drawings of a pypdfium2 page, each apart from the others, in the order of the page's content."""
-    return joined_drawings(_Marks(page).read(), _REACH)
+def page_drawings(page: Any) -> tuple[list[Drawing], Region | None]:
+    """The drawings of a pypdfium2 page, each apart from the others, and the picture that covers it, if any.
+
+    Drawings come in the order of the page's content, backgrounds left out.
+    """
+    marks = list(_Marks(page).read())
+    ground = _BACKGROUND_SHARE * page_region(page).area
+    drawings = joined_drawings((mark for mark in marks if mark.region.area <= ground), _REACH)
+    return drawings, _covering_picture(page, marks)
 
 
 def has_covering_picture(page: Any) -> bool:
     """Whether one picture takes more than half of the page, as a scan does."""
-    whole = page_region(page)
-    return any(
-        drawing.pictures and drawing.region.area > _COVERING_SHARE * whole.area
-        for drawing in _Marks(page, max_share=1.0).read()
-    )
+    return _covering_picture(page, _Marks(page).read()) is not None
 
 
-def joined_drawings(drawings: Sequence[Drawing] | Iterator[Drawing], reach: float) -> list[Drawing]:
+def _covering_picture(page: Any, marks: Iterable[Drawing]) -> Region | None:
+    least = _COVERING_SHARE * page_region(page).area
+    return next((mark.region for mark in marks if mark.pictures and mark.region.area > least), None)
+
+
+def joined_drawings(drawings: Iterable[Drawing], reach: float) -> list[Drawing]:
     """Drawings that meet, or come nearer than `reach`, become one."""
     apart: list[Drawing] = []
     for drawing in drawings:
@@ -126,11 +136,9 @@ def joined_drawings(drawings: Sequence[Drawing] | Iterator[Drawing], reach: floa
 class _Marks:
     """Reads the objects of one page, and of the forms among them."""
 
-    def __init__(self, page: Any, max_share: float = _BACKGROUND_SHARE) -> None:
-        """`max_share`: of the page; what takes more is left out."""
+    def __init__(self, page: Any) -> None:
         import pypdfium2.raw as pdfium
 
-        self._max_share = max_share
         self._pdfium = pdfium
         self._page = page.raw
         self._region = page_region(page)
@@ -180,7 +188,7 @@ class _Marks:
         return None if is_frame else Drawing(region, segment_count)
 
     def _visible_region(self, drawn: Any, outer: Matrix) -> Region | None:
-        """Its bounds on the page, as far as not clipped; None for what is not seen, and backgrounds."""
+        """Its bounds on the page, as far as not clipped; None for what is not seen."""
         left, bottom, right, top = self._bounds
         if not self._pdfium.FPDFPageObj_GetBounds(
             drawn, byref(left), byref(bottom), byref(right), byref(top)
@@ -190,9 +198,7 @@ class _Marks:
         clip = self._clip(drawn)
         if clip is not None:
             region = region.common(_moved(clip, outer))
-        if region.width < 0 or region.height < 0 or region.area > self._max_share * self._region.area:
-            return None
-        return region
+        return region if region.width >= 0 and region.height >= 0 else None
 
     def _clip(self, drawn: Any) -> Region | None:
         """Bounds of its clip path where that is a simple one."""

@@ -21,6 +21,7 @@ from shared.ingestion.parsers.pdf_figure_text import CAPTION_REACH, FigureText, 
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_rules import page_rules
 from shared.ingestion.parsers.ruled_grid import joined_rules
+from shared.ingestion.parsers.scanned_drawings import has_hidden_text, scanned_drawings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -67,14 +68,18 @@ def page_figures(page: Any, lines: Sequence[Line], tables: Sequence[Region]) -> 
         lines: the page's text.
         tables: what was read as tables: it is no figure.
     """
+    text = FigureText(lines)
+    drawn, ground = page_drawings(page)
+    if ground is not None and has_hidden_text(page):
+        drawn += scanned_drawings(page, [line_region(line) for line in lines])
     drawings = [
         drawing
-        for drawing in page_drawings(page)
+        for drawing in drawn
         if not any(_covers(table, drawing.region, _SAME_SHARE) for table in tables)
     ]
     if not drawings:
         return []
-    figures = _Finder(page, FigureText(lines)).find(drawings)
+    figures = _Finder(page, text).find(drawings)
     return sorted(figures, key=lambda figure: -figure.region.top)[:MAX_PAGE_FIGURES]
 
 
@@ -191,6 +196,8 @@ class _Finder:
         has_picture = any(min(picture.width, picture.height) >= _MIN_PICTURE for picture in drawing.pictures)
         is_large = region.width >= _MIN_WIDTH and region.height >= _MIN_HEIGHT
         is_drawn = is_large and drawing.segment_count >= _MIN_SEGMENTS
+        if drawing.is_cut_from_scan:
+            return is_large
         return (has_picture or is_drawn) and self._text.share(region) <= _MAX_TEXT_SHARE
 
     def _is_table(self, drawing: Drawing) -> bool:

@@ -1,0 +1,222 @@
+"""What is drawn on a scanned page beside its text: the page's ink without its words, in pieces.
+
+A scan is one picture, so the file says nothing of the figures in it. The words are known, from the text that
+a scanner wrote behind the picture or from recognition; what is left of the ink is drawings and the lines of
+tables.
+"""
+
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_double, c_int
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from shared.ingestion.parsers.pdf_drawings import Drawing, Region, joined_drawings
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SCALE = 2  # pixels a point: at one, thin lines are too pale
+_CELL_PX = 8  # the grain in which ink is looked for: 4 points
+_INK = 170  # of 255; scanned paper has 200 and more
+_MIN_CELL_INK = 16  # of 255 on average over a cell: four of its 64 pixels
+_REACH_CELLS = 5  # width of the filter that joins ink: 8 points on either side
+_MARGIN_SHARE = 0.02  # of the page: the shadow of the scanner's lid
+_WORD_MARGIN_PX = 3
+_PAPER_SHARE = 0.5  # of the page has to be without ink: else the picture is a photo or a ground
+_MIN_SIDE_PT = 60.0
+_MIN_INK_SHARE = 0.02  # of the piece's cells: less is a frame, or a rule
+_MAX_TEXT_SHARE = 0.5  # of the area: lines of labels run across drawings, up to 0.45 on the pages looked at
+_MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
+_SAMPLE = 50  # text objects
+_MAX_PIECES = 500  # more is noise: the page's figures are then left
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Cells of ink that belong together; bounds in cells, right and lower one included."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    ink_count: int
+
+    @property
+    def cell_count(self) -> int:
+        return (self.right - self.left + 1) * (self.bottom - self.top + 1)
+
+
+def scanned_drawings(page: Any, words: Sequence[Region]) -> list[Drawing]:
+    """The drawings of a pypdfium2 page that is one picture, each apart from the others, as pictures.
+
+    Args:
+        words: places of everything that was read on the page, also of what was read badly.
+
+    Raises:
+        pypdfium2.PdfiumError: the page cannot be rendered.
+    """
+    scan = _Scan(page)
+    ink = scan.ink()
+    if ink.histogram()[255] > (1 - _PAPER_SHARE) * ink.width * ink.height:
+        return []
+    boxes = [scan.box(region) for region in words]
+    drawings = [
+        Drawing(region, pictures=(region,), is_cut_from_scan=True)
+        for piece in _pieces(_without(ink, boxes))
+        if piece.ink_count >= _MIN_INK_SHARE * piece.cell_count and not _is_text_or_table(ink, piece, boxes)
+        for region in [scan.region(piece)]
+    ]
+    # A pale photo falls into pieces, which lie within each other's bounds.
+    return [
+        drawing
+        for drawing in joined_drawings(drawings, 0.0)
+        if min(drawing.region.width, drawing.region.height) >= _MIN_SIDE_PT
+    ]
+
+
+def has_hidden_text(page: Any) -> bool:
+    """Whether the page's text is not to be seen, as that which a scanner writes behind its picture."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFPage_CountObjects(page)
+    objects = (pdfium.FPDFPage_GetObject(page, place) for place in range(count))
+    texts = islice(
+        (text for text in objects if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT), _SAMPLE
+    )
+    hidden: list[bool] = [
+        pdfium.FPDFTextObj_GetTextRenderMode(text) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for text in texts
+    ]
+    return sum(hidden) * 2 > len(hidden)
+
+
+Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels; y grows downwards
+
+
+class _Scan:
+    """A page as a picture, and the way between the two."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._width, self._height = (max(round(_SCALE * size), 1) for size in page.get_size())
+
+    def ink(self) -> "Image":
+        """255 where there is ink, 0 on paper; the page's edges count as paper."""
+        bitmap = self._page.render(scale=_SCALE, grayscale=True)
+        try:
+            grey = bitmap.to_pil().convert("L")
+        finally:
+            bitmap.close()
+        ink: Image = grey.point([255 if value < _INK else 0 for value in range(256)])
+        x, y = (round(_MARGIN_SHARE * size) for size in ink.size)
+        inner = ink.crop((x, y, ink.width - x, ink.height - y))
+        framed = inner.resize(ink.size)
+        framed.paste(0, (0, 0, *ink.size))
+        framed.paste(inner, (x, y))
+        return framed
+
+    def box(self, region: Region) -> Box:
+        """Where a region stands in the picture, with a margin."""
+        import pypdfium2.raw as pdfium
+
+        x, y = c_int(), c_int()
+        corners = []
+        for corner in ((region.left, region.bottom), (region.right, region.top)):
+            pdfium.FPDF_PageToDevice(
+                self._page, 0, 0, self._width, self._height, 0, *corner, byref(x), byref(y)
+            )
+            corners.append((x.value, y.value))
+        (left, right), (top, bottom) = (sorted(sides) for sides in zip(*corners, strict=True))
+        margin = _WORD_MARGIN_PX
+        return left - margin, top - margin, right + margin, bottom + margin
+
+    def region(self, piece: _Piece) -> Region:
+        """What a piece covers of the page."""
+        import pypdfium2.raw as pdfium
+
+        x, y = c_double(), c_double()
+        corners = []
+        for corner in ((piece.left, piece.top), (piece.right + 1, piece.bottom + 1)):
+            pixel = [place * _CELL_PX for place in corner]
+            pdfium.FPDF_DeviceToPage(
+                self._page, 0, 0, self._width, self._height, 0, *pixel, byref(x), byref(y)
+            )
+            corners.append((x.value, y.value))
+        (left, right), (bottom, top) = (sorted(sides) for sides in zip(*corners, strict=True))
+        return Region(left, bottom, right, top)
+
+
+def _without(ink: "Image", boxes: Sequence[Box]) -> "Image":
+    from PIL import ImageDraw
+
+    left = ink.copy()
+    pen = ImageDraw.Draw(left)
+    for box in boxes:
+        pen.rectangle(box, fill=0)
+    return left
+
+
+def _pieces(ink: "Image") -> Iterator[_Piece]:
+    """Ink that is joined, or nearly so; nothing where it is all specks."""
+    from PIL import ImageFilter
+
+    cells = ink.reduce(_CELL_PX).point([255 if value >= _MIN_CELL_INK else 0 for value in range(256)])
+    near = cells.filter(ImageFilter.MaxFilter(_REACH_CELLS)).tobytes()
+    inked, width = cells.tobytes(), cells.width
+    order = [place for place, value in enumerate(near) if value]
+    unseen, piece_count = set(order), 0
+    for first in order:
+        if first not in unseen:
+            continue
+        piece_count += 1
+        if piece_count > _MAX_PIECES:
+            return
+        joined = _joined(first, unseen, width)
+        dark = [place for place in joined if inked[place]]
+        if dark:
+            columns, rows = [place % width for place in dark], [place // width for place in dark]
+            yield _Piece(min(columns), min(rows), max(columns), max(rows), len(dark))
+
+
+def _joined(first: int, unseen: set[int], width: int) -> list[int]:
+    """Takes a cell, and all that it is joined with, out of `unseen`."""
+    unseen.remove(first)
+    reached = [first]
+    for place in reached:  # grows while it is read
+        column = place % width
+        beside = [place - width, place + width]
+        beside += [place - 1] if column else []
+        beside += [place + 1] if column < width - 1 else []
+        for other in beside:
+            if other in unseen:
+                unseen.remove(other)
+                reached.append(other)
+    return reached
+
+
+def _is_text_or_table(ink: "Image", piece: _Piece, boxes: Sequence[Box]) -> bool:
+    left, top = piece.left * _CELL_PX, piece.top * _CELL_PX
+    right, bottom = (piece.right + 1) * _CELL_PX, (piece.bottom + 1) * _CELL_PX
+    covered = sum(
+        max(min(box[2], right) - max(box[0], left), 0) * max(min(box[3], bottom) - max(box[1], top), 0)
+        for box in boxes
+    )
+    share = covered / ((right - left) * (bottom - top))
+    if share > _MAX_TEXT_SHARE:
+        return True
+    return share > _TABLE_TEXT_SHARE and _has_grid(ink.crop((left, top, right, bottom)))
+
+
+def _has_grid(ink: "Image") -> bool:
+    """Whether lines run across the whole of it both ways, more than a frame has."""
+    from PIL import Image, ImageFilter
+
+    thick = ink.filter(ImageFilter.MaxFilter(3))  # a scan is never quite straight
+    upright = thick.resize((thick.width, 1), Image.Resampling.BOX)
+    level = thick.resize((1, thick.height), Image.Resampling.BOX)
+    return min(_line_count(upright.tobytes()), _line_count(level.tobytes())) >= _MIN_BORDERS
+
+
+def _line_count(shares: bytes) -> int:
+    full = [value >= _BORDER_SHARE * 255 for value in shares]
+    return sum(now and not before for before, now in zip([False, *full], full, strict=False))
