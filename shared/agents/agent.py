@@ -1,26 +1,30 @@
-"""Agents as configuration: a system prompt and a tool set over the one loop."""
+"""Agents as configuration: a system prompt and a tool set, bound to one user.
+
+`create_agent` runs them over the generic loop. `create_rag_agent` answers from documents by the loop that all
+channels use; its prompts replace the generic one whole.
+"""
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from shared.agents.generic import GenericAgent
 from shared.agents.inline import run_to_end
 from shared.agents.memory_log import MemoryRunLog
 from shared.agents.tools.base import Tool
-from shared.agents.tools.get_document import GetDocument
-from shared.agents.tools.list_documents import ListDocuments
-from shared.agents.tools.semantic_search import SemanticSearch
+from shared.agents.tools.registry import RAG_TOOLS, block_search, bound_tool
 from shared.agents.working_memory import WorkingMemory
+from shared.errors import ConfigurationError
 from shared.models.events import EventName, RunEvent
 from shared.models.identity import UserContext
-from shared.models.prompts import CallLimits
 from shared.models.runs import RunRequest
-from shared.retrieval.blocks import BlockSearch
-from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.secured_index import SecuredIndex
+from shared.models.tool_steps import LoopLimits
 from shared.services import Services
+
+__all__ = ["AGENT_EVENTS", "Agent", "block_search"]
 
 AGENT_EVENTS: frozenset[EventName] = frozenset(
     {"THOUGHT", "ACTION", "TOOL_STARTED", "TOOL_RESULT", "ASK_USER", "COMPLETE", "ERROR"}
@@ -29,11 +33,13 @@ AGENT_EVENTS: frozenset[EventName] = frozenset(
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent bound to one user. Make it with `create_rag_agent`."""
+    """An agent bound to one user. Make it with `create_rag_agent` or `create_agent`."""
 
     services: Services
     user: UserContext
     tools: tuple[Tool, ...]
+    name: str = "rag"
+    generic: GenericAgent | None = None
 
     @classmethod
     def create_rag_agent(cls, services: Services, user: UserContext) -> "Agent":
@@ -42,7 +48,37 @@ class Agent:
         Raises:
             AccessDeniedError: the user context names nobody.
         """
-        return cls(services=services, user=user, tools=tuple(document_tools(services, user)))
+        tools = tuple(bound_tool(name, services, user) for name in RAG_TOOLS)
+        return cls(services=services, user=user, tools=tools)
+
+    @classmethod
+    def create_agent(
+        cls,
+        name: str,
+        system_prompt: str,
+        tools: Sequence[str | Tool],
+        *,
+        services: Services,
+        user: UserContext,
+        limits: LoopLimits | None = None,
+    ) -> "Agent":
+        """An agent of your own, over the generic loop.
+
+        Args:
+            name: what it calls itself.
+            system_prompt: what it is for and how it answers; the rules of the loop are added around it.
+            tools: names of the registry, which are bound to `user` here, or tools that are bound already.
+            limits: turns, calls, tokens and time of one answer.
+
+        Raises:
+            ConfigurationError: there is no such tool, or two have one name.
+            AccessDeniedError: the user context names nobody.
+        """
+        bound = tuple(bound_tool(tool, services, user) if isinstance(tool, str) else tool for tool in tools)
+        if len({tool.name for tool in bound}) < len(bound):
+            raise ConfigurationError(f"Two tools of the agent {name!r} have the same name.")
+        generic = GenericAgent(name, system_prompt, bound, services.chat_model, limits or LoopLimits())
+        return cls(services=services, user=user, tools=bound, name=name, generic=generic)
 
     async def execute(self, user_message: str, session_id: str | None = None) -> AsyncIterator[RunEvent]:
         """Answer a message; yields the seven agent events as they happen, COMPLETE or ERROR last.
@@ -51,6 +87,14 @@ class Agent:
             user_message: the question.
             session_id: the thread it belongs to; None starts a new one.
         """
+        answer = self.generic.answer if self.generic else self._answer_from_documents
+        async with aclosing(answer(user_message, session_id)) as events:
+            async for event in events:
+                yield event
+
+    async def _answer_from_documents(
+        self, user_message: str, session_id: str | None
+    ) -> AsyncGenerator[RunEvent]:
         log = MemoryRunLog()
         services = replace(self.services, run_log=log)
         request = RunRequest(
@@ -69,19 +113,3 @@ class Agent:
                     yield event
         finally:
             run.cancel()
-
-
-def document_tools(services: Services, user: UserContext) -> Sequence[Tool]:
-    """The tools over documents, each trimmed to what `user` may read."""
-    documents = DocumentSearch(SecuredIndex(services.documents_index, user))
-    return (
-        SemanticSearch(block_search(services, user)),
-        ListDocuments(documents),
-        GetDocument(documents),
-    )
-
-
-def block_search(services: Services, user: UserContext) -> BlockSearch:
-    """Search over blocks, trimmed to what `user` may read."""
-    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
-    return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits)

@@ -1,4 +1,4 @@
-"""A conversation with a model that may call tools: messages, calls that it asks for, what it says in a turn."""
+"""A conversation with a model that may call tools: messages, calls it asks for, what it says in a turn."""
 
 from typing import Any, Literal
 

@@ -29,7 +29,7 @@ class InMemorySearchIndex(SearchIndex):
         return SearchPage(
             rows=tuple(_projected(row, score, request.select) for row, score in chosen),
             count=len(found) if request.count else None,
-            facets={field: _facet([row for row, _ in found], field) for field in request.facets},
+            facets=dict(_facet([row for row, _ in found], expression) for expression in request.facets),
         )
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
@@ -118,10 +118,12 @@ def _projected(row: IndexRow, score: float, select: Sequence[str]) -> IndexRow:
     return {**fields, "@search.score": score}
 
 
-def _facet(rows: list[IndexRow], field: str) -> tuple[FacetValue, ...]:
+def _facet(rows: list[IndexRow], expression: str) -> tuple[str, tuple[FacetValue, ...]]:
+    field, _, count = expression.partition(",count:")
     values: Counter[str] = Counter()
     for row in rows:
         value = row.get(field)
         several = value if isinstance(value, list) else [value]
         values.update(str(one) for one in several if one is not None)
-    return tuple(FacetValue(value=value, count=count) for value, count in values.most_common())
+    commonest = values.most_common(int(count or 10))
+    return field, tuple(FacetValue(value=value, count=times) for value, times in commonest)

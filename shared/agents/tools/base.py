@@ -1,14 +1,38 @@
 """What a tool is. A tool is made for one user; nothing in its parameters can name another."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.errors import GroundworkError, InvalidQueryError
+from shared.errors import DefectError, GroundworkError, InvalidQueryError
+from shared.models.conversing import ToolDefinition
+from shared.telemetry import get_logger
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
+
+
+HINTS: Mapping[str, tuple[str, ...]] = {
+    "AuthenticationError": ("Check the key, or the role of the app's identity, of the service named above.",),
+    "IndexNotFoundError": (
+        "Check the name of the index and AZURE_SEARCH_ENDPOINT; ingest a document first.",
+    ),
+    "InvalidQueryError": ("Mend the arguments as the error says, and call again.",),
+    "RateLimitError": ("Try again in a moment.", "Ask for less at once."),
+    "NetworkError": ("Try again; if it goes on, check that the service named above can be reached.",),
+    "TimeoutError": ("Ask for less at once, or try again.",),
+    "DocumentNotFoundError": ("List the documents to see which there are.",),
+    "AccessDeniedError": ("Bind the tools to a user who may read documents.",),
+    "ConfigurationError": ("Mend the setting that the error names, then start the app again.",),
+    "BudgetExceededError": ("Answer with what has been found.",),
+    "ToolError": (
+        "Go on without it, or try another tool.",
+        "The app's log has the failure, under the tool's name.",
+    ),
+}
+"""The `type` of every failure (contracts.md, section 2), and what is said when the error has no hint."""
 
 
 class Parameters(BaseModel):
@@ -23,6 +47,8 @@ class Tool(ABC):
     name: ClassVar[str]
     description: ClassVar[str]
     parameters: ClassVar[type[Parameters]]
+    waits_for_user: ClassVar[bool] = False
+    """Whether an agent's turn ends with this tool: the person's next message answers it."""
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
@@ -32,21 +58,27 @@ class Tool(ABC):
     @property
     def function_tool_schema(self) -> dict[str, Any]:
         """The tool in OpenAI's function-calling form."""
-        return {
-            "type": "function",
-            "function": {
-                "name": self.name,
-                "description": self.description,
-                "parameters": self.parameters_schema,
-            },
-        }
+        return {"type": "function", "function": self.definition.model_dump()}
 
-    async def execute(self, **kwargs: Any) -> ToolResult:
-        """Run the tool. Never raises for what can be expected: the loop gets a failure it can act on."""
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as the port ChatModel takes it."""
+        return ToolDefinition(name=self.name, description=self.description, parameters=self.parameters_schema)
+
+    async def execute(self, /, **kwargs: Any) -> ToolResult:
+        """Run the tool. Never raises: the loop gets a failure it can act on, and a model can mend."""
         try:
             return {"success": True, **await self._run(self._validated(kwargs))}
+        except DefectError:
+            get_logger().error("tool.broke", tool=self.name, error_type=DefectError.code)
+            return failure(_broken(self.name))
         except GroundworkError as failed:
+            get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
             return failure(failed)
+        except Exception as defect:  # noqa: BLE001 - one tool's bug must not cost the whole answer
+            # The type alone: an exception's text can hold what the tool read.
+            get_logger().error("tool.broke", tool=self.name, error_type=type(defect).__name__)
+            return failure(_broken(self.name))
 
     def _validated(self, kwargs: dict[str, Any]) -> Any:
         try:
@@ -63,5 +95,10 @@ class Tool(ABC):
 
 
 def failure(error: GroundworkError) -> ToolResult:
-    """The result of a failed tool."""
-    return {"success": False, "error": error.detail, "type": error.code, "hints": list(error.hints)}
+    """The result of a failed tool: `type` is one of `HINTS`, and there is always a hint."""
+    kind = error.code if error.code in HINTS else GroundworkError.code
+    return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
+
+
+def _broken(name: str) -> GroundworkError:
+    return GroundworkError(f"{name} failed for a reason of its own.")

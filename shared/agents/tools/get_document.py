@@ -12,7 +12,9 @@ _HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "
 class GetDocumentParameters(Parameters):
     """Arguments of `rag_get_document`."""
 
-    doc_id: str = Field(description="The document's id, as other tools return it.", min_length=1)
+    doc_id: str = Field(
+        description="The document's id, as other tools return it.", min_length=1, max_length=1000
+    )
 
 
 class GetDocument(Tool):

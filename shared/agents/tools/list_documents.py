@@ -3,18 +3,14 @@
 from pydantic import Field
 
 from shared.agents.tools.base import Parameters, Tool, ToolResult
-from shared.models.search import Filters
+from shared.agents.tools.shapes import DocumentFilters, listed_document
 from shared.retrieval.documents import DocumentSearch
-
-_SHOWN = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
 
 
 class ListDocumentsParameters(Parameters):
     """Arguments of `rag_list_documents`."""
 
-    filters: Filters = Field(
-        default_factory=dict, description="Field name to value, list of values, or {start, end} for dates."
-    )
+    filters: DocumentFilters = Field(default_factory=dict)
     sort_by: str = Field(
         default="upload_date", description="upload_date, filename, title, page_count or document_type."
     )
@@ -35,5 +31,4 @@ class ListDocuments(Tool):
         found = await self._documents.list_documents(
             arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
         )
-        shown = [record.model_dump(mode="json", include=_SHOWN) for record in found]
-        return {"documents": shown, "count": len(shown)}
+        return {"documents": [listed_document(record) for record in found], "count": len(found)}

@@ -27,6 +27,7 @@ class ScriptedServer:
 
     def __init__(self, *answers: Answer) -> None:
         self.requests: list[str] = []
+        self.bodies: list[bytes] = []
         self._answers = list(answers)
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
@@ -56,7 +57,7 @@ class ScriptedServer:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 lines = head.decode().split("\r\n")
-                await reader.readexactly(_content_length(lines))
+                self.bodies.append(await reader.readexactly(_content_length(lines)))
                 self.requests.append(lines[0])
                 answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
                 await asyncio.sleep(answer.delay_s)

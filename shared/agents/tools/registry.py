@@ -1,0 +1,89 @@
+"""Every tool by its name, and how it is bound to a user. A new tool: its file, one line here, one in docs."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from shared.agents.figures import image_urls
+from shared.agents.tools.ask_user import AskUser
+from shared.agents.tools.base import Tool
+from shared.agents.tools.facets import Facets
+from shared.agents.tools.get_document import GetDocument
+from shared.agents.tools.grade import Grade
+from shared.agents.tools.list_documents import ListDocuments
+from shared.agents.tools.metadata_search import MetadataSearch
+from shared.agents.tools.query_rewrite import RewriteQuery
+from shared.agents.tools.rerank import Rerank
+from shared.agents.tools.semantic_search import SemanticSearch
+from shared.errors import ConfigurationError
+from shared.models.identity import UserContext
+from shared.models.prompts import CallLimits
+from shared.retrieval.block_lookup import BlockLookup
+from shared.retrieval.blocks import BlockSearch
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.facets import DocumentFacets
+from shared.retrieval.secured_index import SecuredIndex
+from shared.services import Services
+
+Binding = Callable[[Services, UserContext], Tool]
+
+# Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
+_JUDGING = CallLimits(timeout_s=15, max_output_tokens=1000)
+
+
+def block_search(services: Services, user: UserContext) -> BlockSearch:
+    """Search over blocks, trimmed to what `user` may read."""
+    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
+    return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits)
+
+
+def document_search(services: Services, user: UserContext) -> DocumentSearch:
+    """Search over documents, trimmed to what `user` may read."""
+    return DocumentSearch(SecuredIndex(services.documents_index, user))
+
+
+def _semantic_search(services: Services, user: UserContext) -> Tool:
+    return SemanticSearch(block_search(services, user), partial(image_urls, services=services))
+
+
+def _facets(services: Services, user: UserContext) -> Tool:
+    return Facets(DocumentFacets(SecuredIndex(services.documents_index, user)))
+
+
+def _rewrite(services: Services, user: UserContext) -> Tool:
+    return RewriteQuery(services.chat_model, CallLimits(timeout_s=services.settings.plan_timeout_s))
+
+
+def _rerank(services: Services, user: UserContext) -> Tool:
+    return Rerank(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGING)
+
+
+def _grade(services: Services, user: UserContext) -> Tool:
+    return Grade(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGING)
+
+
+TOOLS: Mapping[str, Binding] = {
+    SemanticSearch.name: _semantic_search,
+    ListDocuments.name: lambda services, user: ListDocuments(document_search(services, user)),
+    GetDocument.name: lambda services, user: GetDocument(document_search(services, user)),
+    MetadataSearch.name: lambda services, user: MetadataSearch(document_search(services, user)),
+    Facets.name: _facets,
+    RewriteQuery.name: _rewrite,
+    Rerank.name: _rerank,
+    Grade.name: _grade,
+    AskUser.name: lambda services, user: AskUser(),
+}
+
+RAG_TOOLS = tuple(TOOLS)
+"""What the agent for documents has at hand: everything."""
+
+
+def bound_tool(name: str, services: Services, user: UserContext) -> Tool:
+    """The tool of that name for one user.
+
+    Raises:
+        ConfigurationError: there is no such tool.
+        AccessDeniedError: the user context names nobody.
+    """
+    if name not in TOOLS:
+        raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(TOOLS)}.")
+    return TOOLS[name](services, user)
