@@ -39,7 +39,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     headers = {"X-Run-Id": request.run_id, "Location": f"/api/runs/{request.run_id}"}
     if "respond-async" in req.headers.get("prefer", ""):
         return json_response(
-            await view_run(await owned_run(request.run_id, user, services), services), 202, headers
+            await view_run(await owned_run(request.run_id, user, services), services, user), 202, headers
         )
     frames = follow(
         services.run_log,
@@ -52,7 +52,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
         return event_stream(frames, request.run_id)
     async for _ in frames:
         pass  # the run's end is the end of its stream
-    view = await view_run(await owned_run(request.run_id, user, services), services)
+    view = await view_run(await owned_run(request.run_id, user, services), services, user)
     return json_response(view, _status_of(view), headers)
 
 
@@ -65,7 +65,7 @@ async def get_run(req: Request) -> Response:
     user = user_of(req)
     services = await ready_services()
     record = await owned_run(req.path_params["run_id"], user, services)
-    return json_response(await view_run(record, services))
+    return json_response(await view_run(record, services, user))
 
 
 @blueprint.route(route="runs/{run_id}/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)

@@ -7,6 +7,7 @@ import uuid
 from datetime import UTC, datetime
 
 from shared.agents.closing import answer_path, report_failure
+from shared.agents.fresh_urls import refresh_answer
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError, PayloadTooLargeError
@@ -65,12 +66,16 @@ async def owned_run(run_id: str, user: UserContext, services: Services) -> RunRe
     return record
 
 
-async def view_run(record: RunRecord, services: Services) -> RunView:
-    """The run with its todo list, and its answer once that is committed."""
+async def view_run(record: RunRecord, services: Services, reader: UserContext | None = None) -> RunView:
+    """The run with its todo list, and its answer once that is committed.
+
+    The answer's figures get signed addresses for `reader`, and none without one.
+    """
     answer = None
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
         answer = RunAnswer.model_validate_json(content)
+        answer = await refresh_answer(answer, reader, services) if reader else answer
     return RunView(
         run_id=record.run_id,
         thread_id=record.thread_id,
