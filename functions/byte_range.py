@@ -1,4 +1,4 @@
-"""The Range header: one span of bytes, or the whole. Source: RFC 9110, section 14."""
+"""Headers that ask for a part of a file, or only for a changed one. Source: RFC 9110, sections 13 and 14."""
 
 import re
 
@@ -14,6 +14,12 @@ def holds(if_range: str | None, etag: str) -> bool:
     `etag` is without quotes. A date is no strong validator here, and a weak etag never is.
     """
     return if_range is None or if_range.strip() == f'"{etag}"'
+
+
+def is_known(if_none_match: str | None, etag: str) -> bool:
+    """Whether the caller has this very version. Source: RFC 9110, section 13.1.2."""
+    known = [mark.strip().removeprefix("W/") for mark in (if_none_match or "").split(",")]
+    return f'"{etag}"' in known
 
 
 def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:

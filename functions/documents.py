@@ -1,9 +1,17 @@
-"""GET /api/documents: which documents there are, how far their ingestion is, and their content."""
+"""GET /api/documents: which documents there are, how far their ingestion is, their content and figures."""
 
 import azure.functions as func
 
-from functions.byte_range import byte_span, holds
-from functions.http_io import Request, Response, endpoint, file_response, json_response, user_of
+from functions.byte_range import byte_span, holds, is_known
+from functions.http_io import (
+    Request,
+    Response,
+    endpoint,
+    file_response,
+    json_response,
+    picture_response,
+    user_of,
+)
 from functions.ready import ready_services
 from shared.errors import CallerError
 from shared.models.search import Filters
@@ -52,6 +60,25 @@ async def get_document_content(req: Request) -> Response:
     first, length = (span.first, span.length) if span else (0, None)
     parts = services.blobs.chunks(DOCUMENTS, blob.name, etag=blob.etag, first=first, length=length)
     return await file_response(parts, blob, span)
+
+
+@blueprint.route(
+    route="documents/{doc_id}/figures/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS
+)
+@endpoint
+async def get_document_figure(req: Request) -> Response:
+    """A picture of a document, for whoever may read the document; 304 when the caller has it already."""
+    from shared.agents.figures import readable_figure
+    from shared.models.names import FIGURES
+
+    user = user_of(req)
+    services = await ready_services()
+    blob = await readable_figure(req.path_params["doc_id"], req.path_params["name"], user, services)
+    if is_known(req.headers.get("if-none-match"), blob.etag):
+        return Response(
+            status_code=304, headers={"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
+        )
+    return await picture_response(services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
 
 
 def _limit(text: str | None) -> int:

@@ -113,6 +113,19 @@ async def file_response(
     )
 
 
+async def picture_response(parts: AsyncIterator[bytes], blob: BlobProperties) -> Response:
+    """A PNG that we made, shown inline. A browser may keep it, and asks each time whether it may show it."""
+    headers = {
+        "Content-Disposition": "inline",
+        "Content-Security-Policy": "default-src 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+        "ETag": f'"{blob.etag}"',
+        "Content-Length": str(blob.size_bytes),
+    }
+    return StreamingResponse(await _begun(parts), media_type="image/png", headers=headers)
+
+
 async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     first = await anext(parts, b"")
 
