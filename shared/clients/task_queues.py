@@ -2,12 +2,12 @@
 
 import base64
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from shared.clients.calling import STORAGE_LIMITS, calling
 from shared.clients.connection import Connection
 from shared.clients.dependency import QUEUES
-from shared.errors import ConflictError
 from shared.ports import TaskQueues
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ class AzureTaskQueues(TaskQueues):
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
         """Create those that are missing."""
+        from azure.core.exceptions import ResourceExistsError
+
         for queue in queues:
-            try:
-                async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+            async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+                # Raised with status 204 for a queue that is there already, as at every later start: no failure.
+                with suppress(ResourceExistsError):
                     await client.create_queue(queue)
-            except ConflictError:  # it exists, with other metadata than ours
-                continue
