@@ -14,6 +14,7 @@ from shared.models.blobs import BlobProperties, SignedUrl
 from shared.models.conversing import Message, ModelTurn, ToolDefinition
 from shared.models.events import LogSlice, RunEvent
 from shared.models.ingestion import DocumentState
+from shared.models.layout import Layout, PageTexts
 from shared.models.poison import PoisonMessage
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunRecord
@@ -78,6 +79,34 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
         """One vector per text, in order; any number of texts, sent in batches."""
+
+
+class LayoutReader(Protocol):
+    """A service that reads the layout of PDFs and pictures."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it, with the article."""
+
+    def reads(self, suffix: str) -> bool:
+        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
+
+    async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
+        """The whole file. BadDocumentError when the service cannot read it, or its answer is too large."""
+
+
+class PageReader(Protocol):
+    """A service that reads the words of pages that hold none as text."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it, with the article."""
+
+    def reads(self, suffix: str) -> bool:
+        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
+
+    async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
+        """The words of these pages, counted from 1. BadDocumentError when the file cannot be read."""
 
 
 class BlobStore(Protocol):

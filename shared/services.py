@@ -8,6 +8,8 @@ from shared.ports import (
     ChatModel,
     DocumentStore,
     Embedder,
+    LayoutReader,
+    PageReader,
     PoisonQueues,
     RunLog,
     RunStore,
@@ -17,6 +19,14 @@ from shared.ports import (
     ThreadStore,
 )
 from shared.settings import Settings
+
+
+@dataclass(frozen=True)
+class ParserServices:
+    """What reads documents beside our own parsers; None = our own parsers alone."""
+
+    layout: LayoutReader | None = None
+    pages: PageReader | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class Services:
     documents: DocumentStore
     poison: PoisonQueues
     queues: TaskQueues
+    parser_services: ParserServices = ParserServices()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:

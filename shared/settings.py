@@ -4,12 +4,13 @@ Every field's description and its row in docs/settings.md are compared by a test
 """
 
 from functools import cache
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import ConfigurationError
+from shared.setting_checks import check_address, check_document_intelligence
 
 
 class Settings(BaseSettings):
@@ -133,6 +134,37 @@ class Settings(BaseSettings):
         description="Most seconds for reading scanned pages and pictures of one file by Tesseract, on top of "
         "PARSE_TIMEOUT_S; a page takes about 4. 0 = none is read.",
     )
+    parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
+        default="local",
+        description="What reads the layout of PDFs and pictures; another than local is a service.",
+    )
+    text_recognition: Literal["tesseract", "document_intelligence"] = Field(
+        default="tesseract", description="What reads pages without text when PARSER_BACKEND is local."
+    )
+    parser_service_timeout_s: float = Field(
+        default=180,
+        gt=0,
+        le=300,  # with PARSE_TIMEOUT_S within the host's 10 minutes
+        description="Most seconds for one file at the parser service; then our own parser reads it.",
+    )
+    document_intelligence_endpoint: str | None = Field(
+        default=None,
+        description="Azure Document Intelligence resource, for PARSER_BACKEND or TEXT_RECOGNITION.",
+        examples=["https://NAME.cognitiveservices.azure.com"],
+    )
+    document_intelligence_key: str | None = Field(
+        default=None,
+        description="Key of the Document Intelligence resource; unset = managed identity.",
+        repr=False,
+    )
+    docling_endpoint: str | None = Field(
+        default=None,
+        description="docling-serve, for PARSER_BACKEND=docling.",
+        examples=["http://docling:5001"],
+    )
+    docling_api_key: str | None = Field(
+        default=None, description="Key of docling-serve, if it wants one.", repr=False
+    )
     default_access: str = Field(
         default="",
         description="Principals, comma separated, for documents that bring no list of their own; "
@@ -210,6 +242,14 @@ class Settings(BaseSettings):
             raise ValueError(
                 "DEV_TOKEN_SECRET and ALLOW_ANONYMOUS are for development; remove them in Azure."
             )
+        return self
+
+    @model_validator(mode="after")
+    def _check_parser_services(self) -> Self:
+        if "document_intelligence" in (self.parser_backend, self.text_recognition):
+            check_document_intelligence(self.document_intelligence_endpoint, self.document_intelligence_key)
+        if self.parser_backend == "docling":
+            check_address("DOCLING_ENDPOINT", self.docling_endpoint, "http://docling:5001")
         return self
 
     @property

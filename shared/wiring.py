@@ -3,7 +3,7 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-from shared.services import Services  # the dataclass lives there: agents and ingestion may not import wiring
+from shared.services import ParserServices, Services  # there: agents and ingestion may not import wiring
 from shared.settings import Settings, get_settings
 
 if TYPE_CHECKING:
@@ -60,7 +60,23 @@ def build_services(settings: Settings) -> Services:
         documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
         poison=AzurePoisonQueues(to.queues),
         queues=AzureTaskQueues(to.queues),
+        parser_services=_parser_services(to, settings),
         closers=(to.close,),
+    )
+
+
+def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
+    from shared.clients.docling import Docling
+    from shared.clients.document_intelligence import DocumentIntelligence
+
+    layouts = {
+        "docling": Docling(to.docling),
+        "document_intelligence": DocumentIntelligence(to.document_intelligence),
+    }
+    by_service = settings.text_recognition == "document_intelligence"
+    return ParserServices(
+        layout=layouts.get(settings.parser_backend),
+        pages=DocumentIntelligence(to.document_intelligence) if by_service else None,
     )
 
 

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from shared.clients.connection import Closable, Connection
 from shared.clients.credentials import Credentials
+from shared.clients.docling import connect_docling
+from shared.clients.document_intelligence import connect_document_intelligence
 from shared.clients.model_connection import connect_model
 from shared.clients.search_connections import connect_admin, connect_index
 from shared.clients.storage_connections import connect_blobs, connect_queues, connect_tables
@@ -24,6 +26,8 @@ class Connections:
         self.tables = connect_tables(settings, self._credentials)
         self.model = connect_model(settings, self._credentials)
         self.search_admin = connect_admin(settings, self._credentials)
+        self.document_intelligence = connect_document_intelligence(settings, self._credentials)
+        self.docling = connect_docling(settings)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> "Connection[SearchClient]":
@@ -35,5 +39,6 @@ class Connections:
     async def close(self) -> None:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
         opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
-        for connection in (*opened, *self._indexes.values(), self._credentials):
+        parsers: list[Closable] = [self.document_intelligence, self.docling]
+        for connection in (*opened, *parsers, *self._indexes.values(), self._credentials):
             await connection.close()

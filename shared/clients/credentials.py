@@ -33,6 +33,15 @@ class Credentials:
             return AzureKeyCredential(key)
         return self.identity(self._settings.azure_search_endpoint, "AZURE_SEARCH_API_KEY")
 
+    def for_document_intelligence(self, endpoint: str) -> "AzureKeyCredential | DefaultAzureCredential":
+        """The key of the Document Intelligence resource, else the identity."""
+        key = self._settings.document_intelligence_key
+        if key:
+            from azure.core.credentials import AzureKeyCredential
+
+            return AzureKeyCredential(key)
+        return self.identity(endpoint, "DOCUMENT_INTELLIGENCE_KEY")
+
     def for_tables(self, endpoint: str) -> "AzureNamedKeyCredential | DefaultAzureCredential":
         """The key of the account that TABLES_ENDPOINT names, else the identity.
 

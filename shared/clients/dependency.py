@@ -49,6 +49,13 @@ TABLES = Dependency(
     "Check DocumentsStorage, or TABLES_KEY; without a key the app's identity needs the role "
     "Storage Table Data Contributor, or Cosmos DB Built-in Data Contributor.",
 )
+DOCUMENT_INTELLIGENCE = Dependency(
+    "the Document Intelligence resource",
+    "DOCUMENT_INTELLIGENCE_ENDPOINT",
+    "Check DOCUMENT_INTELLIGENCE_KEY; without a key the app's identity needs the role "
+    "Cognitive Services User.",
+)
+DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_API_KEY.")
 
 
 def model_endpoint(settings: Settings) -> Dependency:

@@ -56,7 +56,14 @@ def pipeline(settings: Settings) -> str:
         str(settings.max_block_tokens),
         settings.azure_search_content_index,
         settings.azure_search_documents_index,
+        *_parser_services(settings),
     )[:16]
+
+
+def _parser_services(settings: Settings) -> tuple[str, ...]:
+    """Nothing where there are none: what our own parsers read stays as it is."""
+    choice = (settings.parser_backend, settings.text_recognition)
+    return () if choice == ("local", "tesseract") else choice
 
 
 async def _never_was(step: IngestStep, services: Services) -> bool:

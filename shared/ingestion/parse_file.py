@@ -5,12 +5,13 @@ from pathlib import Path
 from shared.core.chunking import chunk_elements
 from shared.core.figures import figures_of
 from shared.ingestion.figure_folder import FigureFolder
-from shared.ingestion.registry import MAGIC_BYTES, check_content, parse_with
+from shared.ingestion.registry import MAGIC_BYTES, Format, check_content, parse_with, parse_with_layout
 from shared.ingestion.tokens import token_counter
-from shared.ingestion.workbench import open_workbench
+from shared.ingestion.workbench import PagesElsewhere, Workbench, open_workbench
 from shared.models.base import Model
 from shared.models.blocks import Element, ParsedDocument
 from shared.models.ingestion import ParsedFile
+from shared.models.layout import Layout, PageTexts
 
 OPENING_CHARS = 6000
 
@@ -22,6 +23,9 @@ class ParseJob(Model):
         filename: the document's own name; the file at `source` is called otherwise.
         figures: an empty folder for the pictures; None = no figures and no text recognition.
         recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
+        pages_elsewhere: pages without text are read by a service, and not by Tesseract.
+        page_texts: what the service read, a PageTexts as JSON; None = nothing yet.
+        layout: what a parser service found, a Layout as JSON; None = our own parsers find out.
     """
 
     source: Path
@@ -32,6 +36,9 @@ class ParseJob(Model):
     figures: Path | None = None
     max_figures: int = 0
     recognition_budget_s: float = 0
+    pages_elsewhere: bool = False
+    page_texts: Path | None = None
+    layout: Path | None = None
 
 
 def parse_file(job: ParseJob) -> ParsedFile:
@@ -44,8 +51,8 @@ def parse_file(job: ParseJob) -> ParsedFile:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
     folder = job.figures or job.target.parent
     max_figures = job.max_figures if job.figures else 0
-    with open_workbench(folder, max_figures, job.recognition_budget_s) as bench:
-        document = parse_with(known, job.source, bench)
+    with open_workbench(folder, max_figures, job.recognition_budget_s, _read_elsewhere(job)) as bench:
+        document = _parse(known, job, bench)
     chunks = chunk_elements(document.elements, job.max_tokens, token_counter(job.tokenizer_path))
     warnings = (*document.warnings, *_left_out(bench.figures))
     if not chunks and not warnings:
@@ -58,8 +65,31 @@ def parse_file(job: ParseJob) -> ParsedFile:
         author=document.author,
         first_heading=_first_heading(document),
         opening=_opening(document.elements),
+        unread_pages=bench.unread_pages,
         warnings=warnings,
     )
+
+
+def _read_elsewhere(job: ParseJob) -> PagesElsewhere | None:
+    if not job.pages_elsewhere:
+        return None
+    if job.page_texts is None:
+        return PagesElsewhere({})
+    return PagesElsewhere(PageTexts.model_validate_json(job.page_texts.read_bytes()).texts)
+
+
+def _parse(known: Format, job: ParseJob, bench: Workbench) -> ParsedDocument:
+    """By the layout where there is one, unless the service read fewer pages than the file has."""
+    if job.layout is None:
+        return parse_with(known, job.source, bench)
+    layout = Layout.model_validate_json(job.layout.read_bytes())
+    document = parse_with_layout(known, job.source, layout, bench)
+    if document is not None:
+        return document
+    pages = "page was" if layout.page_count == 1 else "pages were"
+    note = f"Only {layout.page_count} {pages} read by {layout.service}: the built-in parser read the file."
+    document = parse_with(known, job.source, bench)
+    return document.model_copy(update={"warnings": (note, *document.warnings)})
 
 
 def _left_out(figures: FigureFolder) -> tuple[str, ...]:

@@ -11,15 +11,13 @@ from shared.ingestion import figure_store, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, update
 from shared.ingestion.parse_file import ParseJob
-from shared.ingestion.parser_process import parser_pool
-from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.quarantine import refuse_what_always_failed, with_bytes
+from shared.ingestion.reading import read_file
 from shared.ingestion.registry import format_of
 from shared.models.blobs import BlobProperties
-from shared.models.ingestion import IngestStep, Parsed, ParsedFile
+from shared.models.ingestion import IngestStep, Parsed
 from shared.models.names import DOCUMENTS
 from shared.services import Services
-from shared.settings import Settings
 
 
 async def parse(step: IngestStep, services: Services) -> Parsed:
@@ -45,8 +43,7 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
             return Parsed(content_hash=content_hash, same_bytes=True)
         refuse_what_always_failed(state)
         job = await asyncio.to_thread(_job, services, source, state.filename)
-        await parser_pool().run(job, _timeout_s(services.settings))
-        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
+        parsed = await read_file(job, services, last_attempt=step.last_attempt)
         if job.figures is not None:
             await figure_store.put_new(services.blobs, state.doc_id, parsed.figures, job.figures)
     keyed = step.model_copy(update={"content_hash": content_hash})
@@ -69,11 +66,6 @@ def _job(services: Services, source: Path, filename: str) -> ParseJob:
         max_figures=settings.max_figures,
         recognition_budget_s=settings.recognition_seconds,
     )
-
-
-def _timeout_s(settings: Settings) -> float:
-    recognition_s = settings.recognition_seconds if tesseract_path() else 0.0
-    return settings.parse_timeout_s + recognition_s
 
 
 async def _download(services: Services, step: IngestStep, target: Path) -> BlobProperties:

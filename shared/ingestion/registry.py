@@ -1,7 +1,7 @@
 """The formats: one line each, from suffix to parser. A parser is imported when its first file comes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import cast
@@ -9,9 +9,11 @@ from typing import cast
 from shared.errors import BadDocumentError
 from shared.ingestion.workbench import Workbench
 from shared.models.blocks import ParsedDocument
+from shared.models.layout import Layout
 
 TextParser = Callable[[Path], ParsedDocument]
 PictureParser = Callable[[Path, Workbench], ParsedDocument]
+LayoutParser = Callable[[Path, Layout, Workbench], ParsedDocument | None]
 
 
 @dataclass(frozen=True)
@@ -23,17 +25,25 @@ class Format:
             text, which begins with anything.
         parser: "module:function".
         has_pictures: the function takes a workbench, too.
+        layout_parser: "module:function" that takes a parser service's layout; "" = none does.
     """
 
     name: str
     magics: tuple[bytes, ...]
     parser: str
     has_pictures: bool = False
+    layout_parser: str = ""
 
 
 _PARSERS = "shared.ingestion.parsers"
 _ZIP = (b"PK\x03\x04",)
-_PDF = Format("PDF", (b"%PDF-",), f"{_PARSERS}.pdf:parse_pdf", has_pictures=True)
+_PDF = Format(
+    "PDF",
+    (b"%PDF-",),
+    f"{_PARSERS}.pdf:parse_pdf",
+    has_pictures=True,
+    layout_parser=f"{_PARSERS}.layout:parse_pdf_layout",
+)
 _MARKDOWN = Format("Markdown", (), f"{_PARSERS}.markdown:parse_markdown")
 _TEXT = Format("plain text", (), f"{_PARSERS}.text:parse_text")
 _WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx", has_pictures=True)
@@ -43,11 +53,17 @@ _SEPARATED = Format("separated values", (), f"{_PARSERS}.csv:parse_csv")
 _HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html", has_pictures=True)
 _TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.vtt_srt:parse_transcript")
 _MAIL = Format("e-mail", (), f"{_PARSERS}.eml:parse_eml")
-_PICTURE = f"{_PARSERS}.image:parse_image"
-_PNG = Format("PNG", (b"\x89PNG\r\n\x1a\n",), _PICTURE, has_pictures=True)
-_JPEG = Format("JPEG", (b"\xff\xd8\xff",), _PICTURE, has_pictures=True)
-_TIFF = Format("TIFF", (b"II*\x00", b"MM\x00*"), _PICTURE, has_pictures=True)
-_WEBP = Format("WebP", (b"RIFF",), _PICTURE, has_pictures=True)
+_PICTURE = Format(
+    "a picture",
+    (),
+    f"{_PARSERS}.image:parse_image",
+    has_pictures=True,
+    layout_parser=f"{_PARSERS}.layout:parse_image_layout",
+)
+_PNG = replace(_PICTURE, name="PNG", magics=(b"\x89PNG\r\n\x1a\n",))
+_JPEG = replace(_PICTURE, name="JPEG", magics=(b"\xff\xd8\xff",))
+_TIFF = replace(_PICTURE, name="TIFF", magics=(b"II*\x00", b"MM\x00*"))
+_WEBP = replace(_PICTURE, name="WebP", magics=(b"RIFF",))
 
 FORMATS = {
     ".pdf": _PDF,
@@ -133,8 +149,7 @@ def _magic_room(magic: bytes) -> int:
 
 def parser_of(known: Format) -> TextParser | PictureParser:
     """The function that reads files of this format; imports its library."""
-    module, _, function = known.parser.partition(":")
-    return cast("TextParser | PictureParser", getattr(import_module(module), function))
+    return cast("TextParser | PictureParser", _function(known.parser))
 
 
 def parse_with(known: Format, path: Path, bench: Workbench) -> ParsedDocument:
@@ -147,3 +162,19 @@ def parse_with(known: Format, path: Path, bench: Workbench) -> ParsedDocument:
     if known.has_pictures:
         return cast("PictureParser", parser)(path, bench)
     return cast("TextParser", parser)(path)
+
+
+def parse_with_layout(known: Format, path: Path, layout: Layout, bench: Workbench) -> ParsedDocument | None:
+    """What the file is by a parser service's layout; None when the layout is not all of it.
+
+    Raises:
+        BadDocumentError: the file cannot be read.
+        ValueError: the format takes no layouts.
+    """
+    return cast("LayoutParser", _function(known.layout_parser))(path, layout, bench)
+
+
+def _function(name: str) -> object:
+    """The function "module:function"; imports its module."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)

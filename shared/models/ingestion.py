@@ -254,6 +254,7 @@ class ParsedFile(Model):
     Attributes:
         figures: those that get a block; their pictures lie in the container of figures.
         opening: the first 6,000 characters of text, from which metadata are made.
+        unread_pages: those without text that no text recognition has read.
         first_heading: the first heading of the highest level, None when there is none.
     """
 
@@ -264,6 +265,7 @@ class ParsedFile(Model):
     author: str | None = None
     first_heading: str | None = None
     opening: str = ""
+    unread_pages: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -4,7 +4,7 @@ A picture's size is checked before it is decoded: a small file may unfold to gig
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,23 @@ from shared.models.blocks import Element, ParsedDocument
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+FoundOnPage = Callable[[int], Sequence[Element]]
+"""What a parser service found on a page, counted from 1."""
+
 MAX_FRAMES = 500  # pages of a TIFF
 
 
 def parse_image(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """A figure for each page of the picture (a TIFF may hold several), followed by its words.
+
+    Raises:
+        BadDocumentError: no picture, damaged, or too large to decode.
+    """
+    return parse_pages(path, bench or bare_workbench())
+
+
+def parse_pages(path: Path, bench: Workbench, found: FoundOnPage | None = None) -> ParsedDocument:
+    """A figure for each page, followed by what was `found` on it, else by the words that are recognised.
 
     Raises:
         BadDocumentError: no picture, damaged, or too large to decode.
@@ -34,7 +46,7 @@ def parse_image(path: Path, bench: Workbench | None = None) -> ParsedDocument:
             # Pillow's own limits; ours is checked below, before any pixel is decoded.
             warnings.simplefilter("ignore")
             with Image.open(path) as picture:
-                return _parse(picture, bench or bare_workbench())
+                return _parse(picture, bench, found)
     except Image.DecompressionBombError as error:
         raise _too_large() from error
     except UnidentifiedImageError as error:
@@ -47,7 +59,7 @@ def parse_image(path: Path, bench: Workbench | None = None) -> ParsedDocument:
         ) from error
 
 
-def _parse(picture: "Image", bench: Workbench) -> ParsedDocument:
+def _parse(picture: "Image", bench: Workbench, found: FoundOnPage | None) -> ParsedDocument:
     frames: int = getattr(picture, "n_frames", 1)
     page_count = min(frames, MAX_FRAMES)
     elements: list[Element] = []
@@ -55,17 +67,19 @@ def _parse(picture: "Image", bench: Workbench) -> ParsedDocument:
     for page_number in range(1, page_count + 1):
         if page_number > 1:
             picture.seek(page_number - 1)
-        figure, *words = _page(picture, page_number, bench)
+        figure, *words = _page(picture, page_number, bench, found)
         elements += [figure, *words]
         if not words:
             silent.append(page_number)
     notes = [f"Only the first {MAX_FRAMES} of {frames} pages were read."] if frames > page_count else []
     if silent:
-        notes.append(_silence(silent, page_count))
+        notes.append(_silence(silent, page_count, bench, by_service=found is not None))
     return ParsedDocument(elements=tuple(elements), page_count=page_count, warnings=tuple(notes))
 
 
-def _page(picture: "Image", page_number: int, bench: Workbench) -> Iterator[Element]:
+def _page(
+    picture: "Image", page_number: int, bench: Workbench, found: FoundOnPage | None
+) -> Iterator[Element]:
     """The figure, then the words in it."""
     from PIL import ImageOps
 
@@ -73,12 +87,21 @@ def _page(picture: "Image", page_number: int, bench: Workbench) -> Iterator[Elem
         raise _too_large()
     picture.load()
     upright = ImageOps.exif_transpose(picture)
-    text = (bench.recognition.read(upright) or "") if bench.recognition.is_available else ""
+    words = found(page_number) if found else _words(upright, page_number, bench)
+    text = "\n\n".join(element.text for element in words)
     kept = bench.figures.add(upright)
     shown = kept.model_copy(update={"words": text}) if kept is not None else None
     yield Element(kind="figure", text="", page_number=page_number, picture=shown)
-    for element in text_paragraphs(text):
-        yield element.model_copy(update={"page_number": page_number})
+    yield from words
+
+
+def _words(upright: "Image", page_number: int, bench: Workbench) -> Sequence[Element]:
+    """What text recognition reads, ours or a service's."""
+    if bench.elsewhere is not None:
+        text = bench.elsewhere.text_of(page_number) or ""
+    else:
+        text = (bench.recognition.read(upright) or "") if bench.recognition.is_available else ""
+    return [element.model_copy(update={"page_number": page_number}) for element in text_paragraphs(text)]
 
 
 def _too_large() -> BadDocumentError:
@@ -88,8 +111,10 @@ def _too_large() -> BadDocumentError:
     )
 
 
-def _silence(pages: list[int], page_count: int) -> str:
+def _silence(pages: list[int], page_count: int, bench: Workbench, *, by_service: bool) -> str:
     where = "the picture" if page_count == 1 else f"{len(pages)} of {page_count} pages"
-    if tesseract_path() is None:
+    if bench.unread_pages:
+        return f"The words in {where} were not read."
+    if not by_service and bench.elsewhere is None and tesseract_path() is None:
         return f"The words in {where} were not read: text recognition (Tesseract) is not installed."
     return f"No words were recognised in {where}."

@@ -44,7 +44,7 @@ def parse_pdf(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     Raises:
         BadDocumentError: encrypted, damaged beyond reading, or without pages.
     """
-    document = _open(path)
+    document = open_pdf(path)
     try:
         reader = _Reader(document, bench or bare_workbench())
         pages = without_furniture(reader.read_pages())
@@ -52,15 +52,20 @@ def parse_pdf(path: Path, bench: Workbench | None = None) -> ParsedDocument:
         return ParsedDocument(
             elements=elements,
             page_count=len(document),
-            title=reader.title(),
-            author=reader.metadata("Author"),
+            title=document_title(document),
+            author=metadata_value(document, "Author"),
             warnings=reader.warnings(),
         )
     finally:
         document.close()
 
 
-def _open(path: Path) -> Any:
+def open_pdf(path: Path) -> Any:
+    """The pypdfium2 document.
+
+    Raises:
+        BadDocumentError: encrypted, damaged beyond reading, or without pages.
+    """
     import pypdfium2
     import pypdfium2.raw as pdfium
 
@@ -80,6 +85,19 @@ def _open(path: Path) -> Any:
             "Check that it opens in a viewer; copy or export it again.",
         ) from None
     return document
+
+
+def metadata_value(document: Any, key: str) -> str | None:
+    """A property of the file, in one line."""
+    value: str = document.get_metadata_value(key)
+    return " ".join(value.replace("\x00", "").split())[:300] or None
+
+
+def document_title(document: Any) -> str | None:
+    """The document's own title, unless a program made it up."""
+    title = (metadata_value(document, "Title") or "").removeprefix("Microsoft Word - ").strip()
+    letters = sum(character.isalpha() for character in title)
+    return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
 
 
 class _Reader:
@@ -135,16 +153,6 @@ class _Reader:
         except (pypdfium2.PdfiumError, ValueError):
             return {}
         return titles
-
-    def metadata(self, key: str) -> str | None:
-        value: str = self._document.get_metadata_value(key)
-        return " ".join(value.replace("\x00", "").split())[:300] or None
-
-    def title(self) -> str | None:
-        """The document's own title, unless a program made it up."""
-        title = (self.metadata("Title") or "").removeprefix("Microsoft Word - ").strip()
-        letters = sum(character.isalpha() for character in title)
-        return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
 
     def warnings(self) -> tuple[str, ...]:
         found = []

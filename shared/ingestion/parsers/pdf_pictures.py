@@ -53,7 +53,7 @@ class PdfPictures:
         """
         chars = sum(len(line.text) for line in lines)
         is_empty = chars < MIN_PAGE_CHARS and _is_drawn(page, has_text=chars > 0)
-        may_be_stamp = chars < _STAMP_CHARS and self._bench.recognition.is_available
+        may_be_stamp = chars < _STAMP_CHARS and self._bench.reads_pages
         if is_empty or (may_be_stamp and has_covering_picture(page)):
             self._recognise(page, page_number)
         elif not self._bench.figures.is_full:
@@ -66,8 +66,8 @@ class PdfPictures:
                 found.text = found.recognised.result()
                 if found.text is None and page_number not in self.unread:
                     self.unread.append(page_number)
-                elif found.text is not None and len(found.text) < MIN_PAGE_CHARS:
-                    self._keep_whole(document, page_number)
+            if found.text is not None and len(found.text) < MIN_PAGE_CHARS:
+                self._keep_whole(document, page_number)
         self.unread.sort()
 
     def texts(self) -> Iterator[str]:
@@ -93,6 +93,11 @@ class PdfPictures:
             yield _mended(paragraph, hyphens).model_copy(update={"page_number": page_number})
 
     def _recognise(self, page: Any, page_number: int) -> None:
+        if self._bench.elsewhere is not None:
+            text = self._pages[page_number].text = self._bench.elsewhere.text_of(page_number)
+            if text is None:
+                self.unread.append(page_number)
+            return
         if not self._bench.recognition.is_available:
             self.unread.append(page_number)
             return

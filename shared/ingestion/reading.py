@@ -1,0 +1,126 @@
+"""How a file is read: by our own parsers, or with the help of the parser service that the settings name.
+
+A service helps and never decides: what it cannot do, our own parsers do, and a warning says so and why. A
+failure that may pass is tried again first, a time-out is not: the same file would take as long again.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from shared.errors import CallTimeoutError, GroundworkError
+from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.parsers.ocr import tesseract_path
+from shared.ingestion.registry import MAGIC_BYTES, check_content
+from shared.models.ingestion import ParsedFile
+from shared.models.layout import Layout, PageTexts
+from shared.models.prompts import CallLimits
+from shared.ports import LayoutReader, PageReader
+from shared.services import Services
+from shared.settings import Settings
+from shared.telemetry import get_logger
+
+_MAX_RETRIES = 3
+_MAX_READ_PAGES = 2000  # what the service takes in one request
+Answer = TypeVar("Answer")
+
+
+async def read_file(job: ParseJob, services: Services, *, last_attempt: bool) -> ParsedFile:
+    """The file's chunks and figures.
+
+    Raises:
+        BadDocumentError: the file cannot be read.
+        DependencyError: the parser service failed, and may do better later.
+    """
+    await asyncio.to_thread(_check, job)
+    suffix = PurePosixPath(job.filename).suffix.lower()
+    layout, pages = services.parser_services.layout, services.parser_services.pages
+    reader = _Reader(job, services.settings, last_attempt=last_attempt)
+    if layout is not None and layout.reads(suffix):
+        return await reader.by_layout(layout)
+    if pages is not None and pages.reads(suffix):
+        return await reader.by_pages(pages)
+    return await reader.locally()
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, job: ParseJob, settings: Settings, *, last_attempt: bool) -> None:
+        self._job = job
+        self._settings = settings
+        self._last_attempt = last_attempt
+
+    async def locally(self, *notes: str) -> ParsedFile:
+        """By our own parsers alone."""
+        return await self._parsed(self._job, *notes)
+
+    async def by_layout(self, service: LayoutReader) -> ParsedFile:
+        """By the layout that the service finds."""
+        limits = self._limits(self._settings.parser_service_timeout_s)
+        found = await self._asked(
+            service.read_layout(self._job.source, self._job.filename, limits), service.name
+        )
+        if not isinstance(found, Layout):
+            return await self.locally(f"{found} It was read by the built-in parser.")
+        path = await self._kept("layout.json", found)
+        return await self._parsed(self._job.model_copy(update={"layout": path}))
+
+    async def by_pages(self, service: PageReader) -> ParsedFile:
+        """By our own parsers; pages without text by the service, and then once more with their words."""
+        first = await self._parsed(self._job.model_copy(update={"pages_elsewhere": True}))
+        wanted = first.unread_pages[:_MAX_READ_PAGES]
+        if not wanted:
+            return first
+        limits = self._limits(self._settings.parser_service_timeout_s)
+        found = await self._asked(service.read_pages(self._job.source, wanted, limits), service.name)
+        if isinstance(found, PageTexts):
+            path = await self._kept("pages.json", found)
+            return await self._parsed(
+                self._job.model_copy(update={"pages_elsewhere": True, "page_texts": path})
+            )
+        if tesseract_path() is None:
+            return _noted(first, found)
+        return await self.locally(f"{found} Pages without text were read by Tesseract.")
+
+    async def _asked(self, call: Awaitable[Answer], name: str) -> Answer | str:
+        """The service's answer, or why there is none.
+
+        Raises:
+            GroundworkError: it may pass, and this is not the last attempt.
+        """
+        try:
+            return await call
+        except GroundworkError as failed:
+            may_pass = failed.retryable and not isinstance(failed, CallTimeoutError)
+            if may_pass and not self._last_attempt:
+                raise
+            get_logger().warning("parser_service.failed", service=name, error_type=failed.code)
+            return failed.detail
+
+    async def _parsed(self, job: ParseJob, *notes: str) -> ParsedFile:
+        recognition_s = self._settings.recognition_seconds if tesseract_path() else 0.0
+        await parser_pool().run(job, self._settings.parse_timeout_s + recognition_s)
+        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
+        return _noted(parsed, *notes)
+
+    async def _kept(self, name: str, answer: Layout | PageTexts) -> Path:
+        """The answer as a file beside the source, for the worker process."""
+        path = self._job.target.parent / name
+        await asyncio.to_thread(path.write_text, answer.model_dump_json(), encoding="utf-8", errors="replace")
+        return path
+
+    def _limits(self, timeout_s: float) -> CallLimits:
+        return CallLimits(timeout_s=timeout_s, max_retries=_MAX_RETRIES)
+
+
+def _check(job: ParseJob) -> None:
+    """What is not what it says it is goes to no service."""
+    with job.source.open("rb") as file:
+        check_content(job.filename, file.read(MAGIC_BYTES))
+
+
+def _noted(parsed: ParsedFile, *notes: str) -> ParsedFile:
+    return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed

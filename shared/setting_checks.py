@@ -1,0 +1,32 @@
+"""Checks of single settings, for `shared.settings`. Pure; a message names the variable, with an example."""
+
+from urllib.parse import urlsplit
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def check_address(name: str, address: str | None, example: str) -> None:
+    """
+    Raises:
+        ValueError: no address, or one that is no http or https address, or that holds a user's name.
+    """
+    parts = urlsplit(address or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        problem = "is not an http address" if address else "is missing"
+        raise ValueError(f"{name} {problem}: where the parser service is. Example: {name}={example}")
+
+
+def check_document_intelligence(endpoint: str | None, key: str | None) -> None:
+    """
+    Raises:
+        ValueError: no address, or one to which a key or token would go in the clear. Loopback may have a key.
+    """
+    name = "DOCUMENT_INTELLIGENCE_ENDPOINT"
+    check_address(name, endpoint, "https://NAME.cognitiveservices.azure.com")
+    parts = urlsplit(endpoint or "")
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise ValueError(f"{name} must be https: a key or token goes with each request.")
+    if parts.scheme == "http" and not key:
+        raise ValueError(
+            f"DOCUMENT_INTELLIGENCE_KEY is missing: {name} is not https, and tokens go over https only."
+        )
