@@ -39,6 +39,6 @@ class AzureTaskQueues(TaskQueues):
 
         for queue in queues:
             async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
-                # Raised with status 204 for a queue that is there already, as at every later start: no failure.
+                # Raised with status 204 for a queue that is there already, as at every later start.
                 with suppress(ResourceExistsError):
                     await client.create_queue(queue)
