@@ -9,13 +9,12 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING
+
+from shared.ingestion.parsers.ocr_table import Recognised, read_table
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,8 +28,6 @@ _MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
 _LIST_TIMEOUT_S = 10.0
 _LANGUAGES = ("eng", "deu", "fra", "spa", "ita", "nld", "por")  # of those that are installed, the first three
 _MAX_LANGUAGES = 3  # each one more takes longer, and confuses letters of the others
-_MIN_CONFIDENCE = 40.0  # of 100, of a line's words on average: below are stains, photos, handwriting
-_WORD_LEVEL = "5"  # of Tesseract's table: page, block, paragraph, line, word
 
 
 @cache
@@ -67,8 +64,8 @@ class TextRecognition:
         """Whether pictures can be read at all."""
         return self._budget_s > 0 and tesseract_path() is not None
 
-    def submit(self, picture: "Image") -> "Future[str | None]":
-        """The words, paragraphs parted by blank lines; None when it was not read. Waits for room."""
+    def submit(self, picture: "Image") -> "Future[Recognised | None]":
+        """What stands in a picture; None when it was not read. Waits for room."""
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self._budget_s
         grey = picture.convert("L")
@@ -79,14 +76,15 @@ class TextRecognition:
         return future
 
     def read(self, picture: "Image") -> str | None:
-        """The words of one picture, at once; None when it was not read."""
-        return self.submit(picture).result()
+        """The words of one picture, at once, paragraphs parted by blank lines; None when it was not read."""
+        recognised = self.submit(picture).result()
+        return None if recognised is None else recognised.text
 
     def close(self) -> None:
         """Give up what has not begun, and wait for the rest."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _read(self, grey: "Image") -> str | None:
+    def _read(self, grey: "Image") -> Recognised | None:
         program = tesseract_path()
         left_s = (self._ends_at or 0.0) - time.monotonic()
         if program is None or left_s <= 0:
@@ -115,40 +113,4 @@ class TextRecognition:
             )
         except (subprocess.SubprocessError, OSError):
             return None
-        return text_of_table(done.stdout.decode("utf-8", "replace"))
-
-
-@dataclass(frozen=True)
-class _Word:
-    """A row of Tesseract's table: its place in the page's order, how sure it is (0-100), its letters."""
-
-    block: tuple[str, str]
-    line: str
-    confidence: float
-    text: str
-
-
-def text_of_table(table: str) -> str:
-    """Tesseract's table of words as text: a line per line, a blank line between paragraphs.
-
-    Lines that it is not sure of are left out. Source: TessBaseAPI::GetTSVText, twelve columns.
-    """
-    paragraphs = []
-    for _, words in groupby(_words(table.splitlines()[1:]), key=lambda word: word.block):
-        lines = [list(line) for _, line in groupby(words, key=lambda word: word.line)]
-        sure = [" ".join(word.text for word in line) for line in lines if _is_sure(line)]
-        if sure:
-            paragraphs.append("\n".join(sure))
-    return "\n\n".join(paragraphs)
-
-
-def _words(rows: Iterable[str]) -> Iterable[_Word]:
-    for row in rows:
-        columns = row.split("\t")
-        if len(columns) == 12 and columns[0] == _WORD_LEVEL and columns[11].strip():
-            yield _Word((columns[2], columns[3]), columns[4], float(columns[10]), columns[11].strip())
-
-
-def _is_sure(line: Sequence[_Word]) -> bool:
-    has_letters = any(character.isalnum() for word in line for character in word.text)
-    return has_letters and sum(word.confidence for word in line) >= _MIN_CONFIDENCE * len(line)
+        return read_table(done.stdout.decode("utf-8", "replace"), grey.size)

@@ -61,17 +61,22 @@ class PageFigure:
     anchor: Line | None
 
 
-def page_figures(page: Any, lines: Sequence[Line], tables: Sequence[Region]) -> list[PageFigure]:
+def page_figures(
+    page: Any, lines: Sequence[Line], tables: Sequence[Region], scanned_words: Sequence[Region] | None = None
+) -> list[PageFigure]:
     """The figures of a pypdfium2 page, from the top.
 
     Args:
         lines: the page's text.
         tables: what was read as tables: it is no figure.
+        scanned_words: places of the words that were recognised on a scanned page; None = the file tells.
     """
     text = FigureText(lines)
     drawn, ground = page_drawings(page)
-    if ground is not None and has_hidden_text(page):
-        drawn += scanned_drawings(page, [line_region(line) for line in lines])
+    if scanned_words is None and ground is not None and has_hidden_text(page):
+        scanned_words = [line_region(line) for line in lines]
+    if scanned_words is not None:
+        drawn += scanned_drawings(page, scanned_words)
     drawings = [
         drawing
         for drawing in drawn

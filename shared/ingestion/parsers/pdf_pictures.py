@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shared.ingestion.parsers.ocr import DPI
+from shared.ingestion.parsers.ocr_table import Recognised
 from shared.ingestion.parsers.pdf_drawings import Region, has_covering_picture, page_region
 from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
 from shared.ingestion.parsers.pdf_hyphens import HyphenRule
 from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line
+from shared.ingestion.parsers.scanned_drawings import region_of_box
 from shared.ingestion.parsers.text import text_paragraphs
 from shared.ingestion.workbench import Workbench
 from shared.models.blocks import Element
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a scan
 _STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
 _MAX_SCAN_SIDE_PX = 4000
+_SIZE_SHARE = 0.9  # of a recognised line's height: its font size, near enough to tell lines from gaps
 
 
 @dataclass
@@ -33,7 +36,7 @@ class _Page:
     """What was found on a page. `figures`: each with the line before which it belongs, None = at the end."""
 
     figures: list[tuple[Line | None, Element]] = field(default_factory=list)
-    recognised: "Future[str | None] | None" = None
+    recognised: "Future[Recognised | None] | None" = None
     text: str | None = None
 
 
@@ -60,14 +63,17 @@ class PdfPictures:
             self._keep_figures(page, page_number, lines, tables)
 
     def finish(self, document: Any) -> None:
-        """Wait for the recognised pages. One that shows a picture and no words is a figure."""
+        """Wait for the recognised pages, and keep their figures. One that shows no words is a figure."""
         for page_number, found in sorted(self._pages.items()):
             if found.recognised is not None:
-                found.text = found.recognised.result()
-                if found.text is None and page_number not in self.unread:
+                recognised = found.recognised.result()
+                if recognised is not None:
+                    found.text = recognised.text
+                    self._keep_of_scan(document, page_number, recognised)
+                elif page_number not in self.unread:
                     self.unread.append(page_number)
-            if found.text is not None and len(found.text) < MIN_PAGE_CHARS:
-                self._keep_whole(document, page_number)
+            elif found.text is not None and len(found.text) < MIN_PAGE_CHARS:
+                self._keep_of_scan(document, page_number, Recognised(found.text, (), (), (1, 1)))
         self.unread.sort()
 
     def texts(self) -> Iterator[str]:
@@ -110,23 +116,29 @@ class PdfPictures:
             bitmap.close()
 
     def _keep_figures(
-        self, page: Any, page_number: int, lines: Sequence[Line], tables: Sequence[Region]
+        self,
+        page: Any,
+        page_number: int,
+        lines: Sequence[Line],
+        tables: Sequence[Region],
+        scanned_words: Sequence[Region] | None = None,
     ) -> None:
         import pypdfium2
 
         try:
-            for figure in page_figures(page, lines, tables):
-                self._keep(page, page_number, figure)
+            for figure in page_figures(page, lines, tables, scanned_words):
+                self._keep(page, page_number, figure, is_read=scanned_words is not None)
         except (pypdfium2.PdfiumError, ValueError):
             # What cannot be drawn costs its page the figures, never the text.
             get_logger().warning("figure.unreadable", page_number=page_number)
 
-    def _keep(self, page: Any, page_number: int, figure: PageFigure) -> None:
+    def _keep(self, page: Any, page_number: int, figure: PageFigure, *, is_read: bool) -> None:
+        """`is_read`: recognition has seen this part of the page already."""
         image = render_region(page, figure.region)
         picture = self._bench.figures.add(image, is_named=bool(figure.label or figure.words))
         if picture is None:
             return
-        words = figure.words or self._words_in(image)
+        words = figure.words if figure.words or is_read else self._words_in(image)
         named = picture.model_copy(update={"words": words})
         element = Element(kind="figure", text=figure.label, page_number=page_number, picture=named)
         found = self._pages[page_number]
@@ -140,14 +152,17 @@ class PdfPictures:
         recognition = self._bench.recognition
         return (recognition.read(image) or "") if recognition.is_available else ""
 
-    def _keep_whole(self, document: Any, page_number: int) -> None:
+    def _keep_of_scan(self, document: Any, page_number: int, recognised: Recognised) -> None:
         if self._bench.figures.is_full:
             return
         page = document[page_number - 1]  # it was read before: it can be opened
         try:
-            if has_covering_picture(page):
+            if len(recognised.text) >= MIN_PAGE_CHARS:
+                words = [region_of_box(page, box, recognised.size) for box in recognised.words]
+                self._keep_figures(page, page_number, _placed_lines(page, page_number, recognised), (), words)
+            elif has_covering_picture(page):
                 whole = PageFigure(region=page_region(page), label="", words="", anchor=None)
-                self._keep(page, page_number, whole)
+                self._keep(page, page_number, whole, is_read=False)
         finally:
             page.close()
 
@@ -159,6 +174,24 @@ def _is_drawn(page: Any, *, has_text: bool) -> bool:
     count = pdfium.FPDFPage_CountObjects(page)
     kinds = (pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page, place)) for place in range(count))
     return any(kind != pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds) if has_text else count > 0
+
+
+def _placed_lines(page: Any, page_number: int, recognised: Recognised) -> list[Line]:
+    """Recognised lines as if they stood in the file."""
+    regions = [region_of_box(page, line.box, recognised.size) for line in recognised.lines]
+    return [
+        Line(
+            text=line.text,
+            page_number=page_number,
+            size=_SIZE_SHARE * region.height,
+            bold=False,
+            left=region.left,
+            right=region.right,
+            top=region.top,
+            bottom=region.bottom,
+        )
+        for line, region in zip(recognised.lines, regions, strict=True)
+    ]
 
 
 def _mended(element: Element, hyphens: HyphenRule) -> Element:

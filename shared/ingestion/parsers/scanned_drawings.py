@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from shared.ingestion.parsers.ocr_table import Box
 from shared.ingestion.parsers.pdf_drawings import Drawing, Region, joined_drawings
 
 if TYPE_CHECKING:
@@ -90,7 +91,21 @@ def has_hidden_text(page: Any) -> bool:
     return sum(hidden) * 2 > len(hidden)
 
 
-Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels; y grows downwards
+def region_of_box(page: Any, box: Box, size: tuple[int, int]) -> Region:
+    """What a box in a picture of the whole page covers of the page, which may be turned.
+
+    Args:
+        size: width and height of the picture, in pixels.
+    """
+    import pypdfium2.raw as pdfium
+
+    x, y = c_double(), c_double()
+    corners = []
+    for corner in (box[:2], box[2:]):
+        pdfium.FPDF_DeviceToPage(page, 0, 0, *size, 0, *corner, byref(x), byref(y))
+        corners.append((x.value, y.value))
+    (left, right), (bottom, top) = (sorted(sides) for sides in zip(*corners, strict=True))
+    return Region(left, bottom, right, top)
 
 
 class _Scan:
@@ -132,18 +147,9 @@ class _Scan:
 
     def region(self, piece: _Piece) -> Region:
         """What a piece covers of the page."""
-        import pypdfium2.raw as pdfium
-
-        x, y = c_double(), c_double()
-        corners = []
-        for corner in ((piece.left, piece.top), (piece.right + 1, piece.bottom + 1)):
-            pixel = [place * _CELL_PX for place in corner]
-            pdfium.FPDF_DeviceToPage(
-                self._page, 0, 0, self._width, self._height, 0, *pixel, byref(x), byref(y)
-            )
-            corners.append((x.value, y.value))
-        (left, right), (bottom, top) = (sorted(sides) for sides in zip(*corners, strict=True))
-        return Region(left, bottom, right, top)
+        cells = (piece.left, piece.top, piece.right + 1, piece.bottom + 1)
+        left, top, right, bottom = (place * _CELL_PX for place in cells)
+        return region_of_box(self._page, (left, top, right, bottom), (self._width, self._height))
 
 
 def _without(ink: "Image", boxes: Sequence[Box]) -> "Image":

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from shared.ingestion.parsers import ocr
+from shared.ingestion.parsers.ocr_table import read_table
 from shared.ingestion.parsers.pdf import parse_pdf
 from shared.ingestion.workbench import open_workbench
 from shared.models.blocks import ParsedDocument
@@ -157,7 +159,10 @@ def test_lines_that_are_not_sure_are_left_out_and_paragraphs_kept() -> None:
         "4\t1\t2\t1\t1\t0\t0\t0\t9\t9\t-1\t",
         "5\t1\t3\t1\t1\t1\t0\t0\t9\t9\t95\t|",
     ]
-    assert ocr.text_of_table("\n".join(rows)) == "Oil is\nchanged.\n\nThen"
+    recognised = read_table("\n".join(rows), (100, 100))
+    assert recognised.text == "Oil is\nchanged.\n\nThen"
+    assert [line.text for line in recognised.lines] == ["Oil is", "changed.", "Then"]
+    assert len(recognised.words) == 6  # where something stands that is not sure, there is no figure either
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
@@ -167,3 +172,23 @@ def test_the_real_program_reads_a_scan(tmp_path: Path) -> None:
     text = " ".join(" ".join(texts_of(document, 2)).split())
     assert "The relief valve opens at 7.2 bar." in text
     assert "checked every year" in text
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+def test_a_figure_on_a_recognised_page_is_cut_out(tmp_path: Path) -> None:
+    original = FigureMaker()
+    original.page()
+    original.paragraph(TEXT * 3)
+    original.chart(caption="Figure 3: Pressure of each pump, in bar")
+    path = original.write(tmp_path / "original.pdf")
+    document = pypdfium2.PdfDocument(path)
+    page = document[0].render(scale=2).to_pil()
+    document.close()
+    maker = FigureMaker()
+    maker.page()
+    maker.pdf.image(page, x=0, y=0, w=210, h=297)
+    parsed = read(maker.write(tmp_path / "scan.pdf"), tmp_path)
+    (figure,) = [element for element in parsed.elements if element.kind == "figure"]
+    assert "Pressure of each pump" in figure.text
+    assert figure.picture is not None
+    assert figure.picture.width_px < 900  # the chart, not the page (1,240)
