@@ -1,7 +1,7 @@
 """`python -m evals.evaluation --data FOLDER --sets a,b --out report.json`: how right the app is.
 
-`make eval` calls it; docs/evaluation.md explains it. Exit code 2 when a set cannot be read or the app
-cannot be reached; bad numbers are no error.
+`make eval` calls it; docs/evaluation.md explains it. Exit code 1 when no call of a set worked, 2 when a set
+cannot be read or the app cannot be reached; bad numbers are no error.
 """
 
 import argparse
@@ -45,7 +45,10 @@ def main() -> int:
         difference = compare(baseline, read_report(arguments.out))
         arguments.out.with_suffix(".differences.md").write_text(difference, encoding="utf-8")
         print(difference)
-    return 0
+    dead = [result.name for result in results if result.nothing_worked]
+    if dead:
+        print(f"No question of {', '.join(dead)} got through: the numbers say nothing.", file=sys.stderr)
+    return 1 if dead else 0
 
 
 def _evaluate(app: App, questions: QuestionSet, arguments: argparse.Namespace) -> SetResult:

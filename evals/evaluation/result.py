@@ -34,6 +34,11 @@ class SetResult:
     false_quotes: tuple[tuple[str, Cited], ...] = ()
 
     @property
+    def nothing_worked(self) -> bool:
+        """Whether every search failed: then the app is out of order, and the measures are none of it."""
+        return bool(self.outcomes) and all("search" in outcome.errors for outcome in self.outcomes)
+
+    @property
     def numbers(self) -> dict[str, float]:
         """Everything, flat."""
         return {**self.measures, **self.counts, **self.kinds}

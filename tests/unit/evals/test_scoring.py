@@ -89,6 +89,13 @@ def test_a_search_that_failed_counts_as_nothing_found() -> None:
     assert numbers["questions"] == 2
 
 
+def test_an_app_that_is_out_of_order_is_told_from_a_bad_one() -> None:
+    failed = Outcome(LOOKUP, errors={"search": "503: away"})
+    assert result_of([failed, failed]).nothing_worked
+    assert not result_of([failed, Outcome(LOOKUP, pages=())]).nothing_worked
+    assert not result_of([]).nothing_worked
+
+
 def test_abstention_is_right_where_nothing_answers_and_wrong_elsewhere() -> None:
     numbers = numbers_of(
         Outcome(UNANSWERABLE, answer=ABSTENTION),
