@@ -11,6 +11,7 @@ from functions import (
     health,
     ingest,
     maintenance,
+    runs,
     search,
     uploads,
 )
@@ -26,6 +27,7 @@ for module in (
     health,
     ingest,
     maintenance,
+    runs,
     search,
     uploads,
     answer_question,

@@ -1,11 +1,9 @@
 """POST /api/chat: a question in; a stream, one JSON answer, or 202 with where to look."""
 
-from typing import Any
-
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.event_stream import follow, has_seen_the_end, last_event_id
+from functions.event_stream import follow
 from functions.http_io import (
     Request,
     Response,
@@ -50,45 +48,11 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     )
     if body.stream:
         return event_stream(frames, request.run_id)
-    async for _ in frames:
-        pass  # the run's end is the end of its stream
+    async for frame in frames:
+        if b"\nevent: ask_user\n" in frame:
+            break  # the run waits for its owner; its end is the end of the stream
     view = await view_run(await owned_run(request.run_id, user, services), services, user)
     return json_response(view, _status_of(view), headers)
-
-
-@blueprint.route(route="runs/{run_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
-async def get_run(req: Request) -> Response:
-    """A run's status, todo list and, once committed, its answer."""
-    from shared.agents.runs import owned_run, view_run
-
-    user = user_of(req)
-    services = await ready_services()
-    record = await owned_run(req.path_params["run_id"], user, services)
-    return json_response(await view_run(record, services, user))
-
-
-@blueprint.route(route="runs/{run_id}/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
-async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
-    """A run's events from the first, or after `Last-Event-ID`."""
-    from shared.agents.runs import owned_run
-
-    user = user_of(req)
-    services = await ready_services()
-    after = last_event_id(req.headers.get("last-event-id"))
-    record = await owned_run(req.path_params["run_id"], user, services)
-    if after and await has_seen_the_end(services.run_log, record.run_id, after):
-        return Response(status_code=204)  # tells an EventSource to stop connecting again
-    frames: Any = follow(
-        services.run_log,
-        record.run_id,
-        after,
-        services.settings.stream_seconds,
-        closer(client, record.run_id, services),
-    )
-    return event_stream(frames, record.run_id)
 
 
 async def _start(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
@@ -103,6 +67,6 @@ async def _start(client: df.DurableOrchestrationClient, run_id: str, services: S
 
 
 def _status_of(view: RunView) -> int:
-    if view.status == "running":
+    if view.status in ("running", "waiting"):
         return 202
     return 200 if view.status == "completed" else status_of(view.error_type)

@@ -11,8 +11,20 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.payloads import as_object
-from shared.core.loop import LoopState, next_action, observe, start
-from shared.models.steps import EndRun, Observation, StepFailed, StepInput, StepResult
+from shared.core.clarification import event_name
+from shared.core.loop import next_action, observe, start
+from shared.core.loop_state import LoopState
+from shared.models.steps import (
+    AnswerArrived,
+    AnswerTimedOut,
+    AwaitAnswer,
+    EndRun,
+    Observation,
+    StepAction,
+    StepFailed,
+    StepInput,
+    StepResult,
+)
 
 blueprint = df.Blueprint()
 
@@ -25,22 +37,45 @@ def answer_question(
     run_id = str(as_object(context.get_input())["run_id"])
     state = start()
     while not isinstance(action := next_action(state), EndRun):
-        if action.delay_s:
-            yield context.create_timer(context.current_utc_datetime + timedelta(seconds=action.delay_s))
-        payload = StepInput(run_id=run_id, action=action).model_dump(mode="json")
-        try:
-            outcome = yield context.call_activity("perform_step", payload)
-            observation: Observation = StepResult.model_validate(as_object(outcome)).observation
-        except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
-            observation = StepFailed(
-                error_type="InternalError",
-                message="The answer could not be completed because of an internal error.",
-                hints=("Ask again; if it happens again, tell the operator the run id.",),
-                retryable=False,
-            )
+        if isinstance(action, AwaitAnswer):
+            observation = yield from _await_answer(context, action)
+        else:
+            observation = yield from _perform(context, run_id, action)
         state = observe(state, observation)
         context.set_custom_status(_status(state))
     return {"outcome": action.outcome, "abstained": state.abstained}
+
+
+def _perform(
+    context: df.DurableOrchestrationContext, run_id: str, action: StepAction
+) -> Generator[Any, Any, Observation]:
+    if action.delay_s:
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=action.delay_s))
+    payload = StepInput(run_id=run_id, action=action).model_dump(mode="json")
+    try:
+        outcome = yield context.call_activity("perform_step", payload)
+        return StepResult.model_validate(as_object(outcome)).observation
+    except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
+        return StepFailed(
+            error_type="InternalError",
+            message="The answer could not be completed because of an internal error.",
+            hints=("Ask again; if it happens again, tell the operator the run id.",),
+            retryable=False,
+        )
+
+
+def _await_answer(
+    context: df.DurableOrchestrationContext, action: AwaitAnswer
+) -> Generator[Any, Any, Observation]:
+    # The event says only that there is an answer: what it is lies in working memory, stored before the event
+    # was raised. So one that comes before the wait, twice, or from somebody else does no harm.
+    answered = context.wait_for_external_event(event_name(action.ask_step))
+    too_late = context.create_timer(context.current_utc_datetime + timedelta(seconds=action.timeout_s))
+    winner = yield context.task_any([answered, too_late])
+    if winner != answered:
+        return AnswerTimedOut()
+    too_late.cancel()  # a run with an open timer would not end before it
+    return AnswerArrived()
 
 
 def _status(state: LoopState) -> dict[str, Any]:
@@ -48,5 +83,8 @@ def _status(state: LoopState) -> dict[str, Any]:
         "phase": state.phase,
         "step": state.step,
         "query_type": state.query_type,
-        "todo": [{"position": item.position, "status": item.status} for item in state.todo],
+        "todo": [
+            {"position": item.position, "status": item.status, "attempts": item.attempts}
+            for item in state.todo
+        ],
     }

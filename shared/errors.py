@@ -73,6 +73,12 @@ class ConflictError(CallerError):
     status = 409
 
 
+class RunCancelledError(ConflictError):
+    """The run was cancelled by its owner."""
+
+    code = "RunCancelledError"
+
+
 class PayloadTooLargeError(CallerError):
     """A body, file or field exceeds its limit."""
 

@@ -133,6 +133,9 @@ class BlobStore(Protocol):
     ) -> None:
         """Create or replace."""
 
+    async def create(self, container: str, name: str, content: bytes) -> bool:
+        """Create; False, and nothing changed, when there is such a blob already: the first writer wins."""
+
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come; memory stays bounded.
 

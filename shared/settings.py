@@ -173,6 +173,21 @@ class Settings(BaseSettings):
 
     plan_timeout_s: float = Field(default=10, gt=0, description="Most seconds for planning a question.")
     search_timeout_s: float = Field(default=30, gt=0, description="Most seconds for one search query.")
+    gather_timeout_s: float = Field(
+        default=60, gt=0, description="Most seconds for all searches of one step of a question together."
+    )
+    clarification_timeout_s: float = Field(
+        default=3 * 86400,
+        gt=0,
+        le=30 * 86400,
+        description="A run that asks which document is meant waits so many seconds for its owner's answer.",
+    )
+    max_attempts: int = Field(
+        default=2,
+        ge=1,
+        le=3,
+        description="Attempts at finding evidence, each wider than the one before; 1 = no second one.",
+    )
     answer_timeout_s: float = Field(default=90, gt=0, description="Most seconds for writing an answer.")
     max_answer_tokens: int = Field(
         default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well

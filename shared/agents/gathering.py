@@ -2,24 +2,54 @@
 
 from collections.abc import Sequence
 
-from shared.core.document_names import match_references
+from shared.agents.planning import documents_before
+from shared.core.clarification import MAX_NAMED, Resolution, options_of, resolve_references
+from shared.core.conversation_context import cited_before
 from shared.models.documents import DocumentRecord
 from shared.models.plan import QuestionPlan
 from shared.models.runs import RunRequest
 from shared.models.search import Filters, Hit
-from shared.models.working import Evidence
-from shared.retrieval.blocks import BlockSearch
+from shared.models.working import Evidence, StoredPlan
+from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.together import together
 
-_NAME_CANDIDATES = 100
+_NEWEST = 100
 _LISTED = 50
-_MAX_COMPARED = 6
+_MAX_REFERENCES = 6
+_FEWEST_OF_EACH = 3  # blocks of each document of a comparison
 
 
-async def gather_documents(request: RunRequest, plan: QuestionPlan, documents: DocumentSearch) -> Evidence:
+async def resolve_documents(
+    request: RunRequest, stored: StoredPlan, documents: DocumentSearch, *, may_ask: bool = True
+) -> StoredPlan:
+    """The plan with the documents that its references mean, or with options to choose among."""
+    plan = stored.plan
+    before = documents_before(request, plan)
+    if before:
+        # Looked up again: rights may have changed since that answer, and the caller's limits hold for each.
+        known = await documents.get_many(before[:MAX_NAMED])
+        within = tuple(doc_id for doc_id in before if doc_id in known and _is_within(request, known[doc_id]))
+        return stored.model_copy(update={"resolved": True, "doc_ids": within})
+    resolution = await _resolve(request, plan, documents, may_ask=may_ask and not request.doc_ids)
+    return stored.model_copy(
+        update={
+            "resolved": True,
+            "doc_ids": tuple(record.doc_id for record in resolution.documents),
+            "reference": resolution.reference,
+            "options": options_of(resolution.candidates),
+        }
+    )
+
+
+async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
     """Documents for a listing or metadata question: those that the user may read, as far as they fit."""
+    plan = stored.plan
     filters = _caller_limits(request)
-    known, total = await documents.newest(filters, _NAME_CANDIDATES)
+    if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
+        known_ones = await documents.get_many(stored.doc_ids)
+        return Evidence(records=tuple(known_ones.values()))
+    known, total = await documents.newest(filters, _NEWEST)
     found = await documents.find(" ".join((plan.standalone_question, *plan.keywords)), filters, _LISTED)
     if plan.query_type == "LISTING":
         # A listing begins with what matches best; of what does not fit, `total` tells the number.
@@ -32,52 +62,73 @@ async def gather_documents(request: RunRequest, plan: QuestionPlan, documents: D
 
 async def gather_blocks(
     request: RunRequest,
-    plan: QuestionPlan,
+    stored: StoredPlan,
     search: tuple[BlockSearch, DocumentSearch],
     *,
     top_k: int,
     widened: bool,
+    attempt: int = 1,
 ) -> Evidence:
-    """Blocks for a question about content; narrowed to the documents that it names, unless `widened`."""
+    """Blocks for a question about content; narrowed to the documents that it names, unless `widened`.
+
+    A second attempt searches by other phrasings too, and takes twice as many blocks.
+    """
     blocks, documents = search
     filters = _caller_limits(request)
-    named = [] if widened else await _named_documents(plan, documents, filters)
-    queries = (plan.standalone_question, *plan.search_queries)
+    named = () if widened else await _named(request, stored, documents)
+    queries = phrasings(request, stored.plan, attempt)
+    wanted = min(top_k * attempt, MAX_TOP_K)
     if len(named) > 1:
-        hits = await _from_each(blocks, queries, filters, named, top_k)
+        hits = await _from_each(blocks, queries, filters, named, wanted)
     else:
-        hits = await blocks.search(queries, top_k, filters | _limit_to(named))
+        hits = await blocks.search(queries, wanted, filters | _limit_to(named))
     records = await documents.get_many([hit.doc_id for hit in hits])
     return Evidence(hits=tuple(hits), records=tuple(records.values()), narrowed=bool(named))
 
 
-async def _named_documents(
-    plan: QuestionPlan, documents: DocumentSearch, filters: Filters
-) -> list[DocumentRecord]:
-    """The documents that the question names; none when it names too many to be about these."""
-    references = tuple(name for reference in plan.document_references if (name := reference.strip()))
-    if not references:
-        return []
-    newest = await documents.list_documents(filters, limit=_NAME_CANDIDATES)
-    # Among many documents, one that is named by its file may be older than the newest ones.
-    by_name = await documents.list_documents(filters | {"filename": references}, limit=_NAME_CANDIDATES)
-    named = match_references(references, [*by_name, *newest])
-    return list(named) if len(named) <= _MAX_COMPARED else []
+def phrasings(request: RunRequest, plan: QuestionPlan, attempt: int) -> tuple[str, ...]:
+    """What to search for: from the second attempt on also the bare keywords and the question as asked."""
+    first = (plan.standalone_question, *plan.search_queries)
+    if attempt == 1:
+        return first
+    return tuple(dict.fromkeys((*first, " ".join(plan.keywords), request.question)))
+
+
+async def _named(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> tuple[str, ...]:
+    if not stored.resolved:  # a run of a version that had no step for it
+        stored = await resolve_documents(request, stored, documents, may_ask=False)
+    return stored.doc_ids
+
+
+async def _resolve(
+    request: RunRequest, plan: QuestionPlan, documents: DocumentSearch, *, may_ask: bool
+) -> Resolution:
+    references = tuple(
+        dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
+    )[:_MAX_REFERENCES]
+    filters = _caller_limits(request)
+    found: list[list[DocumentRecord]] = await together(
+        documents.find_named(reference, filters) for reference in references
+    )
+    before = cited_before(request.conversation)
+    return resolve_references(
+        plan.standalone_question,
+        plan.query_type,
+        dict(zip(references, found, strict=True)),
+        before.doc_ids if before else (),
+        may_ask=may_ask,
+    )
 
 
 async def _from_each(
-    blocks: BlockSearch,
-    queries: Sequence[str],
-    filters: Filters,
-    named: Sequence[DocumentRecord],
-    top_k: int,
+    blocks: BlockSearch, queries: Sequence[str], filters: Filters, named: Sequence[str], top_k: int
 ) -> list[Hit]:
     """As many blocks of each named document as fit, so that no side of a comparison is missing."""
-    share = max(3, -(-top_k // len(named)))
-    hits: list[Hit] = []
-    for record in named:
-        hits += await blocks.search(queries, share, filters | _limit_to([record]))
-    return hits
+    share = max(_FEWEST_OF_EACH, -(-top_k // len(named)))
+    found: list[list[Hit]] = await together(
+        blocks.search(queries, share, filters | _limit_to([doc_id])) for doc_id in named
+    )
+    return [hit for hits in found for hit in hits]
 
 
 def _caller_limits(request: RunRequest) -> Filters:
@@ -89,5 +140,10 @@ def _caller_limits(request: RunRequest) -> Filters:
     return limits
 
 
-def _limit_to(named: Sequence[DocumentRecord]) -> Filters:
-    return {"doc_id": tuple(record.doc_id for record in named)} if named else {}
+def _is_within(request: RunRequest, record: DocumentRecord) -> bool:
+    is_chosen = not request.doc_ids or record.doc_id in request.doc_ids
+    return is_chosen and request.project_id in (None, "", record.project_id)
+
+
+def _limit_to(doc_ids: Sequence[str]) -> Filters:
+    return {"doc_id": tuple(doc_ids)} if doc_ids else {}

@@ -1,20 +1,33 @@
 """The planning step: one structured call that classifies the question and writes the todo list."""
 
 from shared.agents.prompt_files import load
+from shared.core.conversation_context import cited_before, conversation_element, points_back
 from shared.core.prompts import element
 from shared.errors import ModelFixableError
+from shared.models.conversation import Conversation
 from shared.models.plan import PlannedTodo, QuestionPlan, TodoItem
 from shared.models.prompts import CallLimits, Prompt
+from shared.models.runs import RunRequest
 from shared.ports import ChatModel
 
+NOTHING_SAID = Conversation()
 _MAX_TODO = 4
 _MAX_TODO_CHARS = 200  # the todo list travels in the orchestration's status
 _MAX_QUERIES = 3
 
 
-async def plan_question(chat_model: ChatModel, question: str, limits: CallLimits) -> QuestionPlan:
-    """Plan a question. A model that cannot write a valid plan costs the plan, not the answer."""
-    prompt = Prompt(name="plan", system=load("plan"), user=element("question", question))
+async def plan_question(
+    chat_model: ChatModel,
+    question: str,
+    limits: CallLimits,
+    conversation: Conversation = NOTHING_SAID,
+) -> QuestionPlan:
+    """Plan a question; what it leaves out is taken from the conversation before it.
+
+    A model that cannot write a valid plan costs the plan, not the answer.
+    """
+    parts = (conversation_element(conversation), element("question", question))
+    prompt = Prompt(name="plan", system=load("plan"), user="\n".join(part for part in parts if part))
     try:
         plan = await chat_model.parse(prompt, QuestionPlan, limits)
     except ModelFixableError:
@@ -26,6 +39,25 @@ async def plan_question(chat_model: ChatModel, question: str, limits: CallLimits
             "search_queries": queries or (question,),
         }
     )
+
+
+def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
+    """Whether it must be found out which documents a question is about: it names some, or points back."""
+    if plan.query_type == "LISTING":
+        return False
+    is_named = any(reference.strip() for reference in plan.document_references)
+    return is_named or _documents_before(request) != ()
+
+
+def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
+    """Ids of the documents of the turn before, when the question speaks of "it" and names none."""
+    is_named = any(reference.strip() for reference in plan.document_references)
+    return () if is_named else _documents_before(request)
+
+
+def _documents_before(request: RunRequest) -> tuple[str, ...]:
+    before = cited_before(request.conversation)
+    return before.doc_ids if before is not None and points_back(request.question) else ()
 
 
 def default_plan(question: str) -> QuestionPlan:

@@ -6,6 +6,7 @@ import re
 import uuid
 from datetime import UTC, datetime
 
+from shared.agents.answering_back import pending_clarification
 from shared.agents.closing import answer_path, report_failure
 from shared.agents.fresh_urls import refresh_answer
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
@@ -67,7 +68,7 @@ async def owned_run(run_id: str, user: UserContext, services: Services) -> RunRe
 
 
 async def view_run(record: RunRecord, services: Services, reader: UserContext | None = None) -> RunView:
-    """The run with its todo list, and its answer once that is committed.
+    """The run with its todo list, what it asks, and its answer once that is committed.
 
     The answer's figures get signed addresses for `reader`, and none without one.
     """
@@ -87,6 +88,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
         error_type=record.error_type,
         todo=record.todo or await _latest_todo(record.run_id, services),
         answer=answer,
+        clarification=await pending_clarification(record, services),
         events_url=f"/api/runs/{record.run_id}/events",
     )
 

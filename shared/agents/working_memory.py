@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from shared.errors import NotFoundError
 from shared.models.base import Model
+from shared.models.clarification import Choice, Clarification
 from shared.models.names import WORK
 from shared.models.runs import RunRequest
 from shared.ports import BlobStore
@@ -12,7 +13,7 @@ Stored = TypeVar("Stored", bound=Model)
 
 
 class WorkingMemory:
-    """Reads and writes what steps hand on. A step's result is written once, whole, at its end."""
+    """Reads and writes what steps hand on. A step's result is written once, whole: the first one stays."""
 
     def __init__(self, blobs: BlobStore, run_id: str) -> None:
         self._blobs = blobs
@@ -26,9 +27,9 @@ class WorkingMemory:
         """The question. NotFoundError when the run was purged."""
         return await self._read("request", RunRequest)
 
-    async def put(self, step: int, result: Model) -> None:
-        """Keep the result of a step."""
-        await self._write(f"{step:03d}", result)
+    async def put(self, step: int, result: Stored) -> Stored:
+        """Keep the result of a step; gives the one that is kept, which may be that of another attempt."""
+        return await self._keep(f"{step:03d}", result)
 
     async def get(self, step: int, kind: type[Stored]) -> Stored:
         """The result of a step. NotFoundError when it has none."""
@@ -40,6 +41,29 @@ class WorkingMemory:
             return await self.get(step, kind)
         except NotFoundError:
             return None
+
+    async def put_clarification(self, ask_step: int, asked: Clarification) -> Clarification:
+        """Keep what a step asked; gives what is kept."""
+        return await self._keep(f"{ask_step:03d}-asked", asked)
+
+    async def clarification(self, ask_step: int) -> Clarification:
+        """What a step asked. NotFoundError when the run was purged."""
+        return await self._read(f"{ask_step:03d}-asked", Clarification)
+
+    async def put_choice(self, ask_step: int, choice: Choice) -> Choice:
+        """Keep the answer to what a step asked; gives the first one."""
+        return await self._keep(f"{ask_step:03d}-answered", choice)
+
+    async def find_choice(self, ask_step: int) -> Choice | None:
+        """The answer to what a step asked, if there is one."""
+        try:
+            return await self._read(f"{ask_step:03d}-answered", Choice)
+        except NotFoundError:
+            return None
+
+    async def _keep(self, name: str, value: Stored) -> Stored:
+        created = await self._blobs.create(WORK, self._path(name), value.model_dump_json().encode())
+        return value if created else await self._read(name, type(value))
 
     async def _write(self, name: str, value: Model) -> None:
         await self._blobs.write(WORK, self._path(name), value.model_dump_json().encode())

@@ -99,6 +99,25 @@ class AzureBlobStore(BlobStore):
                     progress_hook=PieceClock(limit, self._limits.piece_s).sent,
                 )
 
+    async def create(self, container: str, name: str, content: bytes) -> bool:
+        """Create; False when there is such a blob already, be it ours from a try whose answer was lost."""
+        client = await self._connection.opened()
+        from azure.core import MatchConditions
+
+        try:
+            with azure_errors(BLOBS, _gone(container, name)):
+                async with asyncio.timeout(self._limits.piece_s) as limit:
+                    await client.get_blob_client(container, name).upload_blob(
+                        content,
+                        overwrite=True,
+                        match_condition=MatchConditions.IfMissing,
+                        content_settings=_content_settings(name),
+                        progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                    )
+        except ConflictError:
+            return False
+        return True
+
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come.
 

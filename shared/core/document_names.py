@@ -10,6 +10,37 @@ _FILLERS = frozenset(
     "the a an of for and in on to our my this that file document documents pdf report's der die das den dem "
     "des ein eine einen von und für im zum zur datei dokument".split()
 )
+# "Berichten" -> "bericht": the kinds of documents, as the ends of German compounds; -s is English.
+_GENITIVES = (
+    ("buches", "buch"),
+    ("buchs", "buch"),
+    ("berichtes", "bericht"),
+    ("berichts", "bericht"),
+    ("vertrages", "vertrag"),
+    ("vertrags", "vertrag"),
+    ("leitfadens", "leitfaden"),
+    ("protokolls", "protokoll"),
+)
+_PLURALS = (
+    ("bücher", "buch"),
+    ("büchern", "buch"),
+    ("berichte", "bericht"),
+    ("berichten", "bericht"),
+    ("verträge", "vertrag"),
+    ("verträgen", "vertrag"),
+    ("leitfäden", "leitfaden"),
+    ("plänen", "plan"),
+    ("protokollen", "protokoll"),
+    ("anleitungen", "anleitung"),
+    ("protokolle", "protokoll"),
+    ("pläne", "plan"),
+    ("richtlinien", "richtlinie"),
+    ("listen", "liste"),
+    ("ies", "y"),
+    ("s", ""),
+)
+_GENITIVE_ENDS = tuple(end for end, _ in _GENITIVES)
+_SHORTEST = 4  # "gas", "HVs": shorter words keep their end
 _MIN_SHARE = 0.6  # of a reference's words; unmeasured beyond the samples
 _NEAR_BEST = 0.85
 
@@ -46,6 +77,45 @@ def match_references(
     return tuple({record.doc_id: record for record in matched}.values())
 
 
+def reference_query(reference: str) -> str:
+    """A query in the simple syntax for documents that a reference may mean.
+
+    Each word also as a prefix: the analyzer keeps "manual.pdf" and "employee_handbook" whole. Words are
+    letters or digits only, so nothing in them can be read as an operator.
+    """
+    words = sorted(_words(reference))
+    return " ".join(part for word in words for part in (word, f"{word}*"))
+
+
+def fits_whole(reference: str, record: DocumentRecord) -> bool:
+    """Whether every word of a reference stands in the document's name, title or type."""
+    wanted = _words(reference)
+    return _same_name(reference, record) or (bool(wanted) and wanted <= _document_words(record))
+
+
+def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:
+    """Whether the reference's last word is the plural of a word that the documents bear: "annual reports"."""
+    words = [word for word in _WORD.findall(reference.casefold()) if not word.isdigit()]
+    if not words or singular(words[-1]) == words[-1] or words[-1].endswith(_GENITIVE_ENDS):
+        return False
+    borne = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
+    return words[-1] not in borne and singular(words[-1]) in borne
+
+
+def naming_words(*texts: str) -> frozenset[str]:
+    """The words of names, in the form in which they are compared: singular, without fillers."""
+    return frozenset(_words(" ".join(texts)))
+
+
+def singular(word: str) -> str:
+    """A lower-case word without the end of its plural, as far as kinds of documents go."""
+    if len(word) < _SHORTEST or word.endswith("ss"):
+        return word
+    return next(
+        (word[: -len(end)] + one for end, one in (*_GENITIVES, *_PLURALS) if word.endswith(end)), word
+    )
+
+
 def _score(wanted: set[str], words: set[str]) -> float:
     numbers = {word for word in wanted if word.isdigit()}
     return len(wanted & words) / len(wanted) if numbers <= words else 0.0
@@ -61,12 +131,12 @@ def _same_name(reference: str, record: DocumentRecord) -> bool:
 
 
 def _document_words(record: DocumentRecord) -> set[str]:
-    return _words(f"{record.filename} {record.title} {record.document_type or ''}")
+    return _words(_naming_text(record))
+
+
+def _naming_text(record: DocumentRecord) -> str:
+    return f"{record.filename} {record.title} {record.document_type or ''}"
 
 
 def _words(text: str) -> set[str]:
-    return {
-        word[:-1] if len(word) > 3 and word.endswith("s") else word
-        for word in _WORD.findall(text.casefold())
-        if word not in _FILLERS
-    }
+    return {singular(word) for word in _WORD.findall(text.casefold()) if word not in _FILLERS}

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from shared.models.base import Model
+from shared.models.clarification import Clarification
 from shared.models.plan import TodoItem
 from shared.models.runs import RunAnswer, RunStatus
 
@@ -25,7 +26,10 @@ class ChatRequest(Model):
 
 
 class RunView(Model):
-    """A run as its owner sees it. `answer` is there once the run is completed."""
+    """A run as its owner sees it.
+
+    `answer` is there once the run is completed, `clarification` while it waits for its owner to choose.
+    """
 
     run_id: str
     thread_id: str
@@ -37,4 +41,5 @@ class RunView(Model):
     error_type: str | None = None
     todo: tuple[TodoItem, ...] = ()
     answer: RunAnswer | None = None
+    clarification: Clarification | None = None
     events_url: str

@@ -12,7 +12,7 @@ from shared.models.figures import AnswerFigure
 from shared.models.identity import UserContext
 from shared.models.plan import TodoItem
 
-RunStatus = Literal["running", "completed", "failed", "cancelled"]
+RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
 
 
 class RunRequest(Model):
@@ -62,7 +62,14 @@ class RunAnswer(Model):
 
 
 class RunRecord(Model):
-    """What is kept of a run beside its log and its answer. `owner_id` is the only one who may read it."""
+    """What is kept of a run beside its log and its answer.
+
+    Attributes:
+        owner_id: the only one who may read it.
+        ask_step: the step that asked its owner something last; 0 = none did.
+        turn: its number in the thread; 0 = it belongs to none that is stored.
+        has_log: its log and its working memory are still there.
+    """
 
     run_id: str
     thread_id: str
@@ -76,3 +83,4 @@ class RunRecord(Model):
     todo: tuple[TodoItem, ...] = Field(default=())
     turn: int = 0
     has_log: bool = True
+    ask_step: int = 0

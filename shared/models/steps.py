@@ -18,16 +18,54 @@ class Step(Model):
     Attributes:
         step: its number, counted from 1; names its place in working memory.
         delay_s: seconds to wait before it is performed, when an earlier try failed.
+        todo: the todo list to show when the step begins; empty when it is as it was shown last.
     """
 
     step: int
     delay_s: float = 0.0
+    todo: tuple[TodoItem, ...] = ()
 
 
 class MakePlan(Step):
     """Classify the question and write the todo list."""
 
     kind: Literal["make_plan"] = "make_plan"
+
+
+class ResolveDocuments(Step):
+    """Find out which documents the plan's references mean."""
+
+    kind: Literal["resolve_documents"] = "resolve_documents"
+    plan_step: int
+
+
+class AskUser(Step):
+    """Show the options among which the person has to choose."""
+
+    kind: Literal["ask_user"] = "ask_user"
+    plan_step: int
+
+
+class AwaitAnswer(Model):
+    """Wait for the person's answer; the driver does it, not an activity.
+
+    Attributes:
+        ask_step: the question's step; names the event that is waited for.
+        timeout_s: how long at most.
+    """
+
+    kind: Literal["await_answer"] = "await_answer"
+    ask_step: int
+    timeout_s: float
+
+
+class TakeAnswer(Step):
+    """Go on with what the person chose, or with all options when no answer came."""
+
+    kind: Literal["take_answer"] = "take_answer"
+    plan_step: int
+    ask_step: int
+    timed_out: bool = False
 
 
 class FindDocuments(Step):
@@ -38,19 +76,32 @@ class FindDocuments(Step):
 
 
 class RetrieveBlocks(Step):
-    """Search blocks. `widened` drops what the plan narrowed the search to."""
+    """Search blocks.
+
+    Attributes:
+        widened: drop what the plan narrowed the search to.
+        attempt: from the second on, other phrasings and more blocks.
+        seen_step: evidence of the attempt before, by which what is new is counted; 0 = none.
+    """
 
     kind: Literal["retrieve_blocks"] = "retrieve_blocks"
     plan_step: int
     widened: bool = False
+    attempt: int = 1
+    seen_step: int = 0
 
 
 class WriteAnswer(Step):
-    """Write the answer from the evidence of `evidence_step`, streaming it into the run log."""
+    """Write the answer from the evidence of `evidence_step`, streaming it into the run log.
+
+    Attributes:
+        replaces: step of an answer that readers are to forget; 0 = none.
+    """
 
     kind: Literal["write_answer"] = "write_answer"
     plan_step: int
     evidence_step: int
+    replaces: int = 0
 
 
 class CommitAnswer(Step):
@@ -78,23 +129,77 @@ class EndRun(Model):
 
 
 StepAction = Annotated[
-    MakePlan | FindDocuments | RetrieveBlocks | WriteAnswer | CommitAnswer | ReportFailure,
+    MakePlan
+    | ResolveDocuments
+    | AskUser
+    | TakeAnswer
+    | FindDocuments
+    | RetrieveBlocks
+    | WriteAnswer
+    | CommitAnswer
+    | ReportFailure,
     Field(discriminator="kind"),
 ]
-Action = StepAction | EndRun
+Action = StepAction | AwaitAnswer | EndRun
 
 
 class PlanMade(Model):
-    """`todo` descriptions are cut to what a status can hold."""
+    """The question is classified. What newer versions added has defaults: stored histories have none of it.
+
+    Attributes:
+        todo: descriptions are cut to what a status can hold.
+        names_documents: the question, or what was said before, tells which documents it is about.
+        max_attempts: how often evidence is looked for before the answer is that there is none.
+    """
 
     kind: Literal["plan_made"] = "plan_made"
     query_type: QueryType
     intent: QueryIntent
     todo: tuple[TodoItem, ...]
+    names_documents: bool = False
+    max_attempts: int = 1
+
+
+class DocumentsResolved(Model):
+    """Which documents are meant is known, or who asked has to choose among some."""
+
+    kind: Literal["documents_resolved"] = "documents_resolved"
+    document_count: int
+    is_ambiguous: bool
+
+
+class UserAsked(Model):
+    """The options are shown; an answer may come from now on."""
+
+    kind: Literal["user_asked"] = "user_asked"
+    timeout_s: float
+
+
+class AnswerArrived(Model):
+    """The person has answered; what, lies in working memory."""
+
+    kind: Literal["answer_arrived"] = "answer_arrived"
+
+
+class AnswerTimedOut(Model):
+    """Nobody answered in time."""
+
+    kind: Literal["answer_timed_out"] = "answer_timed_out"
+
+
+class AnswerTaken(Model):
+    """The run goes on; `is_choice` when documents were chosen, so that no search may leave them."""
+
+    kind: Literal["answer_taken"] = "answer_taken"
+    is_choice: bool
 
 
 class EvidenceFound(Model):
-    """How much was found, and how surely (scores on 0-1)."""
+    """How much was found, and how surely (scores on 0-1).
+
+    Attributes:
+        new_count: blocks that the attempt before did not have; None when this was the first.
+    """
 
     kind: Literal["evidence_found"] = "evidence_found"
     hit_count: int
@@ -102,6 +207,7 @@ class EvidenceFound(Model):
     top_score: float = 0.0
     score_spread: float = 0.0
     narrowed: bool = False
+    new_count: int | None = None
 
 
 class AnswerWritten(Model):
@@ -136,7 +242,17 @@ class StepFailed(Model):
 
 
 Observation = Annotated[
-    PlanMade | EvidenceFound | AnswerWritten | RunClosed | StepFailed, Field(discriminator="kind")
+    PlanMade
+    | DocumentsResolved
+    | UserAsked
+    | AnswerArrived
+    | AnswerTimedOut
+    | AnswerTaken
+    | EvidenceFound
+    | AnswerWritten
+    | RunClosed
+    | StepFailed,
+    Field(discriminator="kind"),
 ]
 
 

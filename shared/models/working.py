@@ -1,15 +1,28 @@
 """The working memory of a run: what steps hand to later steps, kept in blobs, never in a history."""
 
 from shared.models.base import Model
+from shared.models.clarification import ClarificationOption
 from shared.models.documents import DocumentRecord
 from shared.models.plan import QuestionPlan
 from shared.models.search import Hit
 
 
 class StoredPlan(Model):
-    """The plan whole; the loop's state carries only its type, intent and todo list."""
+    """The plan whole; the loop's state carries only its type, intent and todo list.
+
+    Attributes:
+        resolved: whether it is known which documents the plan's references mean; `doc_ids` are these, and
+            empty when they mean none.
+        is_choice: a person chose the documents: no search may leave them.
+        reference, options: a reference that may mean each of several documents, and these.
+    """
 
     plan: QuestionPlan
+    resolved: bool = False
+    doc_ids: tuple[str, ...] = ()
+    is_choice: bool = False
+    reference: str = ""
+    options: tuple[ClarificationOption, ...] = ()
 
 
 class Evidence(Model):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from shared.core.document_names import reference_query
 from shared.core.keyword_query import keyword_query
 from shared.core.odata import all_of, quote, search_in
 from shared.errors import DocumentNotFoundError, InvalidQueryError
@@ -9,9 +10,12 @@ from shared.models.documents import DocumentRecord
 from shared.models.search import Filters, IndexRow, SearchRequest
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
 from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.together import together
 
 _SORTABLE = frozenset({"upload_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
+_REFERENCE_FIELDS = ("filename", "title", "document_type")
+_NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
 _READY = "status eq 'ready'"
 _MAX_DOCUMENTS = 100
 
@@ -84,6 +88,22 @@ class DocumentSearch:
                 top=_clamped(limit),
             )
         )
+
+    async def find_named(self, reference: str, filters: Filters) -> list[DocumentRecord]:
+        """Documents that a reference may mean: those with exactly this file name, then by words of names."""
+        condition = all_of(_READY, render_filters(filters, DOCUMENT_FIELDS))
+        exact = SearchRequest(
+            filter=all_of(condition, f"filename eq {quote(reference.strip())}"), top=_NAMED_CANDIDATES
+        )
+        by_words = SearchRequest(
+            text=reference_query(reference),
+            search_fields=_REFERENCE_FIELDS,
+            filter=condition,
+            top=_NAMED_CANDIDATES,
+        )
+        wanted = [exact, by_words] if by_words.text else [exact]
+        pages = await together(self._search(request) for request in wanted)
+        return list({record.doc_id: record for page in pages for record in page}.values())
 
     async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
         page = await self._index.search(request)

@@ -58,6 +58,12 @@ class InMemoryBlobStore(BlobStore):
         blob = _Blob(content, dict(metadata or {}), self._writes)
         self.containers.setdefault(container, {})[name] = blob
 
+    async def create(self, container: str, name: str, content: bytes) -> bool:
+        if name in self.containers.get(container, {}):
+            return False
+        await self.write(container, name, content)
+        return True
+
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         content = b"".join([part async for part in parts])
         await self.write(container, name, content)

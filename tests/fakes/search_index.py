@@ -1,6 +1,7 @@
 """A search index in memory: right about keys, filters, order and paging; simple-minded about relevance."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from shared.ports import SearchAdmin, SearchIndex
 from tests.fakes.odata_filter import compile_filter
 
 RRF_K = 60  # the service's
+_WORD = re.compile(r"[^\W-]+(?:\.[^\W\d-]+)*")  # as the Unicode rules: "manual.pdf" and "a_b" stay whole
 
 
 class InMemorySearchIndex(SearchIndex):
@@ -78,16 +80,25 @@ def _scored(rows: list[IndexRow], request: SearchRequest) -> list[tuple[IndexRow
 
 def _matching(rows: list[IndexRow], request: SearchRequest) -> list[tuple[IndexRow, float]]:
     wanted = set((request.text or "").lower().split())
-    found = [(row, wanted & _words(row, request.search_fields)) for row in rows]
+    found = [(row, _borne(wanted, _words(row, request.search_fields))) for row in rows]
     enough = len(wanted) if request.search_mode == "all" else 1
     scored = [(row, float(len(matched))) for row, matched in found if len(matched) >= enough]
     return sorted(scored, key=lambda pair: -pair[1])
 
 
+def _borne(wanted: set[str], words: set[str]) -> set[str]:
+    """The words that stand there; `manu*` is a prefix."""
+    return {
+        one
+        for one in wanted
+        if one in words or (one.endswith("*") and any(word.startswith(one[:-1]) for word in words))
+    }
+
+
 def _words(row: IndexRow, fields: Sequence[str]) -> set[str]:
     searched = {name: row.get(name) for name in fields} if fields else row
     texts = [value for value in searched.values() if isinstance(value, str)]
-    return {word.strip(".,;:!?()").lower() for text in texts for word in text.split()}
+    return {word for text in texts for word in _WORD.findall(text.lower())}
 
 
 def _nearest(rows: list[IndexRow], query: VectorQuery) -> list[tuple[IndexRow, float]]:

@@ -187,6 +187,9 @@ class _Simulation:
         self._open[number] = task
         scheduled = {"EventId": number, "Name": task.name, "Input": task.input_json}
         self._recording.history.append(event(task.scheduled_event, self._now_s, **scheduled))
+        if task.is_cancelled:  # in the very episode that created it; it has a number and is not open
+            del self._open[number]
+            return
         if task.is_timer:
             fires_at_s = max(self._now_s, task.fires_at_s(self._now_s))
             fired = {"TimerId": number, "FireAt": moment(min(fires_at_s, FAR_S)).isoformat()}

@@ -34,6 +34,10 @@ class OpenTask:
         return self.kind is ActionType.TIMER or self.waits_to_retry
 
     @property
+    def is_cancelled(self) -> bool:
+        return bool(self.action.get("isCanceled"))
+
+    @property
     def is_child(self) -> bool:
         return self.kind in CHILDREN and not self.waits_to_retry
 

@@ -1,5 +1,6 @@
 """What every `BlobStore` does, in memory and against Azurite."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,13 @@ async def test_what_was_written_is_read_and_described(store: BlobStore, containe
     assert known is not None
     assert (known.name, known.size_bytes, known.content_type) == ("über uns/plan 1.png", 4, "image/png")
     assert known.metadata == {"owner_id": "u1"}
+
+
+async def test_the_first_to_create_a_blob_wins(store: BlobStore, container: str) -> None:
+    made = await asyncio.gather(*(store.create(container, "a.json", b"%d" % n) for n in range(5)))
+    assert made.count(True) == 1
+    assert await store.read(container, "a.json") == b"%d" % made.index(True)
+    assert not await store.create(container, "a.json", b"late")
 
 
 async def test_every_write_gives_another_etag_without_quotes(store: BlobStore, container: str) -> None:

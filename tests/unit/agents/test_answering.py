@@ -133,7 +133,7 @@ async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
 
 
 async def test_a_model_that_is_down_fails_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.core.loop._FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr("shared.core.judging._FIRST_DELAY_S", 0.01)
     down = DependencyError("The model endpoint is out of reach.", "Check OPENAI_BASE_URL.")
     view, seen = await ask(await world(Model(plan(), answer=down)))
     assert (view.status, view.error) == ("failed", "The model endpoint is out of reach.")
@@ -277,7 +277,7 @@ async def test_both_drivers_go_the_same_way() -> None:
 
 
 async def test_an_answer_without_a_word_is_a_failure_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.core.loop._FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr("shared.core.judging._FIRST_DELAY_S", 0.01)
     view, _ = await ask(await world(Model(plan(), answer="  ")))
     assert (view.status, view.error_type) == ("failed", "ModelOutputError")
 

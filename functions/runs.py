@@ -1,0 +1,100 @@
+"""Runs from the outside: look at one, follow it, answer what it asks, cancel it."""
+
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.event_stream import follow, has_seen_the_end, last_event_id
+from functions.http_io import (
+    Request,
+    Response,
+    endpoint,
+    event_stream,
+    json_response,
+    read_model,
+    user_of,
+)
+from functions.orchestration_status import closer
+from functions.ready import ready_services
+from shared.models.clarification import ClarificationAnswer
+from shared.models.runs import RunRecord
+from shared.services import Services
+from shared.telemetry import get_logger
+
+blueprint = df.Blueprint()
+
+
+@blueprint.route(route="runs/{run_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_run(req: Request) -> Response:
+    """A run's status, todo list, what it asks and, once committed, its answer."""
+    from shared.agents.runs import view_run
+
+    record, services = await _own_run(req)
+    return json_response(await view_run(record, services, user_of(req)))
+
+
+@blueprint.route(route="runs/{run_id}/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """A run's events from the first, or after `Last-Event-ID`."""
+    after = last_event_id(req.headers.get("last-event-id"))
+    record, services = await _own_run(req)
+    if after and await has_seen_the_end(services.run_log, record.run_id, after):
+        return Response(status_code=204)  # tells an EventSource to stop connecting again
+    frames: Any = follow(
+        services.run_log,
+        record.run_id,
+        after,
+        services.settings.stream_seconds,
+        closer(client, record.run_id, services),
+    )
+    return event_stream(frames, record.run_id)
+
+
+@blueprint.route(route="runs/{run_id}/answer", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
+    from shared.agents.answering_back import answer_clarification
+    from shared.agents.runs import owned_run, view_run
+    from shared.core.clarification import event_name
+
+    record, services = await _own_run(req)
+    answer = await read_model(req, ClarificationAnswer)
+    if await answer_clarification(record, answer, services):
+        # After the answer is stored: whoever sends it again because this failed raises the event again.
+        await client.raise_event(record.run_id, event_name(record.ask_step), {})
+    record = await owned_run(record.run_id, user_of(req), services)
+    return json_response(
+        await view_run(record, services, user_of(req)), 202, {"Location": f"/api/runs/{record.run_id}"}
+    )
+
+
+@blueprint.route(route="runs/{run_id}/cancel", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """End a run: its stream ends with `error` of type RunCancelledError. Again: the same."""
+    from shared.agents.cancelling import cancel_run as cancel
+    from shared.agents.runs import view_run
+
+    record, services = await _own_run(req)
+    record = await cancel(record.run_id, services)
+    try:
+        await client.terminate(record.run_id, "cancelled by its owner")
+    except Exception:  # noqa: BLE001  # the client raises nothing more precise
+        # It has ended, or ends by itself: a step of a closed run does nothing, and the loop stops there.
+        get_logger().warning("run.terminate_failed", run_id=record.run_id)
+    return json_response(await view_run(record, services, user_of(req)))
+
+
+async def _own_run(req: Request) -> tuple[RunRecord, Services]:
+    from shared.agents.runs import owned_run
+
+    user = user_of(req)
+    services = await ready_services()
+    return await owned_run(req.path_params["run_id"], user, services), services

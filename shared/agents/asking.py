@@ -1,0 +1,97 @@
+"""The steps of a question back: find out whether one is needed, put it, take its answer."""
+
+from datetime import UTC, datetime, timedelta
+
+from shared.agents.gathering import resolve_documents
+from shared.agents.journal import Journal
+from shared.agents.working_memory import WorkingMemory
+from shared.core.choosing import chosen_doc_ids
+from shared.core.clarification import question_back
+from shared.models.clarification import Choice, Clarification
+from shared.models.runs import RunStatus
+from shared.models.steps import AskUser, ResolveDocuments, TakeAnswer
+from shared.models.working import StoredPlan
+from shared.retrieval.documents import DocumentSearch
+from shared.services import Services
+
+
+async def resolve_step(
+    action: ResolveDocuments, memory: WorkingMemory, documents: DocumentSearch, journal: Journal
+) -> StoredPlan:
+    """Which documents the plan is about; stored as the plan that later steps use."""
+    stored = await memory.get(action.plan_step, StoredPlan)
+    resolved = await resolve_documents(await memory.request(), stored, documents)
+    if resolved.options:
+        await journal.write("ACTION", kind=action.kind, options=len(resolved.options))
+    else:
+        await journal.write("ACTION", kind=action.kind, documents=len(resolved.doc_ids))
+    return await memory.put(action.step, resolved)
+
+
+async def ask_step(action: AskUser, memory: WorkingMemory, services: Services, journal: Journal) -> None:
+    """Store the question, mark the run as waiting, then show the options.
+
+    In this order: whoever sees the options can answer.
+    """
+    stored = await memory.get(action.plan_step, StoredPlan)
+    expires_at = datetime.now(UTC) + timedelta(seconds=services.settings.clarification_timeout_s)
+    question = question_back(stored.plan.standalone_question, stored.reference, len(stored.options))
+    asked = await memory.put_clarification(
+        action.step, Clarification(question=question, options=stored.options, expires_at=expires_at)
+    )
+    await _set_status(memory.run_id, "waiting", action.step, services)
+    await journal.write("ASK_USER", **asked.model_dump(mode="json"))
+    await memory.put(action.step, asked)
+
+
+async def take_step(
+    action: TakeAnswer, memory: WorkingMemory, services: Services, journal: Journal
+) -> StoredPlan:
+    """Go on with the documents chosen; with all of them when no answer came, or one in other words."""
+    stored = await memory.get(action.plan_step, StoredPlan)
+    # The first to be stored counts: an answer that came at the last moment, or that none came.
+    choice = await memory.put_choice(action.ask_step, Choice())
+    await _set_status(memory.run_id, "running", action.ask_step, services)
+    taken = _with_choice(stored, choice)
+    await journal.write_all(
+        [
+            ("THOUGHT", {"text": _thought(stored, choice)}),
+            ("STATUS", {"state": "answered", "choice": list(choice.numbers), "timed_out": not choice.said}),
+        ]
+    )
+    return await memory.put(action.step, taken)
+
+
+def _with_choice(stored: StoredPlan, choice: Choice) -> StoredPlan:
+    chosen = chosen_doc_ids(choice, stored.options)
+    plan = stored.plan
+    if choice.extra_words:
+        plan = plan.model_copy(
+            update={
+                "standalone_question": f"{plan.standalone_question} ({choice.extra_words})",
+                "search_queries": (*plan.search_queries, choice.extra_words),
+            }
+        )
+    return stored.model_copy(
+        update={
+            "plan": plan,
+            "doc_ids": tuple(dict.fromkeys((*stored.doc_ids, *chosen))),
+            "is_choice": bool(choice.numbers),
+            "options": (),
+        }
+    )
+
+
+def _thought(stored: StoredPlan, choice: Choice) -> str:
+    if choice.numbers:
+        names = [option.filename for option in stored.options if option.number in choice.numbers]
+        return f"Going on with {', '.join(names)}."
+    if choice.extra_words:
+        return f"Going on with all {len(stored.options)} documents, and with what was added."
+    return f"No answer came in time; going on with all {len(stored.options)} documents."
+
+
+async def _set_status(run_id: str, status: RunStatus, asked: int, services: Services) -> None:
+    record = await services.runs.get(run_id)
+    if record is not None and record.status in ("running", "waiting"):
+        await services.runs.replace(record.model_copy(update={"status": status, "ask_step": asked}))

@@ -1,0 +1,276 @@
+"""One attempt at one step of a run, with the services bound to the run's user.
+
+A result is stored once: of two attempts the first to store counts, and what readers see follows it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import assert_never
+
+from shared.agents.asking import ask_step, resolve_step, take_step
+from shared.agents.closing import commit_answer, report_failure
+from shared.agents.gathering import gather_blocks, gather_documents, phrasings
+from shared.agents.journal import Journal, open_journal, run_is_closed
+from shared.agents.planning import names_documents, plan_question, todo_items
+from shared.agents.shown_answer import show_stored
+from shared.agents.step_results import (
+    answer_written,
+    evidence_found,
+    plan_events,
+    tool_result,
+    writing_thought,
+)
+from shared.agents.synthesis import write_answer
+from shared.agents.working_memory import WorkingMemory
+from shared.errors import CallTimeoutError, GroundworkError
+from shared.models.clarification import Clarification
+from shared.models.prompts import CallLimits
+from shared.models.runs import RunAnswer, RunRequest
+from shared.models.steps import (
+    AnswerTaken,
+    AnswerWritten,
+    AskUser,
+    CommitAnswer,
+    DocumentsResolved,
+    EvidenceFound,
+    FindDocuments,
+    MakePlan,
+    Observation,
+    PlanMade,
+    ReportFailure,
+    ResolveDocuments,
+    RetrieveBlocks,
+    RunClosed,
+    StepAction,
+    StepInput,
+    TakeAnswer,
+    UserAsked,
+    WriteAnswer,
+)
+from shared.models.working import Evidence, StoredPlan
+from shared.retrieval.blocks import BlockSearch
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.page_figures import PageFigures
+from shared.retrieval.secured_index import SecuredIndex
+from shared.services import Services
+
+
+class StepRun:
+    """One attempt at one step. Each method performs an action and gives what it brought."""
+
+    def __init__(self, services: Services, step_input: StepInput) -> None:
+        self._services = services
+        self._memory = WorkingMemory(services.blobs, step_input.run_id)
+        self._run_id = step_input.run_id
+        self._action = step_input.action
+        self._journal: Journal | None = None
+
+    async def known_result(self, action: StepAction) -> Observation | None:
+        """What an earlier attempt brought, if one got to its end.
+
+        Raises:
+            RunClosedError: an answer is known, and the run has ended.
+        """
+        match action:
+            case MakePlan() | ResolveDocuments() | TakeAnswer():
+                stored = await self._memory.find(action.step, StoredPlan)
+                return None if stored is None else await self._planned(action, stored)
+            case AskUser():
+                asked = await self._memory.find(action.step, Clarification)
+                return None if asked is None else self._asked()
+            case FindDocuments() | RetrieveBlocks():
+                evidence = await self._memory.find(action.step, Evidence)
+                return None if evidence is None else await self._found(action, evidence)
+            case WriteAnswer():
+                answer = await self._memory.find(action.step, RunAnswer)
+                return None if answer is None else await self._written(action, answer)
+            case CommitAnswer() | ReportFailure():
+                return RunClosed() if await run_is_closed(self._services.run_log, self._run_id) else None
+            case _:
+                assert_never(action)
+
+    async def make_plan(self, action: MakePlan) -> Observation:
+        """Classify the question and write the todo list."""
+        request = await self._memory.request()
+        journal = await self._open()
+        await journal.write("THOUGHT", text="Reading the question and deciding how to answer it.")
+        plan = await plan_question(
+            self._services.chat_model,
+            request.question,
+            self._limits("plan_timeout_s"),
+            request.conversation,
+        )
+        await journal.write_all(plan_events(action.kind, plan))
+        stored = await self._memory.put(action.step, StoredPlan(plan=plan))
+        if stored.plan != plan:
+            await journal.write_all(plan_events(action.kind, stored.plan))
+        return await self._planned(action, stored)
+
+    async def resolve_documents(self, action: ResolveDocuments) -> Observation:
+        """Which documents the plan is about."""
+        documents = self._documents(await self._memory.request())
+        journal = await self._open()
+        async with self._gather_deadline():
+            stored = await resolve_step(action, self._memory, documents, journal)
+        return await self._planned(action, stored)
+
+    async def ask_user(self, action: AskUser) -> Observation:
+        """Show the options; the answer is waited for by the driver."""
+        await ask_step(action, self._memory, self._services, await self._open())
+        return self._asked()
+
+    async def take_answer(self, action: TakeAnswer) -> Observation:
+        """Go on with what was answered."""
+        stored = await take_step(action, self._memory, self._services, await self._open())
+        return await self._planned(action, stored)
+
+    async def find_documents(self, action: FindDocuments) -> Observation:
+        """Documents by metadata."""
+
+        async def search(request: RunRequest, stored: StoredPlan) -> Evidence:
+            return await gather_documents(request, stored, self._documents(request))
+
+        return await self._gather(action, "rag_list_documents", search)
+
+    async def retrieve_blocks(self, action: RetrieveBlocks) -> Observation:
+        """Blocks by content."""
+
+        async def search(request: RunRequest, stored: StoredPlan) -> Evidence:
+            return await gather_blocks(
+                request,
+                stored,
+                (self._blocks(request), self._documents(request)),
+                top_k=self._services.settings.answer_blocks,
+                widened=action.widened,
+                attempt=action.attempt,
+            )
+
+        return await self._gather(action, "rag_semantic_search", search)
+
+    async def write_answer(self, action: WriteAnswer) -> Observation:
+        """The answer, streamed."""
+        request = await self._memory.request()
+        plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
+        evidence = await self._memory.get(action.evidence_step, Evidence)
+        journal = await self._open()
+        if action.replaces:
+            await journal.write("STATUS", step=action.replaces, state="discarded", reason="abstained")
+        await journal.write("THOUGHT", text=writing_thought(evidence))
+        answer = await write_answer(
+            request,
+            plan,
+            evidence,
+            chat_model=self._services.chat_model,
+            journal=journal,
+            limits=CallLimits(
+                timeout_s=self._services.settings.answer_timeout_s,
+                max_output_tokens=self._services.settings.max_answer_tokens,
+            ),
+            page_figures=self._page_figures(request),
+            organisation=self._services.settings.organisation,
+        )
+        return await self._written(action, await self._memory.put(action.step, answer))
+
+    async def commit_answer(self, action: CommitAnswer) -> Observation:
+        """Store the answer, then send COMPLETE."""
+        answer = await self._memory.get(action.answer_step, RunAnswer)
+        # A second answer that failed half-way has withdrawn the first, which is committed after all.
+        await show_stored(self._services.run_log, answer, action.answer_step)
+        await commit_answer(answer, action.todo, self._services, await self._open())
+        return RunClosed()
+
+    async def report_failure(self, action: ReportFailure) -> Observation:
+        """Store the failure, then send ERROR."""
+        await report_failure(self._run_id, action, self._services, await self._open())
+        return RunClosed()
+
+    async def discard(self, error_type: str) -> None:
+        """Tell readers to forget what this step sent."""
+        if self._journal is not None:
+            # When the log itself is out of reach, the next attempt's `restarted` says the same.
+            with suppress(GroundworkError):
+                await self._journal.write("STATUS", state="discarded", error_type=error_type)
+
+    async def _gather(
+        self,
+        action: FindDocuments | RetrieveBlocks,
+        tool: str,
+        search: Callable[[RunRequest, StoredPlan], Awaitable[Evidence]],
+    ) -> Observation:
+        request = await self._memory.request()
+        stored = await self._memory.get(action.plan_step, StoredPlan)
+        journal = await self._open()
+        attempt = action.attempt if isinstance(action, RetrieveBlocks) else 1
+        queries = phrasings(request, stored.plan, attempt)
+        await journal.write("TOOL_STARTED", tool=tool, arguments={"query": queries[0], "attempt": attempt})
+        async with self._gather_deadline():
+            evidence = await search(request, stored)
+        found = await self._found(action, evidence)
+        await journal.write_all(tool_result(tool, found))
+        kept = await self._memory.put(action.step, evidence)
+        if kept == evidence:
+            return found
+        found = await self._found(action, kept)
+        await journal.write_all(tool_result(tool, found))
+        return found
+
+    async def _planned(
+        self, action: MakePlan | ResolveDocuments | TakeAnswer, stored: StoredPlan
+    ) -> Observation:
+        if isinstance(action, ResolveDocuments):
+            return DocumentsResolved(document_count=len(stored.doc_ids), is_ambiguous=bool(stored.options))
+        if isinstance(action, TakeAnswer):
+            return AnswerTaken(is_choice=stored.is_choice)
+        return PlanMade(
+            query_type=stored.plan.query_type,
+            intent=stored.plan.intent,
+            todo=todo_items(stored.plan),
+            names_documents=names_documents(await self._memory.request(), stored.plan),
+            max_attempts=self._services.settings.max_attempts,
+        )
+
+    def _asked(self) -> UserAsked:
+        return UserAsked(timeout_s=self._services.settings.clarification_timeout_s)
+
+    async def _found(self, action: FindDocuments | RetrieveBlocks, evidence: Evidence) -> EvidenceFound:
+        seen_step = action.seen_step if isinstance(action, RetrieveBlocks) else 0
+        seen = await self._memory.get(seen_step, Evidence) if seen_step else None
+        return evidence_found(evidence, seen)
+
+    async def _written(self, action: WriteAnswer, answer: RunAnswer) -> AnswerWritten:
+        await show_stored(self._services.run_log, answer, action.step)
+        return answer_written(answer)
+
+    @asynccontextmanager
+    async def _gather_deadline(self) -> AsyncIterator[None]:
+        """One limit for all searches of a step together; each has its own below it."""
+        limit_s = self._services.settings.gather_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except TimeoutError as late:
+            raise CallTimeoutError(
+                f"The search did not finish within {limit_s:g} s.", "Ask again, or raise GATHER_TIMEOUT_S."
+            ) from late
+
+    async def _open(self) -> Journal:
+        self._journal = await open_journal(self._services.run_log, self._run_id, self._action.step)
+        if self._action.todo and not isinstance(self._action, CommitAnswer):  # COMPLETE carries that one
+            todo = [item.model_dump(mode="json") for item in self._action.todo]
+            await self._journal.write("STATUS", state="progress", todo=todo)
+        return self._journal
+
+    def _blocks(self, request: RunRequest) -> BlockSearch:
+        secured = SecuredIndex(self._services.content_index, request.user)
+        return BlockSearch(secured, self._services.embedder, self._limits("search_timeout_s"))
+
+    def _page_figures(self, request: RunRequest) -> PageFigures:
+        secured = SecuredIndex(self._services.content_index, request.user)
+        return PageFigures(secured, self._services.embedder, self._limits("search_timeout_s"))
+
+    def _documents(self, request: RunRequest) -> DocumentSearch:
+        return DocumentSearch(SecuredIndex(self._services.documents_index, request.user))
+
+    def _limits(self, setting: str) -> CallLimits:
+        return CallLimits(timeout_s=getattr(self._services.settings, setting))

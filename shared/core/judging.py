@@ -1,0 +1,97 @@
+"""What the loop makes of evidence, answers and failures: enough, another attempt, or the end. Pure."""
+
+from shared.core.loop_state import LoopState, advance
+from shared.core.todo import evidence_found, tried_again
+from shared.models.steps import AnswerWritten, EvidenceFound, StepFailed
+
+MAX_TRIES = 2  # of one step: a service that failed twice within its own retries will fail again
+# Of storing the end, or a person's choice: the work is done, a storage that is away for minutes comes back.
+MAX_PATIENT_TRIES = 8
+WEAK_SCORE = 0.5  # below it a search within the documents named found nothing to the point; unmeasured
+CLEARLY_BETTER = 0.15  # high_score_spread_clarity of contracts.md, section 4
+_FIRST_DELAY_S = 2.0
+_LONGEST_DELAY_S = 60.0
+
+
+def judge_evidence(state: LoopState, found: EvidenceFound) -> LoopState:
+    """Write from it, or look elsewhere first."""
+    if state.attempt > 1:
+        return _judge_second_evidence(state, found)
+    best = {"evidence": found, "evidence_step": state.step}
+    if found.narrowed and not state.widened and not state.is_choice and _is_weak(state, found):
+        # A search narrowed to the documents that the question seems to name may have named the wrong ones.
+        kept = best if found.hit_count else {}
+        return advance(state, "gather", widened=True, **kept)
+    named = state.evidence
+    if named is not None and found.top_score < named.top_score + CLEARLY_BETTER:
+        # Elsewhere nothing is clearly better: what was named is what was meant.
+        return advance(state, "write", todo=evidence_found(state.todo))
+    if found.hit_count == 0 and _may_try_again(state):
+        return _try_again(state)
+    gathered = evidence_found(state.todo) if found.hit_count else state.todo
+    return advance(state, "write", todo=gathered, **best)
+
+
+def _judge_second_evidence(state: LoopState, found: EvidenceFound) -> LoopState:
+    if state.answer_step and not found.new_count:
+        return advance(state, "commit")  # the same passages would give the same answer
+    gathered = evidence_found(state.todo) if found.hit_count else state.todo
+    return advance(state, "write", todo=gathered, evidence=found, evidence_step=state.step)
+
+
+def _is_weak(state: LoopState, found: EvidenceFound) -> bool:
+    if found.hit_count == 0:
+        return True
+    # A summary or a comparison is of the documents named, however little they resemble the question's words.
+    # Runs planned before attempts were counted widened only what found nothing; they go on so.
+    may_lie_elsewhere = state.query_type == "CONTENT_SEARCH" and state.max_attempts > 1
+    return may_lie_elsewhere and found.top_score < WEAK_SCORE
+
+
+def judge_answer(state: LoopState, written: AnswerWritten) -> LoopState:
+    """Commit it, or look further when it says that there is nothing."""
+    answered = state.model_copy(update={"answer_step": state.step, "abstained": written.abstained})
+    if written.abstained and _may_try_again(state):
+        return _try_again(answered)
+    return advance(answered, "commit")
+
+
+def _may_try_again(state: LoopState) -> bool:
+    return state.attempt < state.max_attempts
+
+
+def _try_again(state: LoopState) -> LoopState:
+    return advance(
+        state,
+        "gather",
+        attempt=state.attempt + 1,
+        widened=not state.is_choice,
+        todo=tried_again(state.todo),
+    )
+
+
+def after_failure(state: LoopState, failed: StepFailed) -> LoopState:
+    """Try the step again, go on with what there is, or report."""
+    is_patient = state.phase in ("take", "commit", "fail")
+    if failed.retryable and state.tries + 1 < (MAX_PATIENT_TRIES if is_patient else MAX_TRIES):
+        return state.model_copy(
+            update={
+                "step": state.step + 1,
+                "tries": state.tries + 1,
+                "delay_s": _delay_s(state.tries, failed),
+                "todo": tried_again(state.todo),
+            }
+        )
+    if state.phase == "fail":
+        # Nothing more can be said to anybody; readers are told by whoever finds the run without an end.
+        return advance(state, "end")
+    if state.phase in ("gather", "write") and state.answer_step:
+        return advance(state, "commit")  # the first attempt's answer, that there is none, still holds
+    if state.phase == "gather" and state.evidence is not None:
+        return advance(state, "write", todo=evidence_found(state.todo))
+    return advance(state, "fail", failure=failed)
+
+
+def _delay_s(tries: int, failed: StepFailed) -> float:
+    doubled: float = _FIRST_DELAY_S * 2.0**tries
+    return min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)

@@ -1,0 +1,52 @@
+"""Where a run stands: the state that the loop's reducer takes and gives. Pure, frozen, small."""
+
+from typing import Literal
+
+from shared.models.base import Model
+from shared.models.plan import QueryIntent, QueryType, TodoItem
+from shared.models.steps import EvidenceFound, StepFailed
+
+Phase = Literal["plan", "resolve", "ask", "await", "take", "gather", "write", "commit", "fail", "end"]
+
+
+class LoopState(Model):
+    """Where a run stands.
+
+    Attributes:
+        step: the next action's number; counts from 1 and names its place in working memory.
+        tries: tries of the current step so far.
+        delay_s: how long to wait before the next one.
+        attempt, max_attempts: at finding evidence; from the second on wherever there may be some.
+        plan_step, evidence_step, answer_step: which step's result is to be used; 0 = none yet.
+        todo_changed: the todo list is not as it was shown last.
+        is_choice: a person chose the documents.
+    """
+
+    phase: Phase = "plan"
+    step: int = 1
+    tries: int = 0
+    delay_s: float = 0.0
+    query_type: QueryType = "CONTENT_SEARCH"
+    intent: QueryIntent = "fact_lookup"
+    todo: tuple[TodoItem, ...] = ()
+    todo_changed: bool = False
+    plan_step: int = 0
+    ask_step: int = 0
+    ask_timeout_s: float = 0.0
+    timed_out: bool = False
+    is_choice: bool = False
+    attempt: int = 1
+    max_attempts: int = 1
+    evidence_step: int = 0
+    evidence: EvidenceFound | None = None
+    widened: bool = False
+    answer_step: int = 0
+    abstained: bool = False
+    failure: StepFailed | None = None
+
+
+def advance(state: LoopState, phase: Phase, **changes: object) -> LoopState:
+    """The next step, in `phase`, tried for the first time."""
+    return state.model_copy(
+        update={"phase": phase, "step": state.step + 1, "tries": 0, "delay_s": 0.0, **changes}
+    )
