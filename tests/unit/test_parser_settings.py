@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from shared.clients.connections import Connections
 from shared.ingestion.accepting import pipeline
 from shared.wiring import build_services
 from tests.fakes.services import fake_settings
@@ -83,3 +84,10 @@ def test_another_service_makes_documents_new() -> None:
     ]
     assert len({pipeline(fake_settings(**reached, **choice)) for choice in choices}) == len(choices)
     assert pipeline(fake_settings()) == pipeline(fake_settings(**reached))
+
+
+async def test_without_a_key_document_intelligence_is_asked_with_the_identity() -> None:
+    to = Connections(fake_settings(document_intelligence_endpoint=AZURE))
+    client = await to.document_intelligence.opened()
+    assert type(client._config.authentication_policy).__name__ == "AsyncBearerTokenCredentialPolicy"
+    await to.close()

@@ -120,3 +120,23 @@ def test_a_picture_without_words_makes_no_empty_chunk(tmp_path: Path) -> None:
     source = picture(tmp_path, ".png")
     parsed = parse_file(ParseJob(source=source, target=tmp_path / "o", filename="a.png", max_tokens=100))
     assert parsed.chunks == ()
+
+
+@pytest.mark.usefixtures("tesseract")
+def test_each_page_of_a_tiff_has_a_figure_and_words_of_its_own(tmp_path: Path) -> None:
+    pages = [Image.effect_noise((300, 200), 20 + 20 * number) for number in range(3)]
+    pages[0].save(tmp_path / "a.tiff", save_all=True, append_images=pages[1:])
+    (tmp_path / "figures").mkdir()
+    job = ParseJob(
+        source=tmp_path / "a.tiff",
+        target=tmp_path / "out",
+        filename="a.tiff",
+        max_tokens=100,
+        figures=tmp_path / "figures",
+        max_figures=9,
+        recognition_budget_s=30,
+    )
+    parsed = parse_file(job)
+    assert [figure.page_number for figure in parsed.figures] == [1, 2, 3]
+    assert len({figure.key for figure in parsed.figures}) == 3
+    assert {chunk.page_number for chunk in parsed.chunks} == {1, 2, 3}
