@@ -1,5 +1,7 @@
 """Keeping files, states and indexes in agreement: a timer makes good what events missed; an audit tells."""
 
+from datetime import UTC, datetime
+
 import azure.durable_functions as df
 import azure.functions as func
 
@@ -21,7 +23,9 @@ SCHEDULE = "0 */5 * * * *"
 @blueprint.durable_client_input(client_name="client")
 async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Start the ingestion of what differs from its file."""
-    await _reconcile(client)
+    from shared.ingestion.block_census import part_of
+
+    await _reconcile(client, part_of(datetime.now(UTC)))
 
 
 @blueprint.route(route="maintenance/reconcile", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -55,13 +59,13 @@ async def get_poison(req: Request) -> Response:
     return json_response(PoisonList(messages=messages, count=len(messages)))
 
 
-async def _reconcile(client: df.DurableOrchestrationClient) -> ReconcileReport:
+async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> ReconcileReport:
     from shared.ingestion.reconciling import reconcile
 
     async def start(blob_name: str, occasion: str) -> str:
         return await start_ingestion(client, blob_name, occasion)
 
-    return await reconcile(await ready_services(), start)
+    return await reconcile(await ready_services(), start, part)
 
 
 def _require_admin(user: UserContext) -> None:

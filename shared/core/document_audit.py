@@ -3,7 +3,7 @@
 A document that failed for a reason of its own agrees: people are told why, and its file is as it was then.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.models.audit import Difference, DifferenceKind
@@ -29,6 +29,15 @@ class SeenDocument:
     row: DocumentRecord | None
 
 
+@dataclass
+class SeenBlocks:
+    """The blocks of one document, as the index holds them."""
+
+    count: int = 0
+    access_lists: set[tuple[str, ...]] = field(default_factory=set)
+    figures: set[str] = field(default_factory=set)
+
+
 def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
     """The first thing that differs, None when all agrees.
 
@@ -43,6 +52,19 @@ def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
     if state.status not in ENDED or state.holder is not None or state.pending:
         return _difference("in_work", seen, f"Status {state.status}, held by {state.holder or 'nobody'}.")
     return _compare_content(seen, state, pipeline) or _compare_row(seen, state)
+
+
+def compare_blocks(state: DocumentState, found: SeenBlocks) -> Difference | None:
+    """Whether the blocks in the index are those of the state, for a document whose ingestion ended."""
+    wanted = state.block_count if state.content_hash else 0
+    if found.count != wanted:
+        kind: DifferenceKind = "blocks_missing" if found.count < wanted else "blocks_differ"
+        detail = f"{found.count} blocks are indexed, {wanted} belong to it."
+        return Difference(kind=kind, place=state.blob_name, detail=detail)
+    if found.access_lists - {tuple(sorted(state.rights.acl))}:
+        detail = "Blocks have another access list."
+        return Difference(kind="blocks_differ", place=state.blob_name, detail=detail)
+    return None
 
 
 def is_stuck(state: DocumentState, moment: datetime) -> bool:

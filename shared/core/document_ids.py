@@ -26,6 +26,11 @@ def block_id(doc_id: str, embedded_text: str, embedding_model: str, occurrence: 
     return f"{doc_id}-{digest(embedding_model, embedded_text)[:16]}-{occurrence}"
 
 
+def block_id_in(doc_id: str, block_id: str) -> str:
+    """The id of the same block in another document of the same bytes."""
+    return f"{doc_id}-{block_id.partition('-')[2]}"
+
+
 def figure_block_id(doc_id: str, key: str, embedding_model: str, captioned_by: str) -> str:
     """The id of a figure's block: as long as the picture stays, whatever is written around it.
 

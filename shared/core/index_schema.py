@@ -29,10 +29,10 @@ def content_index(name: str, dimensions: int) -> IndexRow:
             _text("heading_path", searchable=True),
             _text("block_type", filterable=True),
             _text("content", searchable=True),
-            _vector("content_vector", dimensions),
+            _vector("content_vector", dimensions, retrievable=True),
             _text("image_url"),
             _text("image_caption", searchable=True),
-            _vector("image_caption_vector", dimensions),
+            _vector("image_caption_vector", dimensions, retrievable=True),
             _text("content_hash", filterable=True),
             _names("access_control_list"),
         ],
@@ -133,14 +133,15 @@ def _plain(
     }
 
 
-def _vector(name: str, dimensions: int) -> IndexRow:
+def _vector(name: str, dimensions: int, *, retrievable: bool = False) -> IndexRow:
     return {
         "name": name,
         "type": "Collection(Edm.Single)",
         "searchable": True,
-        # Never read back, so no page of results can carry them; but stored, or a merge that changes only the
-        # access list would lose them.
-        "retrievable": False,
+        # Those of blocks are read back for a copy of their document, so that it needs no new ones. Queries of
+        # people name their fields: no page of results has vectors. All are stored, or a merge of the access
+        # list alone would lose them.
+        "retrievable": retrievable,
         "stored": True,
         "dimensions": dimensions,
         "vectorSearchProfile": VECTOR_PROFILE,

@@ -20,6 +20,7 @@ _STOP_WORDS = {
     "nl": frozenset("de het een van en in is dat op te zijn met voor niet aan er door om ook".split()),
 }
 _WORD = re.compile(r"[^\W\d_]+")
+_LANGUAGE = re.compile(r"([a-z]{2}|und)(?:[-_][a-z0-9]+)*")  # "en", "en-us"
 _SAMPLE_WORDS = 600
 _BRIEF_SENTENCES = 2
 _STANDARD_SENTENCES = 8
@@ -44,7 +45,7 @@ def describe_by_rule(
     filename: str, own_title: str | None, heading: str | None, opening: str
 ) -> DocumentMetadata:
     """Title from the file's properties, its first heading or its name; summaries from its first sentences."""
-    stem = " ".join(re.split(r"[_\s]+", PurePosixPath(filename).stem)).strip()
+    stem = _stem(filename)
     sentences = [sentence for sentence in split_sentences(opening) if len(sentence.split()) > 3]
     return DocumentMetadata(
         title=(own_title or heading or stem or filename)[:_TITLE_CHARS],
@@ -69,10 +70,40 @@ def guess_language(text: str) -> str:
     return best if scores[best] else "und"
 
 
+def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMetadata:
+    """The metadata with an ISO 639-1 code as language: what is none ("English") is guessed from the text."""
+    match = _LANGUAGE.fullmatch(metadata.language.strip().lower())
+    language = match[1] if match else guess_language(opening)
+    return metadata.model_copy(update={"language": language})
+
+
+def under_another_name(metadata: DocumentMetadata, old: str, new: str, opening: str) -> DocumentMetadata:
+    """What was said of a file, for a copy of it: a title that was the file's name gives way to the new name.
+
+    Args:
+        old, new: file names.
+        opening: of the text; a title that stands there was not taken from the name.
+    """
+    title = _in_words(metadata.title).casefold()
+    is_own = title in _in_words(opening).casefold()
+    if is_own or title not in (_stem(old).casefold(), _in_words(old).casefold()):
+        return metadata
+    return metadata.model_copy(update={"title": _stem(new)[:_TITLE_CHARS]})
+
+
 def with_corrections(record: DocumentRecord, corrections: Corrections) -> DocumentRecord:
     """The record with the fields that a person corrected as the person left them."""
     kept = {field: value for field, value in corrections.items() if field in EDITABLE_FIELDS}
     return record.model_copy(update={**kept, "edited_fields": tuple(sorted(kept))})
+
+
+def _stem(filename: str) -> str:
+    """A file's name in words: without its suffix, underscores as blanks."""
+    return _in_words(PurePosixPath(filename).stem)
+
+
+def _in_words(text: str) -> str:
+    return " ".join(re.split(r"[_\s]+", text)).strip()
 
 
 def _cut(text: str, limit: int) -> str:

@@ -2,23 +2,19 @@
 
 from functools import partial
 
-from shared.core.document_ids import SIDECAR_SUFFIX, digest, document_id
-from shared.core.document_rights import decide_rights
+from shared.core.document_ids import digest, document_id
 from shared.core.figures import CAPTION_VERSION
-from shared.core.upload_names import is_upload
-from shared.errors import NotFoundError
 from shared.ingestion.claims import claim, update, with_status
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import keeps_out
+from shared.ingestion.rights import note_newest, read_rights
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import Accepted, DocumentState, IngestStep, Rights
 from shared.models.names import DOCUMENTS
-from shared.ports import BlobStore
 from shared.services import Services
 from shared.settings import Settings
 
 RULES_VERSION = "2"  # of parsing and chunking: a new one makes every document new
-_MAX_SIDECAR_BYTES = 64 * 1024
 
 
 async def accept(step: IngestStep, services: Services) -> Accepted:
@@ -32,6 +28,8 @@ async def accept(step: IngestStep, services: Services) -> Accepted:
         return Accepted(outcome="nothing")
     state = await claim(services.documents, step)
     if state is None:
+        # Now, and not when the holder has ended: a narrower list must not wait for a long ingestion.
+        await note_newest(step.blob_name, services)
         return Accepted(outcome="noted")
     # Looked at under the claim: an event that comes from now on leaves a note.
     properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
@@ -40,9 +38,11 @@ async def accept(step: IngestStep, services: Services) -> Accepted:
     rights, sidecar_etag = await read_rights(services, properties)
     accepted = _compare(state, properties, rights, pipeline(services.settings))
     if accepted.outcome == "changed" or state.sidecar_etag != sidecar_etag:
-        begun = partial(_begun, properties=properties, rights=rights, accepted=accepted)
-        seen = {"sidecar_etag": sidecar_etag}
-        await update(services.documents, step, lambda current: begun(current).model_copy(update=seen))
+        begun = partial(_begun, properties=properties, accepted=accepted)
+        read = partial(_with_rights, claimed=state, rights=rights, sidecar_etag=sidecar_etag)
+        state = await update(services.documents, step, lambda current: begun(read(current)))
+    if state.pending:
+        await note_newest(step.blob_name, services)  # what was read above may be older than the note
     return accepted
 
 
@@ -79,41 +79,32 @@ def _compare(
     content_changed = (state.blob_etag != properties.etag or not has_rows) and not keeps_out(
         state, properties.etag
     )
-    rights_changed = has_rows and state.rights != rights
+    # Also if the rows are those of other settings: a narrower list holds before they are replaced.
+    rights_changed = state.content_hash != "" and state.rights != rights
     if not content_changed and not rights_changed:
         return Accepted(outcome="current")
     return Accepted(outcome="changed", content_changed=content_changed, rights_changed=rights_changed)
 
 
-def _begun(
-    state: DocumentState, properties: BlobProperties, rights: Rights, accepted: Accepted
+def _with_rights(
+    state: DocumentState, claimed: DocumentState, rights: Rights, sidecar_etag: str
 ) -> DocumentState:
-    """The state as an ingestion begins: what is wanted, and the story of the last one wiped."""
-    wanted = state.model_copy(update={"wanted_etag": properties.etag, "wanted_rights": rights})
+    """The rights that were read under the claim, unless somebody noted others since: theirs are newer."""
+    if state.wanted_rights != claimed.wanted_rights:
+        return state
+    return state.model_copy(update={"wanted_rights": rights, "sidecar_etag": sidecar_etag})
+
+
+def _begun(state: DocumentState, properties: BlobProperties, accepted: Accepted) -> DocumentState:
+    """The state as an ingestion begins: what is wanted, and the story of the last one wiped.
+
+    Warnings stay while they tell of what is in the indexes: it may be the same bytes again.
+    """
+    wanted = state.model_copy(update={"wanted_etag": properties.etag})
     if not accepted.content_changed:
         return wanted
     tried_reason = state.reason or state.tried_reason
-    told = {"phases": (), "warnings": (), "reason": None, "hint": None, "tried_reason": tried_reason}
+    told: dict[str, object] = {"phases": (), "reason": None, "hint": None, "tried_reason": tried_reason}
+    if not state.content_hash:
+        told["warnings"] = ()
     return with_status(wanted.model_copy(update=told), "queued")
-
-
-async def read_rights(services: Services, properties: BlobProperties) -> tuple[Rights, str]:
-    """What the blob's rights are now, and the etag of the sidecar that was read; empty when there is none."""
-    name = properties.name + SIDECAR_SUFFIX
-    found = await services.blobs.properties(DOCUMENTS, name)
-    sidecar = None if found is None else await _read_sidecar(services.blobs, found)
-    if is_upload(properties.name):
-        # Whoever holds a signed address writes the blob's metadata; and no default was meant for uploads.
-        rights = decide_rights({}, sidecar, default_access="")
-    else:
-        rights = decide_rights(properties.metadata, sidecar, services.settings.default_access)
-    return rights, "" if found is None or sidecar is None else found.etag
-
-
-async def _read_sidecar(blobs: BlobStore, found: BlobProperties) -> str | None:
-    if found.size_bytes > _MAX_SIDECAR_BYTES:
-        return ""  # not JSON: closed to all but the owner
-    try:
-        return (await blobs.read(DOCUMENTS, found.name)).decode("utf-8-sig", "replace")
-    except NotFoundError:  # removed in between
-        return None

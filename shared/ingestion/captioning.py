@@ -12,7 +12,7 @@ from shared.core.document_ids import document_id
 from shared.core.figures import caption_by_rule
 from shared.core.prompts import element
 from shared.errors import GroundworkError, ModelFixableError, OutputCutError
-from shared.ingestion import figure_store, work_files
+from shared.ingestion import copying, figure_store, work_files
 from shared.ingestion.claims import enter, update, with_model_calls
 from shared.models.blocks import Caption, Figure
 from shared.models.ingestion import BlockChanges, Captioned, DocumentState, IngestStep, ParsedFile
@@ -37,12 +37,18 @@ async def caption(step: IngestStep, services: Services) -> Captioned:
     state = await enter(services.documents, step, "captioning")
     figures = await _new_figures(step, services)
     known = await figure_store.captions(services.blobs, state.doc_id)
+    given = await copying.captions_of(step, services)
     open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
     room = asyncio.Semaphore(AT_ONCE)
     replies = await asyncio.gather(
-        *(_caption_one(figure, step, services, room) for figure in open_figures), return_exceptions=True
+        *(_caption_one(figure, given.get(figure.key), step, services, room) for figure in open_figures),
+        return_exceptions=True,
     )
-    made = [reply for reply in replies if isinstance(reply, Caption)]
+    made = [
+        reply
+        for figure, reply in zip(open_figures, replies, strict=True)
+        if isinstance(reply, Caption) and figure.key not in given
+    ]
     calls = sum(reply.by_model for reply in made)
     await update(services.documents, step, partial(with_model_calls, status="captioning", calls=calls))
     for reply in replies:
@@ -62,15 +68,20 @@ async def _new_figures(step: IngestStep, services: Services) -> list[Figure]:
 
 
 async def _caption_one(
-    figure: Figure, step: IngestStep, services: Services, room: asyncio.Semaphore
+    figure: Figure, given: Caption | None, step: IngestStep, services: Services, room: asyncio.Semaphore
 ) -> Caption:
+    """`given`: what another document of the same bytes says of it."""
     doc_id = document_id(step.blob_name)
     async with room:
         content = await figure_store.picture(services.blobs, doc_id, figure.key)
-        text = await _by_model(services.vision_model, figure, content, step)
-        made = Caption(text=text or caption_by_rule(figure), by_model=bool(text))
+        made = given or await _made(figure, content, step, services)
         await figure_store.put_caption(services.blobs, doc_id, figure.key, content, made)
     return made
+
+
+async def _made(figure: Figure, content: bytes, step: IngestStep, services: Services) -> Caption:
+    text = await _by_model(services.vision_model, figure, content, step)
+    return Caption(text=text or caption_by_rule(figure), by_model=bool(text))
 
 
 async def _by_model(vision_model: ChatModel, figure: Figure, content: bytes, step: IngestStep) -> str:

@@ -13,9 +13,10 @@ from shared.core.document_authority import may_change, may_see
 from shared.core.document_ids import SIDECAR_SUFFIX
 from shared.core.metadata_rules import with_corrections
 from shared.errors import AccessDeniedError, CallerError, ConflictError, DocumentNotFoundError
-from shared.ingestion import claims, index_rows
-from shared.ingestion.accepting import pipeline, read_rights
+from shared.ingestion import claims, extracted, index_rows
+from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import ClaimLostError
+from shared.ingestion.rights import note_newest, read_rights
 from shared.ingestion.writing import apply_rights
 from shared.models.identity import UserContext
 from shared.models.ingestion import Corrections, DocumentState, IngestStep, Rights
@@ -68,7 +69,7 @@ async def change_access(state: DocumentState, change: AccessChange, services: Se
     """Make the list hold, for the next query already. True = start an ingestion.
 
     While somebody else works on the document, the rows that there are get the list at once, and whoever works
-    on it applies it to the rest before it ends: the sidecar's own event tells it to.
+    on it writes it into all others.
     """
     project_id = change.project_id or state.wanted_rights.project_id
     owner_id = state.wanted_rights.owner_id
@@ -82,11 +83,11 @@ async def change_access(state: DocumentState, change: AccessChange, services: Se
     step = claims.change_step(state.blob_name)
     held = await claims.claim(services.documents, step)
     if held is None:
-        await index_rows.merge_rights(services, state.doc_id, rights)
+        await note_newest(state.blob_name, services)
         return False
     wanted = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     await _update(step, services, wanted)
-    if _is_indexed(held, services):
+    if held.content_hash:
         await apply_rights(step, services)
     return await claims.release(services.documents, step)
 
@@ -114,7 +115,22 @@ async def try_again(state: DocumentState, services: Services) -> None:
     """
     step = claims.change_step(state.blob_name)
     await _claimed(step, services)
+    # Once the document is held: an ingestion that ends now would leave a fresh one.
+    await extracted.remove(services.blobs, state.doc_id)
     await _update(step, services, {"failed_tries": 0, "pipeline": ""})
+    await claims.release(services.documents, step)
+
+
+async def mend(state: DocumentState, services: Services) -> None:
+    """Make the document's rows count as outdated; an ingestion then writes what is missing, and asks no model
+    for what is known.
+
+    Raises:
+        ConflictError: the document is being ingested.
+    """
+    step = claims.change_step(state.blob_name)
+    await _claimed(step, services)
+    await _update(step, services, {"failed_tries": 0, "pipeline": "", "copied_hash": ""})
     await claims.release(services.documents, step)
 
 

@@ -176,7 +176,9 @@ def fresh_state(blob_name: str) -> DocumentState:
 
 def queued_anew(state: DocumentState) -> DocumentState:
     """The state as another version of the file has come, and nobody has looked at it yet."""
-    told = {"status": "queued", "phases": (), "warnings": (), "reason": None, "hint": None}
+    told: dict[str, object] = {"status": "queued", "phases": (), "reason": None, "hint": None}
+    if not state.content_hash:
+        told["warnings"] = ()  # else they tell of what is in the indexes: it may be the same bytes again
     return _touched(state.model_copy(update=told))
 
 

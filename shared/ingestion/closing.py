@@ -1,11 +1,15 @@
 """The last steps: close an ingestion, or remove a document that is gone. Both end the claim."""
 
 from shared.core.document_ids import document_id
-from shared.ingestion import claims, index_rows, work_files
+from shared.errors import GroundworkError
+from shared.ingestion import claims, extracted, index_rows, work_files
 from shared.ingestion.quarantine import is_quarantined
+from shared.ingestion.renaming import hand_over
+from shared.ingestion.undoing import clear_up
 from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep
 from shared.models.names import FIGURES
 from shared.services import Services
+from shared.telemetry import get_logger
 
 
 async def close(request: CloseRequest, services: Services) -> Closed:
@@ -14,12 +18,15 @@ async def close(request: CloseRequest, services: Services) -> Closed:
         state = await claims.update(services.documents, request.step, _with_wanted_etag)
         if is_quarantined(state):  # its rights may have changed; what failed has failed all the same
             request = request.model_copy(update={"status": None})
+    if request.status == "failed":
+        await _clear_up(request.step, services)
     return await claims.close(services.documents, request)
 
 
 async def remove(step: IngestStep, services: Services) -> Closed:
     """Remove every trace of a document whose blob is gone; its state last, so that a crash is made good."""
-    await claims.update(services.documents, step, lambda current: current)
+    state = await claims.update(services.documents, step, lambda current: current)
+    await hand_over(step, state, services)
     doc_id = document_id(step.blob_name)
     # The row first: a document in the list must be searchable in full.
     await services.documents_index.delete([doc_id])
@@ -28,7 +35,18 @@ async def remove(step: IngestStep, services: Services) -> Closed:
         await services.content_index.delete(keys)
     await services.blobs.delete_prefix(FIGURES, f"{doc_id}/")
     await work_files.remove_all(services.blobs, doc_id)
+    await extracted.remove(services.blobs, doc_id)
     return await claims.forget(services.documents, step)
+
+
+async def _clear_up(step: IngestStep, services: Services) -> None:
+    """Before the claim ends: what comes after it belongs to the next one."""
+    state = await claims.update(services.documents, step, lambda current: current)
+    try:
+        await clear_up(step, state, services)
+    except GroundworkError as failed:
+        # That it failed, and why, must be told in any case; what is left, the next ingestion replaces.
+        get_logger().warning("ingestion.not_cleared", doc_id=state.doc_id, error_type=failed.code)
 
 
 def _with_wanted_etag(state: DocumentState) -> DocumentState:

@@ -3,14 +3,17 @@
 from functools import cache, partial
 from pathlib import Path
 
-from shared.core.metadata_rules import describe_by_rule
+from shared.core.metadata_rules import describe_by_rule, under_another_name, with_language_code
 from shared.core.prompts import element
-from shared.errors import GroundworkError, ModelFixableError
-from shared.ingestion import work_files
-from shared.ingestion.claims import enter, update, with_model_calls
+from shared.errors import GroundworkError, ModelFixableError, NotFoundError
+from shared.ingestion import extracted, work_files
+from shared.ingestion.accepting import pipeline
+from shared.ingestion.claims import update, with_model_calls, with_status
+from shared.ingestion.copying import find_original
 from shared.models.documents import DocumentMetadata
 from shared.models.ingestion import Described, DocumentState, IngestStep, ParsedFile
 from shared.models.prompts import CallLimits, Prompt
+from shared.models.work_files import DescribedFile
 from shared.ports import ChatModel
 from shared.services import Services
 from shared.telemetry import get_logger
@@ -23,15 +26,17 @@ _BY_RULE_WARNING = "Title and summary were made by rule: the model could not des
 async def describe(step: IngestStep, services: Services) -> Described:
     """Metadata from the document's first 6,000 characters, into the work container.
 
+    What a model said of the same bytes before is used again: of a copy, or of this document before a repair.
+
     Raises:
         DependencyError: the model is out of reach. On the last attempt the rule takes over instead.
     """
-    state = await enter(services.documents, step, "parsing")
-    if await work_files.exists(services.blobs, step, work_files.METADATA):
+    state = await update(services.documents, step, _begun)
+    if await _is_described(step, services):
         return Described(by_model=True)
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    metadata, calls = None, 0
-    if parsed.opening:
+    metadata, calls = await _by_earlier(step, state, parsed.opening, services), 0
+    if metadata is None and parsed.opening:
         metadata, calls = await _by_model(services.chat_model, step, state, parsed)
     if calls:
         await update(services.documents, step, partial(with_model_calls, status="parsing", calls=calls))
@@ -40,8 +45,37 @@ async def describe(step: IngestStep, services: Services) -> Described:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
         if parsed.opening:
             await update(services.documents, step, _warned)
-    await work_files.put(services.blobs, step, work_files.METADATA, metadata)
+    described = DescribedFile(**with_language_code(metadata, parsed.opening).model_dump(), by_model=by_model)
+    await work_files.put(services.blobs, step, work_files.METADATA, described)
     return Described(by_model=by_model)
+
+
+def _begun(state: DocumentState) -> DocumentState:
+    """New bytes, or old ones by new rules: what was wrong before is told no more, but for the rights."""
+    told = (state.rights.warning,) if state.rights.warning in state.warnings else ()
+    return with_status(state.model_copy(update={"warnings": told}), "parsing")
+
+
+async def _is_described(step: IngestStep, services: Services) -> bool:
+    """Whether an earlier attempt asked the model already. One that had to do without it is repeated."""
+    try:
+        described = await work_files.get(services.blobs, step, work_files.METADATA, DescribedFile)
+    except NotFoundError:
+        return False
+    return described.by_model
+
+
+async def _by_earlier(
+    step: IngestStep, state: DocumentState, opening: str, services: Services
+) -> DocumentMetadata | None:
+    """What the model said of these bytes when it was asked last."""
+    original = await find_original(step, state, services)
+    for doc_id in filter(None, (state.doc_id, original.doc_id)):
+        said = await extracted.get(services.blobs, doc_id)
+        known = None if said is None else (said.content_hash, said.pipeline)
+        if said is not None and known == (step.content_hash, pipeline(services.settings)):
+            return under_another_name(said.metadata, said.filename, state.filename, opening)
+    return None
 
 
 async def _by_model(

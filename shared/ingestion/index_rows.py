@@ -1,6 +1,7 @@
 """Rows of the indexes: how blocks and documents are written there, and how rows are read back."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from pathlib import PurePosixPath
 
 from shared.core.document_ids import digest
 from shared.core.odata import quote
@@ -69,6 +70,16 @@ async def block_ids(index: SearchIndex, doc_id: str) -> list[str]:
     return list(await block_hashes(index, doc_id))
 
 
+async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
+    """The keys of the pictures that a document's rows show, but for some rows."""
+    return {
+        PurePosixPath(str(row["image_url"])).stem
+        async for page in _pages(index, doc_id)
+        for row in page
+        if row.get("image_url") and row["block_id"] not in without
+    }
+
+
 async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRow, ...]]:
     # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
     last = ""
@@ -76,7 +87,7 @@ async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRo
         page = await index.search(
             SearchRequest(
                 filter=f"doc_id eq {quote(doc_id)} and block_id gt {quote(last)}",
-                select=("block_id", "content_hash"),
+                select=("block_id", "content_hash", "image_url"),
                 order_by=("block_id",),
                 top=_PAGE_ROWS,
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.core.document_audit import SeenDocument
 from shared.core.document_ids import document_id, document_of_blob, is_sidecar
-from shared.core.odata import quote
+from shared.core.odata import all_of, quote
 from shared.models.documents import DocumentRecord
 from shared.models.ingestion import DocumentState
 from shared.models.names import DOCUMENTS
@@ -54,13 +54,16 @@ async def take_inventory(services: Services) -> Inventory:
     return Inventory(seen, {doc_id: row for doc_id, row in rows.items() if doc_id not in seen})
 
 
-async def all_rows(index: SearchIndex, key: str, select: tuple[str, ...]) -> AsyncIterator[IndexRow]:
-    """Every row of an index in the order of its keys; `select` empty = all fields."""
+async def all_rows(
+    index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
+) -> AsyncIterator[IndexRow]:
+    """Every row of an index that meets the condition, by key; `select` empty = all fields."""
     # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
     last = ""
     while True:
+        further = all_of(f"{key} gt {quote(last)}", condition)
         page = await index.search(
-            SearchRequest(filter=f"{key} gt {quote(last)}", select=select, order_by=(key,), top=_PAGE_ROWS)
+            SearchRequest(filter=further, select=select, order_by=(key,), top=_PAGE_ROWS)
         )
         for row in page.rows:
             yield row

@@ -1,19 +1,21 @@
 """Makes good what events missed: starts the ingestion of every document that does not agree with its file.
 
 Bounded per run; what is left, the next run finds again. A document that is being worked on is left alone.
+Blocks are far more than documents: a run looks at a part of them, or at all if an administrator asks.
 """
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from shared.core.document_audit import SeenDocument, compare, is_stuck
+from shared.core.document_audit import SeenBlocks, SeenDocument, compare, compare_blocks, is_stuck
 from shared.errors import GroundworkError
-from shared.ingestion import index_rows
+from shared.ingestion import extracted, index_rows
 from shared.ingestion.accepting import pipeline
-from shared.ingestion.changing import try_again
+from shared.ingestion.block_census import read_blocks
+from shared.ingestion.changing import mend
 from shared.ingestion.claims import now
-from shared.ingestion.inventory import take_inventory
+from shared.ingestion.inventory import Inventory, take_inventory
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import is_quarantined
 from shared.models.audit import ReconcileReport
@@ -24,23 +26,33 @@ MAX_STARTS = 100  # a run every five minutes: 1,200 documents an hour, which lea
 SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
 RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was down may be back
 
+_ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
+
 StartIngestion = Callable[[str, str], Awaitable[object]]
 """Takes a blob's name and the occasion; the same pair twice is one instance while it is at work."""
 
 
-async def reconcile(services: Services, start: StartIngestion) -> ReconcileReport:
-    """Compare all documents with their files, states and rows, and start what is missing."""
+async def reconcile(services: Services, start: StartIngestion, part: str = "") -> ReconcileReport:
+    """Compare all documents with their files, states and rows, and start what is missing.
+
+    Args:
+        part: of the documents whose blocks are compared as well: those whose ids begin so; empty = all.
+    """
     await ensure_ready(services)
+    read_at = now()
+    # Blocks before states, against the order in which an ingestion writes (see `take_inventory`).
+    blocks = await read_blocks(services, part)
     inventory = await take_inventory(services)
     moment = now()
     due = [(seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services, moment))]
+    due += _differing_blocks(inventory, blocks, part, read_at, {seen.name for seen, _ in due})
     started: Counter[str] = Counter()
     for seen, kind in due[:MAX_STARTS]:
         if await _start(seen, kind, services, start):
             started[kind] += 1
-    orphans = list(inventory.orphaned)[:MAX_STARTS]
-    removed = sum([await _remove_orphan(doc_id, services) for doc_id in orphans])
-    left = len(due) - started.total() + len(inventory.orphaned) - removed
+    orphans = sorted(inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys()))
+    removed = sum([await _remove_orphan(doc_id, services) for doc_id in orphans[:MAX_STARTS]])
+    left = len(due) - started.total() + len(orphans) - removed
     get_logger().info("documents.reconciled", started=dict(started), removed=removed, left=left)
     return ReconcileReport(started=dict(started), removed_orphans=removed, left=left)
 
@@ -60,6 +72,25 @@ def _due(seen: SeenDocument, services: Services, moment: datetime) -> str | None
     return difference.kind
 
 
+def _differing_blocks(
+    inventory: Inventory, blocks: dict[str, SeenBlocks], part: str, read_at: datetime, known: set[str]
+) -> list[tuple[SeenDocument, str]]:
+    """Ready documents of the part whose blocks are not those of their state, `known` ones left out."""
+    found: list[tuple[SeenDocument, str]] = []
+    for doc_id, seen in inventory.seen.items():
+        state = seen.state
+        if state is None or seen.name in known or not doc_id.startswith(part):
+            continue
+        # One that was written after its blocks were read is compared another time.
+        is_settled = state.holder is None and not state.pending and read_at - state.updated_at >= SETTLED
+        if state.status != "ready" or not is_settled:
+            continue
+        difference = compare_blocks(state, blocks.get(doc_id, SeenBlocks()))
+        if difference is not None:
+            found.append((seen, difference.kind))
+    return found
+
+
 def _deserves_another_try(seen: SeenDocument, moment: datetime) -> bool:
     state = seen.state
     if state is None or state.status != "failed" or is_quarantined(state):
@@ -70,8 +101,8 @@ def _deserves_another_try(seen: SeenDocument, moment: datetime) -> bool:
 async def _start(seen: SeenDocument, kind: str, services: Services, start: StartIngestion) -> bool:
     revision = seen.state.revision if seen.state is not None else seen.etag
     try:
-        if kind in ("row_missing", "row_differs") and seen.state is not None:
-            await try_again(seen.state, services)  # else its state would say that there is nothing to do
+        if kind in _ROWS_DIFFER and seen.state is not None:
+            await mend(seen.state, services)  # else its state would say that there is nothing to do
         await start(seen.name, f"{seen.name} reconciled {revision}")
     except GroundworkError as failed:
         get_logger().warning("documents.not_reconciled", error_type=failed.code)
@@ -86,4 +117,5 @@ async def _remove_orphan(doc_id: str, services: Services) -> bool:
     await services.documents_index.delete([doc_id])
     while keys := await index_rows.block_ids(services.content_index, doc_id):
         await services.content_index.delete(keys)
+    await extracted.remove(services.blobs, doc_id)
     return True

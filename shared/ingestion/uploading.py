@@ -10,10 +10,10 @@ from shared.core.document_ids import document_id
 from shared.core.upload_names import clean_filename, clean_folder, upload_path
 from shared.errors import ConflictError, PayloadTooLargeError
 from shared.ingestion import claims
-from shared.ingestion.accepting import read_rights
 from shared.ingestion.changing import write_rights
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.registry import format_of
+from shared.ingestion.rights import read_rights
 from shared.models.blobs import BlobProperties
 from shared.models.identity import UserContext
 from shared.models.ingestion import DocumentState, Rights

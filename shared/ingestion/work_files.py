@@ -11,6 +11,7 @@ from shared.ports import BlobStore
 PARSED = "parsed.json"
 METADATA = "metadata.json"
 CHANGES = "changes.json"
+ORIGINAL = "original.json"
 
 WorkModel = TypeVar("WorkModel", bound=Model)
 

@@ -4,14 +4,14 @@ The order is the promise: new blocks, then the document's row, then the deletion
 document in the list is complete, and one that is being replaced never disappears from search.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
 
 from shared.core.chunking import embedded_text
 from shared.core.metadata_rules import with_corrections
 from shared.core.record_manager import make_blocks, make_figure_blocks, plan_changes
-from shared.ingestion import figure_store, index_rows, work_files
+from shared.ingestion import copying, extracted, figure_store, index_rows, rights, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, now, update, with_model_calls
 from shared.models.blocks import Block, Figure
@@ -22,10 +22,12 @@ from shared.models.ingestion import (
     IngestStep,
     ParsedFile,
     Planned,
+    Rights,
     RightsApplied,
     Written,
 )
 from shared.models.prompts import CallLimits
+from shared.models.work_files import DescribedFile, ExtractedFile
 from shared.services import Services
 
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
@@ -38,8 +40,13 @@ class _Version:
 
     state: DocumentState
     parsed: ParsedFile
+    described: DescribedFile
     blocks: list[Block]
     record: DocumentRecord
+
+    def of_now(self, state: DocumentState) -> "_Version":
+        """The same with the rights that are wanted by now."""
+        return replace(self, state=state, record=_with_rights(self.record, state.wanted_rights))
 
     def figure_at(self, position: int) -> Figure | None:
         """The figure whose block this is; None for text."""
@@ -68,23 +75,24 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
     version = await _load(step, services, await enter(services.documents, step, "embedding"))
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     positions = changes.new[step.first : step.end]
+    original = await copying.original_of(step, services)
+    calls = 0
     for start in range(0, len(positions), EMBED_BATCH):
         batch = positions[start : start + EMBED_BATCH]
-        texts = [_embedded_text(version, position) for position in batch]
-        vectors = await services.embedder.embed(texts, _EMBED_LIMITS)
-        # Embedding may take minutes: whoever lost the document meanwhile must not write into it any more.
-        await update(services.documents, step, lambda current: current)
+        vectors, asked = await _vectors(version, batch, original, services)
+        calls += asked
+        # Embedding may take minutes: whoever lost the document meanwhile must not write into it any more, and
+        # whoever changed its rights wants them in what is written from now on.
+        version = version.of_now(await update(services.documents, step, lambda current: current))
         # A figure's picture comes before its block: what is found can be shown.
         for position in batch:
             if (figure := version.figure_at(position)) is not None:
                 await figure_store.publish(services.blobs, version.state.doc_id, figure.key)
-        await services.content_index.upload(
-            [
-                index_rows.block_row(version.blocks[position], version.record, vector)
-                for position, vector in zip(batch, vectors, strict=True)
-            ]
-        )
-    calls = ceil(len(positions) / EMBED_BATCH)
+        rows = [
+            index_rows.block_row(version.blocks[position], version.record, vector)
+            for position, vector in zip(batch, vectors, strict=True)
+        ]
+        await rights.upload_blocks(rows, version.state.doc_id, version.state.wanted_rights, services)
     await update(services.documents, step, partial(with_model_calls, status="embedding", calls=calls))
     return Written(block_count=len(positions))
 
@@ -96,15 +104,18 @@ async def finish(step: IngestStep, services: Services) -> Written:
         services.blobs, step, work_files.PARSED
     ):
         return Written(block_count=state.block_count)  # an earlier attempt did it all
-    version = await _load(step, services, state)
+    version = await _load(step, services, await copying.take_corrections(step, state, services))
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     await _merge_rows(version, changes, services)
     # Metadata are written last: a document visible in the list must be searchable in full.
     await services.documents_index.upload([index_rows.document_row(version.record)])
-    await update(services.documents, step, lambda current: _indexed(current, version, services))
+    indexed = await update(services.documents, step, lambda current: _indexed(current, version, services))
+    if indexed.wanted_rights != indexed.rights:
+        await apply_rights(step, services)
     await services.content_index.delete(await _gone(version, changes, services))
     keys = {figure.key for figure in version.parsed.figures}
     await figure_store.keep_only(services.blobs, state.doc_id, keys)
+    await _keep_extracted(version, services)
     await work_files.remove_all(services.blobs, state.doc_id)
     return Written(block_count=len(version.blocks))
 
@@ -112,17 +123,20 @@ async def finish(step: IngestStep, services: Services) -> Written:
 async def apply_rights(step: IngestStep, services: Services) -> RightsApplied:
     """Write the wanted rights into every row of the document; content and vectors stay as they are."""
     state = await update(services.documents, step, lambda current: current)
-    block_count = await index_rows.merge_rights(services, state.doc_id, state.wanted_rights)
-    await update(services.documents, step, _with_wanted_rights)
-    return RightsApplied(block_count=block_count)
+    while True:  # until those that were written are those that are wanted: they may change meanwhile
+        written = state.wanted_rights
+        block_count = await index_rows.merge_rights(services, state.doc_id, written)
+        state = await update(services.documents, step, partial(_holding, written=written))
+        if state.wanted_rights == written:
+            return RightsApplied(block_count=block_count)
 
 
 async def _load(step: IngestStep, services: Services, state: DocumentState) -> _Version:
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    metadata = await work_files.get(services.blobs, step, work_files.METADATA, DocumentMetadata)
-    record = with_corrections(_record(state, step, parsed, metadata), state.corrections)
+    described = await work_files.get(services.blobs, step, work_files.METADATA, DescribedFile)
+    record = with_corrections(_record(state, step, parsed, described), state.corrections)
     blocks = await _blocks(state.doc_id, parsed, services, planned=False)
-    return _Version(state, parsed, blocks, record)
+    return _Version(state, parsed, described, blocks, record)
 
 
 async def _blocks(doc_id: str, parsed: ParsedFile, services: Services, *, planned: bool) -> list[Block]:
@@ -133,6 +147,22 @@ async def _blocks(doc_id: str, parsed: ParsedFile, services: Services, *, planne
         captions = {} if planned else await figure_store.captions(services.blobs, doc_id)
         blocks += make_figure_blocks(doc_id, parsed.figures, captions, model)
     return blocks
+
+
+async def _vectors(
+    version: _Version, batch: Sequence[int], original: str | None, services: Services
+) -> tuple[list[Sequence[float]], int]:
+    """The vectors of these blocks in order, and how often the model was asked: for those nobody has yet."""
+    known: dict[str, Sequence[float]] = {}
+    if original is not None:
+        known = await copying.vectors_of(original, [version.blocks[place] for place in batch], services)
+    unknown = [position for position in batch if version.blocks[position].block_id not in known]
+    if unknown:
+        texts = [_embedded_text(version, position) for position in unknown]
+        made = await services.embedder.embed(texts, _EMBED_LIMITS)
+        blocks = [version.blocks[position] for position in unknown]
+        known |= {block.block_id: vector for block, vector in zip(blocks, made, strict=True)}
+    return [known[version.blocks[position].block_id] for position in batch], int(bool(unknown))
 
 
 def _embedded_text(version: _Version, position: int) -> str:
@@ -146,10 +176,10 @@ def _record(
     state: DocumentState, step: IngestStep, parsed: ParsedFile, metadata: DocumentMetadata
 ) -> DocumentRecord:
     is_new_content = step.content_hash != state.content_hash
-    rights = state.wanted_rights
+    wanted = state.wanted_rights
     return DocumentRecord(
         doc_id=state.doc_id,
-        project_id=rights.project_id,
+        project_id=wanted.project_id,
         filename=state.filename,
         title=metadata.title,
         document_type=metadata.document_type,
@@ -164,15 +194,43 @@ def _record(
         content_hash=step.content_hash,
         version=state.version + 1 if is_new_content else max(state.version, 1),
         status="ready",
-        owner_id=rights.owner_id,
-        access_control_list=rights.acl,
+        owner_id=wanted.owner_id,
+        access_control_list=wanted.acl,
     )
+
+
+def _with_rights(record: DocumentRecord, wanted: Rights) -> DocumentRecord:
+    fields = {
+        "project_id": wanted.project_id,
+        "owner_id": wanted.owner_id,
+        "access_control_list": wanted.acl,
+    }
+    return record.model_copy(update=fields)
+
+
+async def _keep_extracted(version: _Version, services: Services) -> None:
+    """Remember what the model said: for copies of the file, and for a repair."""
+    doc_id = version.state.doc_id
+    if not version.described.by_model:
+        await extracted.remove(services.blobs, doc_id)
+        return
+    said = DocumentMetadata.model_validate(version.described.model_dump(exclude={"by_model"}))
+    content = ExtractedFile(
+        content_hash=version.record.content_hash,
+        pipeline=pipeline(services.settings),
+        filename=version.state.filename,
+        metadata=said,
+    )
+    await extracted.put(services.blobs, doc_id, content)
 
 
 async def _merge_rows(version: _Version, changes: BlockChanges, services: Services) -> None:
     """Bring rows that stay up to date: moved ones always, kept ones when the document's fields changed."""
     positions = list(changes.moved)
-    if index_rows.copied_hash(version.record) != version.state.copied_hash:
+    if version.state.rows_outdated:
+        # Blocks that were written before the change have what was wanted then.
+        positions = list(range(len(version.blocks)))
+    elif index_rows.copied_hash(version.record) != version.state.copied_hash:
         positions += changes.kept
     await services.content_index.merge(
         [index_rows.moved_row(version.blocks[position], version.record) for position in positions]
@@ -201,12 +259,12 @@ def _indexed(state: DocumentState, version: _Version, services: Services) -> Doc
             "warnings": tuple(warnings),
         }
     )
-    return _with_wanted_rights(indexed)
+    return _holding(indexed, version.state.wanted_rights)
 
 
-def _with_wanted_rights(state: DocumentState) -> DocumentState:
-    """The wanted rights hold; what was wrong with the old ones is told no more."""
+def _holding(state: DocumentState, written: Rights) -> DocumentState:
+    """These rights hold; what was wrong with the old ones is told no more."""
     kept = [warning for warning in state.warnings if warning != state.rights.warning]
-    told = state.wanted_rights.warning
-    warnings = dict.fromkeys([*kept, told] if told else kept)
-    return state.model_copy(update={"rights": state.wanted_rights, "warnings": tuple(warnings)})
+    warnings = dict.fromkeys([*kept, written.warning] if written.warning else kept)
+    moved = state.wanted_rights != written
+    return state.model_copy(update={"rights": written, "rows_outdated": moved, "warnings": tuple(warnings)})

@@ -212,6 +212,8 @@ class DocumentState(Model):
         holder, held_until: the instance that works on the document, and until when it is believed alive.
         pending: an event came while the document was held; the holder looks again before it ends.
         phases: statuses of the last ingestion in order.
+        rows_outdated: what rows copy from the document changed while it was held; the last step writes
+            it into all of them.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         corrections: metadata as people corrected them; they win over whatever is extracted.
         failed_tries: ingestions of the same bytes that failed, one after the other.
@@ -240,6 +242,7 @@ class DocumentState(Model):
     held_until: datetime | None = None
     pending: bool = False
     phases: tuple[PhaseTime, ...] = ()
+    rows_outdated: bool = False
     sidecar_etag: str = ""
     corrections: Corrections = Field(default_factory=dict)
     failed_tries: int = 0

@@ -1,12 +1,15 @@
 """What ingestion costs, counted at the servers: nothing for what is known, little for what hardly changed."""
 
 import asyncio
+import io
+import random
 import time
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
 from fpdf import FPDF
+from PIL import Image
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
@@ -14,7 +17,14 @@ from shared.core.document_ids import document_id
 from shared.models.ingestion import DocumentState
 from shared.models.names import DOCUMENTS
 from shared.services import Services
-from tests.e2e.ingestion_world import HANG_GUARD_S, blocks_of, drop_file, services_of, until_current
+from tests.e2e.ingestion_world import (
+    HANG_GUARD_S,
+    blocks_of,
+    drop_file,
+    services_of,
+    until_current,
+    until_gone,
+)
 from tests.e2e.server_counts import counted
 from tests.e2e.stack_client import pdf_of
 
@@ -73,6 +83,38 @@ async def test_the_same_folder_dropped_twice_costs_nothing(stack: LocalStack, se
         for name in FOLDER:
             assert (await until_etag(services, name)).version == 1
     assert (counts.chats, counts.embeddings, counts.writes) == (0, 0, {})
+
+
+async def test_a_renamed_copy_costs_no_model_call(stack: LocalStack, services: Services) -> None:
+    original, copy = "costs/vessels.pdf", "costs/moved/containers.pdf"
+    content = figures_pdf()
+    await drop_file(services, original, content)
+    await until_current(services, original, content)
+    before = await blocks_of(services, original)
+    with counted(stack) as counts:
+        await drop_file(services, copy, content)
+        await until_current(services, copy, content)
+        await services.blobs.delete(DOCUMENTS, original)
+        await until_gone(services, original)
+    after = await blocks_of(services, copy)
+    assert (counts.chats, counts.embeddings, counts.texts) == (0, 0, 0)
+    assert any(row["block_type"] == "image" for row in after)
+    assert [row["content"] for row in after] == [row["content"] for row in before]
+    assert await blocks_of(services, original) == []
+
+
+def figures_pdf() -> bytes:
+    """A page of text with a picture; captioned by the model server's vision model."""
+    picture = Image.frombytes("RGB", (40, 30), random.Random(7).randbytes(3600)).resize((400, 300))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", "", 10)
+    pdf.multi_cell(0, 6, "The vessel holds ninety litres and is tested every spring.", new_x="LMARGIN")
+    pdf.image(buffer, w=100)
+    pdf.cell(0, 8, "Figure 1: The vessel as built")
+    return bytes(pdf.output())
 
 
 async def test_of_a_hundred_pages_only_the_changed_one_is_embedded(

@@ -13,7 +13,7 @@ from shared.ingestion.reconciling import reconcile
 from shared.ingestion.uploading import receive
 from shared.models.identity import UserContext
 from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS, FIGURES
+from shared.models.names import DOCUMENTS, FIGURES, WORK
 from shared.models.search import SearchRequest, VectorQuery
 from shared.models.uploads import AccessChange, UploadRequest
 from shared.services import Services
@@ -79,7 +79,12 @@ async def test_an_audit_finds_nothing_until_something_differs(
     services: Services, uploaded: DocumentState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What other tests left goes first: the storage is shared, the indexes are not.
-    for container, own in ((DOCUMENTS, uploaded.blob_name), (FIGURES, uploaded.doc_id)):
+    kept = (
+        (DOCUMENTS, uploaded.blob_name),
+        (FIGURES, uploaded.doc_id),
+        (WORK, f"extracted/{uploaded.doc_id}"),
+    )
+    for container, own in kept:
         names = [blob.name async for blob in services.blobs.list_blobs(container)]
         for name in names:
             if not name.startswith(own):

@@ -13,10 +13,10 @@ def test_every_field_of_a_block_and_of_a_document_has_its_column() -> None:
     assert set(DocumentRecord.model_fields) == set(DOCUMENTS)
 
 
-def test_vectors_have_the_length_of_the_settings_and_are_never_returned() -> None:
+def test_vectors_have_the_length_of_the_settings_and_can_be_read_for_a_copy() -> None:
     vectors = [field for field in CONTENT.values() if field["type"] == "Collection(Edm.Single)"]
     assert [field["name"] for field in vectors] == ["content_vector", "image_caption_vector"]
-    assert all(field["dimensions"] == 384 and not field["retrievable"] for field in vectors)
+    assert all(field["dimensions"] == 384 and field["retrievable"] for field in vectors)
 
 
 def test_both_indexes_can_be_trimmed_by_rights() -> None:

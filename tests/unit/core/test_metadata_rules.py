@@ -4,7 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.core.metadata_rules import describe_by_rule, guess_language, with_corrections
+from shared.core.metadata_rules import (
+    describe_by_rule,
+    guess_language,
+    under_another_name,
+    with_corrections,
+    with_language_code,
+)
 from shared.models.documents import DocumentRecord
 
 OPENING = "The pump moves water from the basin. It is checked every year by a trained person. " * 60
@@ -59,3 +65,29 @@ def test_a_field_that_was_emptied_stays_empty() -> None:
 def test_fields_that_nobody_may_edit_are_never_carried_over() -> None:
     after = with_corrections(record("x", owner_id="u1"), {"owner_id": "intruder"})
     assert (after.owner_id, after.edited_fields) == ("u1", ())
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [("en", "en"), ("EN-us", "en"), (" de_AT ", "de"), ("und", "und"), ("English", "en"), ("", "en")],
+)
+def test_a_language_is_a_code_and_guessed_where_the_model_says_no_code(said: str, language: str) -> None:
+    described = describe_by_rule("a.txt", None, None, OPENING).model_copy(update={"language": said})
+    assert with_language_code(described, OPENING).language == language
+
+
+@pytest.mark.parametrize(
+    ("title", "opening", "expected"),
+    [
+        ("pump manual", OPENING, "guide 2"),
+        ("Pump Manual", OPENING, "guide 2"),
+        ("pump_manual.pdf", OPENING, "guide 2"),
+        ("Pump manual", "PUMP MANUAL\nThe pump moves water.", "Pump manual"),
+        ("How to run a pump", OPENING, "How to run a pump"),
+    ],
+)
+def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
+    title: str, opening: str, expected: str
+) -> None:
+    described = describe_by_rule("a.txt", title, None, opening)
+    assert under_another_name(described, "pump_manual.pdf", "guide_2.pdf", opening).title == expected

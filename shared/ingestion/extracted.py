@@ -1,0 +1,34 @@
+"""What the model said of a document, kept in the work container as long as the document lives.
+
+The index of documents holds what people made of it; copies of the file, and a repair, need
+what it was before.
+"""
+
+from shared.errors import NotFoundError
+from shared.models.names import WORK
+from shared.models.work_files import ExtractedFile
+from shared.ports import BlobStore
+
+FOLDER = "extracted/"
+
+
+async def put(blobs: BlobStore, doc_id: str, content: ExtractedFile) -> None:
+    """Create or replace."""
+    await blobs.write(WORK, _name(doc_id), content.model_dump_json().encode())
+
+
+async def get(blobs: BlobStore, doc_id: str) -> ExtractedFile | None:
+    """None when a rule described the document, and when somebody asked for another try."""
+    try:
+        return ExtractedFile.model_validate_json(await blobs.read(WORK, _name(doc_id)))
+    except NotFoundError:
+        return None
+
+
+async def remove(blobs: BlobStore, doc_id: str) -> None:
+    """Remove it; one that is gone is no error."""
+    await blobs.delete(WORK, _name(doc_id))
+
+
+def _name(doc_id: str) -> str:
+    return f"{FOLDER}{doc_id}/metadata.json"

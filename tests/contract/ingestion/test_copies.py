@@ -1,0 +1,245 @@
+"""The same bytes under another name: a document of its own, for which no model is asked; and moved files."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shared.core.document_ids import document_id
+from shared.errors import DependencyError, InvalidQueryError, ModelFixableError
+from shared.ingestion.changing import change_access, correct
+from shared.models.names import DOCUMENTS, FIGURES
+from shared.models.search import SearchPage, SearchRequest, VectorQuery
+from shared.models.uploads import AccessChange
+from shared.services import Services
+from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder, CountingVisionModel
+from tests.contract.ingestion.test_figures import report
+
+pytestmark = pytest.mark.contract
+_numbers = itertools.count()
+BOARD = {"owner_id": "anna", "acl": "board", "project_id": "p1"}
+GUIDE = b"# Pump guide\n\nThe pump moves water.\n\n## Limits\n\nThe highest pressure is 16 bar.\n"
+
+
+@pytest.fixture
+def calls(
+    chat_model: CountingChatModel, vision_model: CountingVisionModel, embedder: CountingEmbedder
+) -> "Calls":
+    return Calls(chat_model, vision_model, embedder)
+
+
+class Calls:
+    """How often each model was asked since the last look."""
+
+    def __init__(
+        self, chat: CountingChatModel, vision: CountingVisionModel, embedder: CountingEmbedder
+    ) -> None:
+        self.chat, self.vision, self.embedder = chat, vision, embedder
+
+    def taken(self) -> tuple[int, int, int]:
+        told = (len(self.chat.prompts), len(self.vision.prompts), len(self.embedder.texts))
+        for kept in (self.chat.prompts, self.vision.prompts, self.embedder.texts):
+            kept.clear()
+        return told
+
+
+def unique(suffix: str = ".md") -> str:
+    return f"copies/{next(_numbers)}/file{next(_numbers)}{suffix}"
+
+
+async def dropped(services: Services, name: str, content: bytes, metadata: dict[str, str]) -> str:
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, name, content, metadata=metadata)
+    assert (await ingest(services, name, f"drop-{next(_numbers)}")).outcome == "ready"
+    return name
+
+
+async def removed(services: Services, name: str) -> None:
+    await services.blobs.delete(DOCUMENTS, name)
+    assert (await ingest(services, name, f"removal-{next(_numbers)}")).outcome == "removed"
+
+
+async def test_a_renamed_copy_costs_no_model_call_and_is_found_like_any_other(
+    services: Services, calls: Calls, tmp_path: Path
+) -> None:
+    content = report(tmp_path, 4)
+    first = await dropped(services, unique(".pdf"), content, BOARD)
+    chats, visions, texts = calls.taken()
+    assert (chats, visions) == (1, 2)
+    assert texts > 2
+    second = await dropped(services, unique(".pdf"), content, BOARD)
+    assert calls.taken() == (0, 0, 0)
+
+    originals, copies = await blocks_of(services, first), await blocks_of(services, second)
+    assert len(copies) == len(originals)
+    for original, copy in zip(originals, copies, strict=True):
+        own = {"block_id", "doc_id", "filename", "image_url", "@search.score"}
+        assert {field: copy[field] for field in copy if field not in own} == {
+            field: original[field] for field in original if field not in own
+        }
+        assert copy.get("content_vector") or copy.get("image_caption_vector")
+        assert copy["filename"] == second.rpartition("/")[2]
+    (document,) = await documents_of(services, second)
+    assert (document["title"], document["doc_id"]) == ("Pump manual", document_id(second))
+    state = await state_of(services, second)
+    assert sum(phase.model_calls for phase in state.phases) == 0
+    assert state.warnings == ()
+
+    await removed(services, first)
+    assert await blocks_of(services, second) == copies
+    pictures = [row["image_url"].removeprefix("figures/") for row in copies if row.get("image_url")]
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (await services.blobs.read(FIGURES, picture)).startswith(b"\x89PNG")
+    vector = VectorQuery(vector=(0.5,) * 8, field="content_vector", k=50)
+    request = SearchRequest(vectors=(vector,), filter="access_control_list/any(a: a eq 'board')", top=50)
+    found = {row["doc_id"] for row in (await services.content_index.search(request)).rows}
+    assert found == {document_id(second)}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {**BOARD, "project_id": "p2"},
+        {"owner_id": "anna", "acl": "board"},
+        {**BOARD, "acl": "board,sales"},
+        {**BOARD, "acl": "*"},
+        {**BOARD, "owner_id": "ben", "acl": ""},
+        {"project_id": "p1"},
+    ],
+    ids=["other project", "no project", "one reader more", "public", "another person", "nobody"],
+)
+async def test_who_may_not_read_the_one_does_not_profit_from_it(
+    services: Services, calls: Calls, metadata: dict[str, str]
+) -> None:
+    await dropped(services, unique(), GUIDE, BOARD)
+    first_cost = calls.taken()
+    second = await dropped(services, unique(), GUIDE, metadata)
+    # All the same as if there were no other: how much it cost would tell that there is one.
+    assert calls.taken() == first_cost == (1, 0, 2)
+    state = await state_of(services, second)
+    assert [phase.model_calls for phase in state.phases if phase.model_calls] == [1, 1]
+
+
+async def test_rights_are_the_copys_own(services: Services, calls: Calls) -> None:
+    first = await dropped(services, unique(), GUIDE, {**BOARD, "acl": "*"})
+    second = await dropped(services, unique(), GUIDE, {**BOARD, "owner_id": "ben", "acl": "hr"})
+    assert calls.taken()[0] == 1
+    assert {tuple(row["access_control_list"]) for row in await blocks_of(services, second)} == {("ben", "hr")}
+    await change_access(await state_of(services, first), AccessChange(acl=("sales",)), services)
+    assert {tuple(row["access_control_list"]) for row in await blocks_of(services, second)} == {("ben", "hr")}
+    (document,) = await documents_of(services, second)
+    assert (document["owner_id"], document["access_control_list"]) == ("ben", ["ben", "hr"])
+
+
+async def test_a_copy_gets_what_the_model_said_and_not_what_people_corrected(
+    services: Services, calls: Calls
+) -> None:
+    first = await dropped(services, unique(), GUIDE, BOARD)
+    await correct(await state_of(services, first), {"title": "Anna's title"}, services)
+    second = await dropped(services, unique(), GUIDE, BOARD)
+    (document,) = await documents_of(services, second)
+    assert (document["title"], document.get("edited_fields") or []) == ("Pump manual", [])
+    calls.taken()
+
+
+async def test_what_a_rule_described_is_no_reason_not_to_ask_the_model(
+    services: Services, calls: Calls, chat_model: CountingChatModel
+) -> None:
+    chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
+    await dropped(services, unique(), GUIDE, BOARD)
+    calls.taken()
+    second = await dropped(services, unique(), GUIDE, BOARD)
+    assert calls.taken() == (1, 0, 0)
+    assert (await state_of(services, second)).warnings == ()
+
+
+class WithoutVectors:
+    """An index from before its vectors could be read: the service refuses to select them."""
+
+    def __init__(self, index: object) -> None:
+        self._index = index
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        if "content_vector" in request.select:
+            raise InvalidQueryError("The field 'content_vector' is not retrievable.")
+        found: SearchPage = await self._index.search(request)  # type: ignore[attr-defined]
+        return found
+
+
+async def test_an_older_index_without_readable_vectors_costs_embeddings_and_no_more(
+    services: Services, calls: Calls
+) -> None:
+    await dropped(services, unique(), GUIDE, BOARD)
+    calls.taken()
+    older = replace(services, content_index=WithoutVectors(services.content_index))  # type: ignore[arg-type]
+    await dropped(older, unique(), GUIDE, BOARD)
+    assert calls.taken() == (0, 0, 2)
+
+
+async def test_blocks_that_the_other_one_lost_are_embedded(services: Services, calls: Calls) -> None:
+    first = await dropped(services, unique(), GUIDE, BOARD)
+    await services.content_index.delete([(await blocks_of(services, first))[0]["block_id"]])
+    calls.taken()
+    second = await dropped(services, unique(), GUIDE, BOARD)
+    assert calls.taken() == (0, 0, 1)
+    assert len(await blocks_of(services, second)) == 2
+
+
+async def test_corrections_follow_a_file_that_was_moved(services: Services, calls: Calls) -> None:
+    first = await dropped(services, unique(), GUIDE, BOARD)
+    await correct(await state_of(services, first), {"title": "Anna's title"}, services)
+    second = await dropped(services, unique(), GUIDE, BOARD)
+    calls.taken()
+    await removed(services, first)
+    (document,) = await documents_of(services, second)
+    assert (document["title"], document["edited_fields"]) == ("Anna's title", ["title"])
+    assert calls.taken() == (0, 0, 0)
+
+
+async def test_corrections_follow_a_file_that_went_before_its_copy_was_ready(services: Services) -> None:
+    first = await dropped(services, unique(), GUIDE, BOARD)
+    await correct(await state_of(services, first), {"department": "Kitchen"}, services)
+    await services.blobs.delete(DOCUMENTS, first)  # its event comes later
+    second = await dropped(services, unique(), GUIDE, BOARD)
+    (document,) = await documents_of(services, second)
+    assert (document["department"], document["edited_fields"]) == ("Kitchen", ["department"])
+    assert {row["department"] for row in await blocks_of(services, second)} == {"Kitchen"}
+    assert (await ingest(services, first, "late")).outcome == "removed"
+    assert await blocks_of(services, first) == []
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{**BOARD, "owner_id": "ben"}, {**BOARD, "acl": "board,sales"}],
+    ids=["another owner", "more readers"],
+)
+async def test_corrections_follow_no_other_copy(services: Services, metadata: dict[str, str]) -> None:
+    first = await dropped(services, unique(), GUIDE, {**BOARD, "acl": "board,ben"})
+    await correct(await state_of(services, first), {"title": "Anna's title"}, services)
+    second = await dropped(services, unique(), GUIDE, metadata)
+    await removed(services, first)
+    (document,) = await documents_of(services, second)
+    assert document["title"] == "Pump manual"
+
+
+async def test_a_copy_that_cannot_be_looked_up_is_tried_again_and_not_leaked(services: Services) -> None:
+    first = await dropped(services, unique(), GUIDE, BOARD)
+    failures = [DependencyError("Down.")] * 2
+
+    class Stumbling(WithoutVectors):
+        async def search(self, request: SearchRequest) -> SearchPage:
+            if failures and request.filter and "content_hash" in request.filter:
+                raise failures.pop()
+            found: SearchPage = await self._index.search(request)  # type: ignore[attr-defined]
+            return found
+
+    stumbling = replace(services, documents_index=Stumbling(services.documents_index))  # type: ignore[arg-type]
+    second = await dropped(stumbling, unique(), GUIDE, BOARD)
+    assert failures == []
+    assert len(await blocks_of(services, second)) == len(await blocks_of(services, first))

@@ -1,0 +1,221 @@
+"""What was done behind ingestion's back is made good; what failed leaves nothing behind."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shared.core.document_ids import document_id
+from shared.errors import DependencyError, ModelFixableError
+from shared.ingestion import reconciling
+from shared.ingestion.auditing import audit
+from shared.ingestion.block_census import PART_S, part_of
+from shared.ingestion.changing import try_again
+from shared.ingestion.claims import now
+from shared.ingestion.reconciling import reconcile
+from shared.models.names import DOCUMENTS, FIGURES, WORK
+from shared.models.search import IndexRow
+from shared.services import Services
+from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
+from tests.contract.ingestion.test_figures import report
+from tests.contract.ingestion.test_ingesting import GUIDE
+
+pytestmark = pytest.mark.contract
+_numbers = itertools.count()
+NOBODY = "0" * 24
+
+
+@pytest.fixture
+def name() -> str:
+    return f"repairs/guide-{next(_numbers)}.md"
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciling, "SETTLED", timedelta(0))
+
+
+async def dropped(services: Services, name: str, content: bytes = GUIDE.encode()) -> str:
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, name, content, metadata={"acl": "board", "owner_id": "anna"})
+    return (await ingest(services, name, f"drop-{next(_numbers)}")).outcome
+
+
+async def reconciled(services: Services, name: str, part: str = "") -> list[str]:
+    """How each ingestion of the document ended that a reconciliation started."""
+    outcomes: list[str] = []
+
+    async def start(blob_name: str, occasion: str) -> None:
+        if blob_name == name:  # the storage is shared with other tests
+            outcomes.append((await ingest(services, blob_name, f"repair-{next(_numbers)}")).outcome)
+
+    await reconcile(services, start, part)
+    return outcomes
+
+
+async def differences(services: Services, name: str) -> list[str]:
+    places = (name, document_id(name), NOBODY)
+    return [one.kind for one in (await audit(services)).differences if one.place in places]
+
+
+def plain(rows: Sequence[IndexRow]) -> list[IndexRow]:
+    return [{field: row[field] for field in row if field != "@search.score"} for row in rows]
+
+
+async def test_blocks_that_are_missing_too_many_or_of_nobody_are_mended(
+    services: Services, name: str, embedder: CountingEmbedder, chat_model: CountingChatModel
+) -> None:
+    await dropped(services, name)
+    before = plain(await blocks_of(services, name))
+    lost, shown = before[0]["block_id"], before[1]["block_id"]
+    doc_id = document_id(name)
+    await services.content_index.delete([lost])
+    stray = {"block_id": f"{doc_id}-stray-0", "doc_id": doc_id, "content": "Of nobody knows whom."}
+    orphan = {"block_id": f"{NOBODY}-orphan-0", "doc_id": NOBODY, "content": "Of no document."}
+    wider = {"block_id": shown, "access_control_list": ["*"]}
+    await services.content_index.upload([stray, orphan])
+    await services.content_index.merge([wider])
+    assert await differences(services, name) == ["blocks_differ", "blocks_orphaned"]
+    embedder.texts.clear()
+    chat_model.prompts.clear()
+    assert await reconciled(services, name) == ["ready"]
+    assert await differences(services, name) == []
+    assert plain(await blocks_of(services, name)) == before
+    assert (len(embedder.texts), chat_model.prompts) == (1, [])
+    assert await reconciled(services, name) == [], "what was mended is not mended again"
+
+
+async def remove_one(services: Services, name: str) -> None:
+    await services.content_index.delete([(await blocks_of(services, name))[0]["block_id"]])
+
+
+async def add_one(services: Services, name: str) -> None:
+    doc_id = document_id(name)
+    await services.content_index.upload([{"block_id": f"{doc_id}-stray-0", "doc_id": doc_id, "content": "!"}])
+
+
+async def open_one(services: Services, name: str) -> None:
+    key = (await blocks_of(services, name))[0]["block_id"]
+    await services.content_index.merge([{"block_id": key, "access_control_list": ["*"]}])
+
+
+@pytest.mark.parametrize("harm", [remove_one, add_one, open_one])
+async def test_each_harm_to_blocks_is_seen_and_mended(
+    services: Services, name: str, harm: Callable[[Services, str], object]
+) -> None:
+    await dropped(services, name)
+    before = plain(await blocks_of(services, name))
+    await harm(services, name)  # type: ignore[misc]
+    assert await reconciled(services, name) == ["ready"]
+    assert plain(await blocks_of(services, name)) == before
+    assert await differences(services, name) == []
+
+
+async def test_a_run_of_the_timer_looks_at_its_part_of_the_blocks_only(services: Services, name: str) -> None:
+    await dropped(services, name)
+    await remove_one(services, name)
+    own = document_id(name)[:2]
+    assert await reconciled(services, name, "00" if own != "00" else "01") == []
+    assert await reconciled(services, name, own) == ["ready"]
+    moment = now()
+    parts = {part_of(moment + timedelta(seconds=PART_S * number)) for number in range(256)}
+    assert len(parts) == 256
+    assert own in parts
+
+
+async def test_a_person_who_asks_for_another_try_gets_a_new_description(
+    services: Services, name: str, chat_model: CountingChatModel
+) -> None:
+    await dropped(services, name)
+    chat_model.prompts.clear()
+    await try_again(await state_of(services, name), services)
+    assert (await ingest(services, name, "again")).outcome == "ready"
+    assert len(chat_model.prompts) == 1
+
+
+async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
+    services: Services, name: str, chat_model: CountingChatModel
+) -> None:
+    chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
+    await dropped(services, name)
+    told = (await state_of(services, name)).warnings
+    assert "made by rule" in " ".join(told)
+    for _ in range(2):
+        assert await dropped(services, name) == "current"
+        state = await state_of(services, name)
+        assert (state.status, state.warnings) == ("ready", told)
+    assert await dropped(services, name, b"Other bytes.") == "ready"
+    assert (await state_of(services, name)).warnings == ()
+
+
+async def test_the_warning_of_bad_rights_stays_when_the_same_bytes_come_again(
+    services: Services, name: str
+) -> None:
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, f"{name}.acl.json", b"everybody!")
+    await dropped(services, name)
+    await dropped(services, name)
+    assert "not JSON" in " ".join((await state_of(services, name)).warnings)
+    await dropped(services, name, b"Other bytes.")
+    assert "not JSON" in " ".join((await state_of(services, name)).warnings)
+
+
+async def left_in_work(services: Services, name: str) -> list[str]:
+    prefix = f"ingest/{document_id(name)}/"
+    return [blob.name async for blob in services.blobs.list_blobs(WORK, prefix)]
+
+
+async def test_a_failed_ingestion_leaves_no_pictures_and_no_text_in_the_work_container(
+    services: Services, tmp_path: Path, embedder: CountingEmbedder
+) -> None:
+    name = f"repairs/report-{next(_numbers)}.pdf"
+    embedder.failures = [DependencyError("Down.")] * 40
+    assert await dropped(services, name, report(tmp_path, 4)) == "failed"
+    assert await left_in_work(services, name) == []
+    assert "work_left" not in await differences(services, name)
+    embedder.failures = []
+    assert (await ingest(services, name, "again")).outcome == "ready"
+    assert await left_in_work(services, name) == []
+
+
+class FailingAfter:
+    """An index that takes so many batches and then none."""
+
+    def __init__(self, index: object, batches: int) -> None:
+        self._index, self._left = index, batches
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        if self._left == 0:
+            raise DependencyError("Down.")
+        self._left -= 1
+        await self._index.upload(rows)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("has_old_version", [True, False])
+async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_old_version: bool
+) -> None:
+    monkeypatch.setattr("shared.ingestion.writing.EMBED_BATCH", 1)
+    name = f"repairs/report-{next(_numbers)}.pdf"
+    before: list[IndexRow] = []
+    if has_old_version:
+        assert await dropped(services, name, report(tmp_path, 4)) == "ready"
+        before = plain(await blocks_of(services, name))
+    content = report(tmp_path, 4, 5, 6)
+    index = FailingAfter(services.content_index, 5)  # four texts of the new pages, one of two pictures
+    failing = replace(services, content_index=index)  # type: ignore[arg-type]
+    assert await dropped(failing, name, content) == "failed"
+    assert plain(await blocks_of(services, name)) == before
+    assert len(await documents_of(services, name)) == int(has_old_version)
+    stored = [blob.name async for blob in services.blobs.list_blobs(FIGURES, f"{document_id(name)}/")]
+    assert len(stored) == len([row for row in before if row.get("image_url")])
+    assert await differences(services, name) == []
+    assert (await ingest(services, name, "again")).outcome == "ready"
+    assert await differences(services, name) == []
