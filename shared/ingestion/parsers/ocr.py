@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DPI = 200  # below 150 small print is lost; above 200 it reads no better and takes longer (unmeasured here)
 PICTURE_TIMEOUT_S = 60.0  # a scanned page takes about 4 s
 _PROGRAM = "tesseract"
+_QUARTERS = (2, 1, 3)  # by which a page is turned when it cannot be made out; most often upside down
 _AT_ONCE = 2
 _WAITING = 4  # pictures that may wait for their turn: a page takes 4 MB
 _MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
@@ -85,6 +86,17 @@ class TextRecognition:
         self._pool.shutdown(cancel_futures=True)
 
     def _read(self, grey: "Image") -> Recognised | None:
+        """What stands in a picture, whichever way up it lies."""
+        best = self._read_upright(grey)
+        for quarters in _QUARTERS:
+            if best is None or not best.is_doubtful:
+                break
+            turned = self._read_upright(grey.rotate(90 * quarters, expand=True))
+            if turned is not None and turned.confidence > best.confidence:
+                best = turned.turned_back(quarters)
+        return best
+
+    def _read_upright(self, grey: "Image") -> Recognised | None:
         program = tesseract_path()
         left_s = (self._ends_at or 0.0) - time.monotonic()
         if program is None or left_s <= 0:

@@ -4,10 +4,12 @@ Source of the table: TessBaseAPI::GetTSVText, twelve columns.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Self
 
 _MIN_CONFIDENCE = 40.0  # of 100, of a line's words on average: below are stains, photos, handwriting
+_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside down they have 20-45, the right way up 85-96
 _WORD_LEVEL = "5"  # page, block, paragraph, line, word
 _COLUMNS = 12
 
@@ -31,12 +33,31 @@ class Recognised:
         lines: those of the text.
         words: bounds of every word, also of those that are not sure.
         size: width and height of the picture that was read, in pixels.
+        confidence: 0-100, of the words on average; 0 when there are none.
     """
 
     text: str
     lines: tuple[RecognisedLine, ...]
     words: tuple[Box, ...]
     size: tuple[int, int]
+    confidence: float = 100.0
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether there are words that cannot be made out, as on a page that lies the wrong way up."""
+        return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
+
+    def turned_back(self, quarters: int) -> Self:
+        """As it stands in a picture that was turned anticlockwise by so many quarters before it was read."""
+        width, height = self.size if quarters == 2 else self.size[::-1]
+        return replace(
+            self,
+            lines=tuple(
+                replace(line, box=_turned_back(line.box, quarters, self.size)) for line in self.lines
+            ),
+            words=tuple(_turned_back(box, quarters, self.size) for box in self.words),
+            size=(width, height),
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +88,18 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
         lines=tuple(line for paragraph in paragraphs for line in paragraph),
         words=tuple(word.box for word in words),
         size=size,
+        confidence=sum(word.confidence for word in words) / len(words) if words else 0.0,
     )
+
+
+def _turned_back(box: Box, quarters: int, size: tuple[int, int]) -> Box:
+    left, top, right, bottom = box
+    width, height = size
+    if quarters == 1:
+        return height - bottom, left, height - top, right
+    if quarters == 2:
+        return width - right, height - bottom, width - left, height - top
+    return top, width - right, bottom, width - left
 
 
 def _words(rows: Iterable[str]) -> Iterable[_Word]:

@@ -192,3 +192,21 @@ def test_a_figure_on_a_recognised_page_is_cut_out(tmp_path: Path) -> None:
     assert "Pressure of each pump" in figure.text
     assert figure.picture is not None
     assert figure.picture.width_px < 900  # the chart, not the page (1,240)
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+@pytest.mark.parametrize("quarters", [1, 2, 3])
+def test_a_page_is_read_whichever_way_up_it_lies(quarters: int) -> None:
+    lines = ["The relief valve opens at 7.2 bar.", "It is checked every year by a trained person."]
+    upright = scan(lines)
+    recognition = ocr.TextRecognition(60)
+    expected = recognition.submit(upright).result()
+    found = recognition.submit(upright.rotate(90 * quarters, expand=True)).result()
+    recognition.close()
+    assert expected is not None
+    assert found is not None
+    assert "The relief valve opens at 7.2 bar." in found.text
+    back = found.turned_back(quarters)
+    assert back.size == expected.size
+    for line, where in zip(back.lines, expected.lines, strict=True):
+        assert all(abs(one - other) < 10 for one, other in zip(line.box, where.box, strict=True))
