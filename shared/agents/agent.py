@@ -4,23 +4,17 @@
 channels use; its prompts replace the generic one whole.
 """
 
-import asyncio
-import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
 from shared.agents.generic import GenericAgent
-from shared.agents.inline import run_to_end
-from shared.agents.memory_log import MemoryRunLog
+from shared.agents.rag_session import answer_from_documents
 from shared.agents.tools.base import Tool
 from shared.agents.tools.registry import RAG_TOOLS, block_search, bound_tool
-from shared.agents.working_memory import WorkingMemory
 from shared.errors import ConfigurationError
 from shared.models.events import EventName, RunEvent
 from shared.models.identity import UserContext
-from shared.models.runs import RunRequest
 from shared.models.tool_steps import LoopLimits
 from shared.services import Services
 
@@ -83,8 +77,11 @@ class Agent:
     async def execute(self, user_message: str, session_id: str | None = None) -> AsyncIterator[RunEvent]:
         """Answer a message; yields the seven agent events as they happen, COMPLETE or ERROR last.
 
+        An agent over documents may end with ASK_USER instead: then the next message of the session is taken
+        as the answer to it.
+
         Args:
-            user_message: the question.
+            user_message: the question, or the answer to what was asked.
             session_id: the thread it belongs to; None starts a new one.
         """
         answer = self.generic.answer if self.generic else self._answer_from_documents
@@ -95,21 +92,8 @@ class Agent:
     async def _answer_from_documents(
         self, user_message: str, session_id: str | None
     ) -> AsyncGenerator[RunEvent]:
-        log = MemoryRunLog()
-        services = replace(self.services, run_log=log)
-        request = RunRequest(
-            run_id=uuid.uuid4().hex,
-            thread_id=session_id or uuid.uuid4().hex,
-            user=self.user,
-            question=user_message,
-            created_at=datetime.now(UTC),
-        )
-        await log.create(request.run_id)
-        await WorkingMemory(services.blobs, request.run_id).put_request(request)
-        run: asyncio.Task[object] = asyncio.create_task(run_to_end(request.run_id, services))
-        try:
-            async for event in log.follow(request.run_id, run):
+        events = answer_from_documents(self.services, self.user, user_message, session_id)
+        async with aclosing(events):
+            async for event in events:
                 if event.name in AGENT_EVENTS:
                     yield event
-        finally:
-            run.cancel()
