@@ -43,6 +43,16 @@ class App:
         fields = {"folder": project_id, "project_id": project_id, "acl": "*"}
         return self._call("POST", "/api/documents", data=fields, files={"file": (filename, content)})
 
+    def find(self, filename: str, project_id: str) -> JsonObject | None:
+        """A project's complete document of that name, None while there is none."""
+        params = {"filename": filename, "project_id": project_id, "limit": "1"}
+        found: list[JsonObject] = self._call("GET", "/api/documents", params=params)["documents"]
+        return found[0] if found else None
+
+    def content(self, doc_id: str) -> bytes:
+        """The file as it was uploaded."""
+        return self._tried("GET", f"/api/documents/{doc_id}/content").content
+
     def document(self, doc_id: str) -> JsonObject:
         return self._call("GET", f"/api/documents/{doc_id}")
 
@@ -60,7 +70,12 @@ class App:
         return run
 
     def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
-        """The answer's JSON; what may pass by itself is tried again.
+        """The answer's JSON."""
+        found: JsonObject = self._tried(method, path, **arguments).json()
+        return found
+
+    def _tried(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """The answer; what may pass by itself is tried again.
 
         Raises:
             httpx.HTTPError: it was refused, or did not work within TRIES.
@@ -73,14 +88,9 @@ class App:
                 time.sleep(PAUSE_S * 2**tried)
                 continue
             if answer.status_code not in _RETRIED:
-                return _json(answer)
+                return answer.raise_for_status()
             time.sleep(PAUSE_S * 2**tried)
-        return _json(self._http.request(method, path, **arguments))
-
-
-def _json(answer: httpx.Response) -> JsonObject:
-    found: JsonObject = answer.raise_for_status().json()
-    return found
+        return self._http.request(method, path, **arguments).raise_for_status()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Brings a set's documents into a project of its own, many at once, and waits until each has ended.
 
-A file that the app has already costs it a look: it finds the same bytes and does no work again.
+What the app has already, byte for byte and complete, is left as it is.
 """
 
 import time
@@ -21,11 +21,16 @@ _LONGEST_POLL_S = 5.0
 
 @dataclass(frozen=True)
 class Ingested:
-    """How a file's ingestion ended: `ready`, `failed`, `refused`, or `unfinished` when its time was up."""
+    """How a file's ingestion ended: `ready`, `failed`, `refused`, or `unfinished` when its time was up.
+
+    Attributes:
+        was_there: it was complete before, with the same content, and was not uploaded.
+    """
 
     filename: str
     status: str
     reason: str = ""
+    was_there: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -80,6 +85,8 @@ def _bring(app: App, source: SourceFile, project_id: str, timeout_s: float) -> I
     began = time.monotonic()
     pause = _FIRST_POLL_S
     try:
+        if _is_there(app, source, project_id):
+            return Ingested(source.filename, READY, was_there=True)
         document = app.upload(source.filename, source.content(), project_id)
         while document["status"] not in _ENDS:
             if time.monotonic() - began > timeout_s:
@@ -90,6 +97,13 @@ def _bring(app: App, source: SourceFile, project_id: str, timeout_s: float) -> I
     except httpx.HTTPError as refused:
         return Ingested(source.filename, "refused", said_of(refused))
     return Ingested(source.filename, document["status"], document.get("status_reason") or "")
+
+
+def _is_there(app: App, source: SourceFile, project_id: str) -> bool:
+    document = app.find(source.key, project_id)
+    if document is None or document["status"] != READY:
+        return False
+    return app.content(document["doc_id"]) == source.content()
 
 
 def said_of(failed: httpx.HTTPError) -> str:

@@ -114,9 +114,18 @@ def _counts(questions: QuestionSet, ingestion: Ingestion, outcomes: Sequence[Out
         "left_out": questions.left_out,
         "failed_searches": _failed(outcomes, ("search", "scoped search")),
         "documents": len(questions.sources),
-        # Of documents that were there before (--keep) nothing is known.
-        **({"documents_not_ready": len(ingestion.not_ready)} if ingestion.documents else {}),
-        **({"ingest_seconds": ingestion.seconds} if ingestion.documents else {}),
+        **_ingestion_counts(ingestion),
+    }
+
+
+def _ingestion_counts(ingestion: Ingestion) -> dict[str, float]:
+    """Nothing of documents that nobody looked at (--keep)."""
+    if not ingestion.documents:
+        return {}
+    return {
+        "documents_not_ready": len(ingestion.not_ready),
+        "documents_there_before": sum(document.was_there for document in ingestion.documents),
+        "ingest_seconds": ingestion.seconds,
     }
 
 
