@@ -4,6 +4,7 @@ A model may repeat what a document told it to write. So outside code its text ca
 anywhere, hold HTML, or look like one of our proofs ` (Source: manual.pdf, S. 3)[1]`:
 
 - `[text](target)` and `![text](target)` become `text`; `[1]` becomes `(1)`; `(Source:` `(Source unchecked:`;
+- control characters, invisible ones and those that turn the direction of reading are left out;
 - whatever could still begin a link, a picture, a reference or HTML is parted by a blank or a backslash.
 
 Code is what every CommonMark reader takes for code: fences at the start of a line, and spans on one line of
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from shared.core.shown_signs import TAIL_CHARS, shown_sign
 
 _MAX_HELD = 500  # characters; a longer link, code span or fence line is given as text, its signs parted
-_SPECIAL = re.compile(r"[`~!\[\](:/.<&]")
+_SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
 _FENCE = re.compile(r"(`{3,})[^`\n]*\n|(~{3,})[^\n]*\n")
 _FENCE_CLOSES = re.compile(r" {0,3}(`+|~+)[ \t]*\Z")
@@ -25,6 +26,18 @@ _OPEN_LABEL = re.compile(r"\[[^\[\]`\\\n]*\Z")
 _NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _TARGET = re.compile(r"""\s*(?:<[^<>]*>|[^\s<]\S*|)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*""")
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)\\(?:\\\\)*\Z")
+
+# A lone carriage return would begin a line for some readers, and not for others. Terminals obey control
+# characters; what is invisible or turns the direction of reading hides what is written, and from whom.
+_SHOWN_AS = {
+    ord("\r"): " ",
+    **dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"),
+    **dict.fromkeys(
+        (0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080))
+    ),
+    ord("\uff3b"): "(",  # full-width brackets, which look like those of a citation
+    ord("\uff3d"): ")",
+}
 
 Shown = tuple[str, int]
 """What is shown, and how many characters of the model's text it stands for."""
@@ -45,8 +58,7 @@ class ReaderText:
 
     def feed(self, text: str) -> str:
         """What can be shown for certain."""
-        # A lone carriage return would begin a line for some readers, and not for others.
-        return self._read(self._held + text.replace("\r", " "), at_end=False)
+        return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
 
     def note(self, note: str) -> str:
         """What was held back, then `note`: text of our own, shown as it is."""

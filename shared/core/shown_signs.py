@@ -5,11 +5,14 @@ never put a forbidden pattern together.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 TAIL_CHARS = 48  # what the rules see of the text before
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
-_FORGED_SOURCE = re.compile(r"\([\s*_\\]*Source[\s*_\\]*\Z", re.IGNORECASE)
+_FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
+# Letters that look like those of "Source" and are none, after NFKC and in lower case.
+_LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
 _WORD_OR_CELL = re.compile(r"[\w|]")
 _LINE_BREAKS = ("<br>", "<br/>", "<br />")
@@ -32,8 +35,9 @@ def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -
         "]": lambda: (")" if _FORGED_NUMBER.search(tail) else "]", 1),
         "(": lambda: (" (" if tail.endswith("]") else "(", 1),
         "/": lambda: (" /" if tail.endswith(":/") else "/", 1),
-        ".": lambda: ("\\." if _WWW.search(tail) else ".", 1),
+        ".": lambda: (" ." if _WWW.search(tail) else ".", 1),
         ":": lambda: _colon(window, tail, may_grow=may_grow),
+        "\uff1a": lambda: _colon(window, tail, may_grow=may_grow),
         "<": lambda: _less_than(window, line, may_grow=may_grow),
         "&": lambda: _ampersand(window, may_grow=may_grow),
     }
@@ -43,8 +47,14 @@ def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -
 def _colon(window: str, tail: str, *, may_grow: bool) -> tuple[str, int] | None:
     if may_grow and _is_cut_off(window, ("://",)):
         return None
-    before = " unchecked" if _FORGED_SOURCE.search(tail) else " " if tail.endswith("]") else ""
-    return (f"{before}: //", 3) if window.startswith("://") else (f"{before}:", 1)
+    before = " unchecked" if _FORGED_SOURCE.search(_as_seen(tail)) else " " if tail.endswith("]") else ""
+    return (f"{before}: //", 3) if window.startswith("://") else (f"{before}{window[0]}", 1)
+
+
+def _as_seen(text: str) -> str:
+    """The letters that a reader sees, whatever stands for them."""
+    visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
+    return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)
 
 
 def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:

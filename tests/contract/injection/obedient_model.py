@@ -1,0 +1,124 @@
+"""A model server that does whatever a document tells it: the worst model there is.
+
+Speaks the OpenAI protocol. An order that it finds in the prompt is obeyed to the letter, in answers as in
+structured outputs; a prompt without one gets a plain answer.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape, unescape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+PLAIN_ANSWER = 'The pump runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+PIECE_CHARS = 5  # cuts every tag somewhere
+
+
+@dataclass
+class ObedientModel:
+    """Serves while it is entered. `orders`: text of a document to what is then said for an answer."""
+
+    orders: Mapping[str, str]
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    _server: ThreadingHTTPServer | None = None
+
+    @property
+    def base_url(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> "ObedientModel":
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.shutdown()
+        self._server.server_close()
+
+    def said(self, body: dict[str, Any]) -> str:
+        """What it says to one request."""
+        self.bodies.append(body)
+        system, user = (str(message["content"]) for message in body["messages"][:2])
+        order = next((order for text, order in self.orders.items() if _stands_in(text, user)), None)
+        schema = (body.get("response_format") or {}).get("json_schema")
+        if schema:
+            return json.dumps(_structured(schema, order, user))
+        return PLAIN_ANSWER if order is None else order.replace("{system}", system).replace("{user}", user)
+
+
+def _stands_in(text: str, user: str) -> bool:
+    return escape(text, quote=False) in user or escape(text) in user or text in unescape(user)
+
+
+def _structured(schema: dict[str, Any], order: str | None, user: str) -> Any:
+    value = _least(schema["schema"], schema["schema"].get("$defs", {}))
+    if schema["name"] == "QuestionPlan":
+        question = user.partition("<question>")[2].partition("</question>")[0]
+        value |= {"query_type": "CONTENT_SEARCH", "intent": "fact_lookup", "standalone_question": question}
+        value["search_queries"] = [question]
+    if schema["name"] == "QuoteRepair":
+        value = {"quote": order}
+    return value
+
+
+def _least(schema: dict[str, Any], known: dict[str, Any]) -> Any:
+    """The emptiest value that fits a schema."""
+    if "$ref" in schema:
+        return _least(known[schema["$ref"].rpartition("/")[2]], known)
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return _least(schema[choice][-1], known)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        return {name: _least(part, known) for name, part in schema.get("properties", {}).items()}
+    plain: dict[str, Any] = {"array": [], "string": "", "integer": 0, "number": 0.0, "boolean": False}
+    return plain.get(schema.get("type", ""))
+
+
+def _handler(model: ObedientModel) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            text = model.said(body)
+            if body.get("stream"):
+                self._reply("text/event-stream", "".join(_frames(text)))
+            else:
+                self._reply("application/json", json.dumps(_completion(text)))
+
+        def _reply(self, media_type: str, content: str) -> None:
+            encoded = content.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", media_type)
+            self.send_header("Content-Length", str(len(encoded)))
+            self.end_headers()
+            self.wfile.write(encoded)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: tests fail on what they see, not on a log."""
+
+    return Handler
+
+
+def _frames(text: str) -> Iterator[str]:
+    pieces = [text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS)]
+    for piece in pieces:
+        yield _frame({"delta": {"role": "assistant", "content": piece}, "finish_reason": None})
+    yield _frame({"delta": {}, "finish_reason": "stop"})
+    yield "data: [DONE]\n\n"
+
+
+def _frame(choice: dict[str, Any]) -> str:
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "obedient"}
+    return f"data: {json.dumps({**chunk, 'choices': [{'index': 0, **choice}]})}\n\n"
+
+
+def _completion(text: str) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "obedient", "choices": [choice]}
