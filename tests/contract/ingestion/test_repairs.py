@@ -209,7 +209,7 @@ async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
         assert await dropped(services, name, report(tmp_path, 4)) == "ready"
         before = plain(await blocks_of(services, name))
     content = report(tmp_path, 4, 5, 6)
-    index = FailingAfter(services.content_index, 5)  # four texts of the new pages, one of two pictures
+    index = FailingAfter(services.content_index, 3)  # two texts of the new pages, one of two pictures
     failing = replace(services, content_index=index)  # type: ignore[arg-type]
     assert await dropped(failing, name, content) == "failed"
     assert plain(await blocks_of(services, name)) == before
