@@ -1,6 +1,9 @@
 """Checks of single settings, for `shared.settings`. Pure; a message names the variable, with an example."""
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
+
+from pydantic.fields import FieldInfo
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -30,3 +33,14 @@ def check_document_intelligence(endpoint: str | None, key: str | None) -> None:
         raise ValueError(
             f"DOCUMENT_INTELLIGENCE_KEY is missing: {name} is not https, and tokens go over https only."
         )
+
+
+def explain(fields: Mapping[str, FieldInfo], location: str, message: str) -> str:
+    """What is wrong with one variable: its name, what it is for, an example."""
+    for name, field in fields.items():
+        if location.lower() in (name, (field.alias or name).lower()):
+            example = (
+                f" Example: {(field.alias or name.upper())}={field.examples[0]}" if field.examples else ""
+            )
+            return f"{field.alias or name.upper()}: {message}. {field.description}{example}"
+    return message.removeprefix("Value error, ")

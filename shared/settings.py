@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import ConfigurationError
-from shared.setting_checks import check_address, check_document_intelligence
+from shared.setting_checks import check_address, check_document_intelligence, explain
 
 
 class Settings(BaseSettings):
@@ -288,7 +288,8 @@ def load_settings() -> Settings:
         return Settings()  # the environment gives the required fields
     except ValidationError as invalid:
         lines = [
-            _explain(str(error["loc"][0]) if error["loc"] else "", error["msg"]) for error in invalid.errors()
+            explain(Settings.model_fields, str(error["loc"][0]) if error["loc"] else "", error["msg"])
+            for error in invalid.errors()
         ]
         raise ConfigurationError("\n".join(lines)) from None
 
@@ -297,13 +298,3 @@ def load_settings() -> Settings:
 def get_settings() -> Settings:
     """The process's settings, read once."""
     return load_settings()
-
-
-def _explain(location: str, message: str) -> str:
-    for name, field in Settings.model_fields.items():
-        if location.lower() in (name, (field.alias or name).lower()):
-            example = (
-                f" Example: {(field.alias or name.upper())}={field.examples[0]}" if field.examples else ""
-            )
-            return f"{field.alias or name.upper()}: {message}. {field.description}{example}"
-    return message.removeprefix("Value error, ")
