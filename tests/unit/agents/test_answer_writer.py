@@ -3,6 +3,8 @@
 import json
 from collections.abc import AsyncGenerator
 
+import pytest
+
 from shared.agents.answer_writer import UNSUPPORTED, AnswerWriter
 from shared.agents.journal import open_journal
 from shared.agents.memory_log import MemoryRunLog
@@ -14,6 +16,7 @@ from shared.models.prompts import CallLimits, Prompt
 from shared.models.search import Hit
 from shared.ports import ChatModel, StructuredOutput
 from tests.fakes.models import NoConversations
+from tests.unit.agents.figure_world import picture
 
 HIT = Hit(block_id="b1", doc_id="d1", filename="m.pdf", page_number=3, content="The pump runs at 15 bar.")
 
@@ -37,12 +40,14 @@ class RepairingModel(NoConversations):
         raise AssertionError("a repair does not stream")
 
 
-async def write(text: str, model: ChatModel, size: int = 7) -> tuple[AnswerWriter, list[tuple[str, object]]]:
+async def write(
+    text: str, model: ChatModel, size: int = 7, hits: tuple[Hit, ...] = (HIT,)
+) -> tuple[AnswerWriter, list[tuple[str, object]]]:
     log = MemoryRunLog()
     await log.create("r")
     writer = AnswerWriter(
         journal=await open_journal(log, "r", 3),
-        book=CitationBook((HIT,)),
+        book=CitationBook(hits),
         repairer=QuoteRepairer(model, "<documents/>", CallLimits(timeout_s=1), "How much?"),
     )
     for start in range(0, len(text), size):
@@ -168,3 +173,101 @@ async def test_an_answer_that_cites_nothing_is_marked() -> None:
     assert writer.text.startswith("It is 9 bar, surely.")
     assert writer.text.endswith(UNSUPPORTED.strip())
     assert writer.unsupported_claims == 1
+
+
+FIGURE = picture("m", 3)
+SHOWN = f"![Figure 3: Pump curve of the pump](/api/documents/m/figures/{3:064x}.png) (Source: m.pdf, S. 3)"
+PLACED = f'<figure block_id="{FIGURE.block_id}"/>'
+CITED = '<cite doc_id="d1" quote="runs at 15 bar"/>'
+MARK = "(Source: m.pdf, S. 3)[1]"
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (f"A {CITED}\n\n{PLACED}\n\nB", f"A {MARK}\n\n{SHOWN}\n\n\nB"),
+        (f"A {PLACED} goes on. {CITED}\nB", f"A  goes on. {MARK}\n\n{SHOWN}\n\nB"),
+        (f"A {CITED} {PLACED}", f"A {MARK} \n\n{SHOWN}"),
+        (
+            f"| a | b |\n|---|---|\n| 1 {PLACED} | 2 {CITED} |\n| 3 | 4 |\n\nB",
+            f"| a | b |\n|---|---|\n| 1  | 2 {MARK} |\n| 3 | 4 |\n\n{SHOWN}\n\nB",
+        ),
+        (f"A {CITED}\n```\nx {PLACED}\ny\n```\nB\n", f"A {MARK}\n```\nx \ny\n```\nB\n\n{SHOWN}\n\n"),
+        (f"A {CITED}\n```\nx {PLACED}", f"A {MARK}\n```\nx \n```\n\n{SHOWN}"),
+        (f"A {CITED} {PLACED}{PLACED}\nB {PLACED}", f"A {MARK} \n\n{SHOWN}\n\nB "),
+    ],
+)
+async def test_a_figure_stands_behind_its_line_and_tears_nothing(written: str, read: str, size: int) -> None:
+    writer, events = await write(written, RepairingModel(None), size, (HIT, FIGURE))
+    assert writer.text == read
+    assert streamed(events) == writer.text
+    assert [figure.block_id for figure in writer.figures.placed] == [FIGURE.block_id]
+
+
+@pytest.mark.parametrize(
+    "tag", ['<figure block_id="no"/>', "<figure>", '<figure src="https://evil"/>', "</figure>"]
+)
+async def test_a_figure_that_there_is_not_is_none(tag: str) -> None:
+    writer, _ = await write(
+        f"A {tag}{CITED}", RepairingModel(None), hits=(HIT, FIGURE.model_copy(update={"page_number": 8}))
+    )
+    assert writer.text == f"A {MARK}"
+    assert writer.figures.placed == []
+
+
+async def test_the_figure_of_the_cited_page_is_added_where_the_model_placed_none() -> None:
+    here = FIGURE.model_copy(update={"doc_id": "d1", "score": 0.5})
+    writer, _ = await write(f"A {CITED}", RepairingModel(None), hits=(HIT, here))
+    assert writer.text == f"A {MARK}\n\n{SHOWN}"
+
+
+async def test_an_abstention_shows_no_figure() -> None:
+    writer, _ = await write(f'{PLACED}<abstain missing="x"/>', RepairingModel(None), hits=(HIT, FIGURE))
+    assert writer.text == "The documents do not answer this. Missing: x."
+    assert not writer.is_answer
+
+
+async def test_what_comes_nearest_stands_behind_the_gap() -> None:
+    near = f'<abstain missing="the price" next_step="Ask sales."/>\n\nNear: {CITED}'
+    for size in (1, 7, 1000):
+        writer, events = await write(near, RepairingModel(None), size)
+        assert writer.text == (
+            f"The documents do not answer this. Missing: the price.\n\nNext step: Ask sales.\n\nNear: {MARK}"
+        )
+        assert streamed(events) == writer.text
+        assert (writer.is_answer, writer.has_citations, writer.unsupported_claims) == (False, True, 0)
+
+
+async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
+    writer, _ = await write('<abstain missing="x"/> It costs 5 euros.', RepairingModel(None))
+    assert writer.text == f"The documents do not answer this. Missing: x.\n\nIt costs 5 euros.{UNSUPPORTED}"
+    assert writer.unsupported_claims == 1
+
+
+async def test_a_gap_is_told_once() -> None:
+    writer, _ = await write('<abstain missing="x"/>\n<abstain missing="y"/>', RepairingModel(None))
+    assert writer.text.count("Missing") == 1
+
+
+async def test_documents_that_differ_are_set_side_by_side_if_the_model_did_not() -> None:
+    old = HIT.model_copy(
+        update={
+            "block_id": "b0",
+            "doc_id": "d0",
+            "filename": "old.pdf",
+            "content": "The pump runs at 12 bar.",
+        }
+    )
+    one = '<cite doc_id="d1" quote="The pump runs at 15 bar."/>'
+    other = '<cite doc_id="d0" quote="The pump runs at 12 bar."/>'
+    writer, events = await write(f"New. {one}\nOld. {other}", RepairingModel(None), hits=(HIT, old))
+    assert writer.text.endswith(
+        "\n\n**The documents differ:** “The pump runs at 15 bar.” (Source: m.pdf, S. 3)[1]; "
+        "“The pump runs at 12 bar.” (Source: old.pdf, S. 3)[2]"
+    )
+    assert streamed(events) == writer.text
+    assert len(writer.conflicts) == 1
+    named, _ = await write(f"New {one}, old {other}.", RepairingModel(None), hits=(HIT, old))
+    assert "differ" not in named.text
+    assert len(named.conflicts) == 1
