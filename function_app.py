@@ -11,8 +11,11 @@ from functions import (
     health,
     ingest,
     maintenance,
+    memory,
+    remember,
     runs,
     search,
+    threads,
     uploads,
 )
 from orchestrations import agent_activities, answer_question, ingest_activities, ingest_document
@@ -27,8 +30,11 @@ for module in (
     health,
     ingest,
     maintenance,
+    memory,
+    remember,
     runs,
     search,
+    threads,
     uploads,
     answer_question,
     agent_activities,

@@ -17,6 +17,7 @@ from functions.http_io import (
 )
 from functions.orchestration_status import closer
 from functions.ready import ready_services
+from shared.errors import NotFoundError
 from shared.models.clarification import ClarificationAnswer
 from shared.models.runs import RunRecord
 from shared.services import Services
@@ -42,6 +43,8 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     """A run's events from the first, or after `Last-Event-ID`."""
     after = last_event_id(req.headers.get("last-event-id"))
     record, services = await _own_run(req)
+    if not record.has_log:
+        raise NotFoundError("The events of this run are no longer kept.", "Its answer is: read the run itself.")
     if after and await has_seen_the_end(services.run_log, record.run_id, after):
         return Response(status_code=204)  # tells an EventSource to stop connecting again
     frames: Any = follow(

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from shared.agents.journal import Journal
+from shared.agents.journal import Journal, RunClosedError
+from shared.agents.turns import ask_to_remember, close_turn
 from shared.agents.working_memory import WorkingMemory
+from shared.errors import NotFoundError
 from shared.models.names import RUN_LOG
 from shared.models.plan import TodoItem
-from shared.models.runs import RunAnswer
+from shared.models.runs import RunAnswer, RunRecord
 from shared.models.steps import ReportFailure
 from shared.services import Services
 
@@ -27,7 +29,7 @@ async def commit_answer(
     record = await services.runs.get(answer.run_id)
     if record is not None:
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(todo)}
-        await services.runs.replace(record.model_copy(update=ended))
+        await _commit_record(record.model_copy(update=ended), answer, services)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere.
     await journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
 
@@ -49,6 +51,22 @@ async def report_failure(run_id: str, action: ReportFailure, services: Services,
         }
         await services.runs.replace(record.model_copy(update=ended))
     await journal.write("ERROR", type=action.error_type, message=action.message, hints=list(action.hints))
+
+
+async def _commit_record(record: RunRecord, answer: RunAnswer, services: Services) -> None:
+    """Store the end in the thread and in the run's record.
+
+    Raises:
+        RunClosedError: the thread went meanwhile; nothing of the answer stays.
+    """
+    try:
+        # The thread first: whoever sees the run completed can ask on, and the answer is in the conversation.
+        await close_turn(record, answer, services)
+        await services.runs.replace(record)
+    except (RunClosedError, NotFoundError):
+        await services.blobs.delete(RUN_LOG, answer_path(record.run_id))
+        raise RunClosedError("The run's thread was cleared or deleted.") from None
+    await ask_to_remember(record, services)
 
 
 def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> dict[str, object]:

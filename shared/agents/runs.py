@@ -10,6 +10,7 @@ from shared.agents.answering_back import pending_clarification
 from shared.agents.closing import answer_path, report_failure
 from shared.agents.fresh_urls import refresh_answer
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
+from shared.agents.turns import OpenedTurn, open_turn
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError, PayloadTooLargeError
 from shared.models.chat import ID_PATTERN, ChatRequest, RunView
@@ -26,8 +27,11 @@ _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind eve
 async def begin_run(chat: ChatRequest, user: UserContext, services: Services) -> RunRequest:
     """Store a question and its first event; the caller then starts the orchestration.
 
+    Without a thread id a thread begins with it, else it is added to the user's thread of that id.
+
     Raises:
         PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
+        NotFoundError: the user has no such thread.
     """
     limit = services.settings.max_question_chars
     if len(chat.question) > limit:
@@ -44,12 +48,11 @@ async def begin_run(chat: ChatRequest, user: UserContext, services: Services) ->
         doc_ids=chat.doc_ids,
         created_at=datetime.now(UTC),
     )
+    turn = await _open(request, services, is_new=chat.thread_id is None)
+    request = request.model_copy(update={"conversation": turn.conversation})
     # The record comes last: a run that can be looked up has its question and its log.
-    await asyncio.gather(
-        WorkingMemory(services.blobs, request.run_id).put_request(request),
-        _first_event(request, services),
-    )
-    await services.runs.create(_record(request))
+    await WorkingMemory(services.blobs, request.run_id).put_request(request)
+    await services.runs.create(_record(request, turn.number))
     return request
 
 
@@ -86,7 +89,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
         finished_at=record.finished_at,
         error=record.error,
         error_type=record.error_type,
-        todo=record.todo or await _latest_todo(record.run_id, services),
+        todo=record.todo or (await _latest_todo(record.run_id, services) if record.has_log else ()),
         answer=answer,
         clarification=await pending_clarification(record, services),
         events_url=f"/api/runs/{record.run_id}/events",
@@ -104,17 +107,33 @@ async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
     try:
         journal = await open_journal(services.run_log, run_id, _CLOSING_STEP)
         await report_failure(run_id, action, services, journal)
-    except (RunClosedError, StaleAttemptError):
-        return  # another reader, or the run itself, was quicker
+    except (RunClosedError, StaleAttemptError, NotFoundError):
+        return  # another reader, or the run itself, was quicker; or its thread was deleted, and its log went
 
 
-def _record(request: RunRequest) -> RunRecord:
+async def _open(request: RunRequest, services: Services, *, is_new: bool) -> OpenedTurn:
+    """Add the question to its thread while the log is begun: neither waits for the other."""
+    opened, logged = await asyncio.gather(
+        open_turn(request, services, is_new=is_new),
+        _first_event(request, services),
+        return_exceptions=True,
+    )
+    if isinstance(opened, BaseException):
+        await services.run_log.delete(request.run_id)
+        raise opened
+    if isinstance(logged, BaseException):
+        raise logged
+    return opened
+
+
+def _record(request: RunRequest, turn: int) -> RunRecord:
     return RunRecord(
         run_id=request.run_id,
         thread_id=request.thread_id,
         owner_id=request.user.user_id,
         question=request.question,
         created_at=request.created_at,
+        turn=turn,
     )
 
 

@@ -19,6 +19,11 @@ class WorkingMemory:
         self._blobs = blobs
         self.run_id = run_id
 
+    @property
+    def folder(self) -> str:
+        """How the names of all its blobs begin."""
+        return f"runs/{self.run_id}/"
+
     async def put_request(self, request: RunRequest) -> None:
         """Keep the question; done before the orchestration starts."""
         await self._write("request", request)
@@ -72,4 +77,4 @@ class WorkingMemory:
         return kind.model_validate_json(await self._blobs.read(WORK, self._path(name)))
 
     def _path(self, name: str) -> str:
-        return f"runs/{self.run_id}/{name}.json"
+        return f"{self.folder}{name}.json"

@@ -52,6 +52,7 @@ def _message(queue: str, message: Any) -> PoisonMessage:
         dequeue_count=message.dequeue_count or 0,
         blob_name=_blob_name(content),
         function=str(content["FunctionId"]) if "FunctionId" in content else None,
+        thread_id=str(content["thread_id"]) if "thread_id" in content else None,
     )
 
 

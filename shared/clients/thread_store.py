@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.tables import Change, Entity, Table, revision_of
-from shared.errors import CallerError
+from shared.errors import CallerError, NotFoundError
 from shared.models.threads import Thread, ThreadPage, ThreadTurn
 from shared.ports import ThreadStore
 
@@ -22,6 +22,7 @@ _LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
 _LAST_NUMBER = 10**8
 _PLACE = re.compile(r"place-[0-9]{17}-[A-Za-z0-9_-]{1,64}")
 _FORGOTTEN = "forgotten"
+_BEHIND_DIGITS = ":"  # sorts behind every digit
 
 
 class TableThreadStore(ThreadStore):
@@ -39,7 +40,11 @@ class TableThreadStore(ThreadStore):
         changes = [Change("insert", _thread_row(thread)), Change("insert", _place_row(thread))]
         if turn is not None:
             changes.append(Change("insert", _turn_row(thread.owner_id, turn)))
-        revision, *_ = await self._table.change(changes)
+        try:
+            revision, *_ = await self._table.change(changes)
+        except NotFoundError:  # there is no table yet
+            await self._table.ensure()
+            revision, *_ = await self._table.change(changes)
         return thread.model_copy(update={"revision": revision})
 
     async def get(self, owner_id: str, thread_id: str) -> Thread | None:
@@ -85,8 +90,10 @@ class TableThreadStore(ThreadStore):
         self, owner_id: str, thread_id: str, limit: int, before: int | None = None
     ) -> list[ThreadTurn]:
         """The newest turns, newest first."""
-        after = _turn_key(thread_id, before) if before is not None else f"turn-{thread_id}-"
-        condition = f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'turn-{thread_id}.'"
+        after = _turn_key(thread_id, before) if before is not None else f"turn-{thread_id}."
+        condition = (
+            f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'turn-{thread_id}.{_BEHIND_DIGITS}'"
+        )
         return [_turn(entity) for entity in await self._table.first(condition, limit)]
 
     async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
@@ -129,7 +136,8 @@ def _place_key(thread: Thread) -> str:
 
 
 def _turn_key(thread_id: str, number: int) -> str:
-    return f"turn-{thread_id}-{_LAST_NUMBER - number:08d}"
+    # A dot, which no id can hold: an id may be another one's beginning.
+    return f"turn-{thread_id}.{_LAST_NUMBER - number:08d}"
 
 
 def _thread_row(thread: Thread) -> Entity:

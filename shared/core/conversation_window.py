@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from html import escape
 
+from shared.core.prompts import element
 from shared.models.conversation import Conversation, Turn
 from shared.models.runs import RunAnswer
 from shared.models.threads import MAX_TITLE_CHARS, Thread, ThreadTurn
@@ -83,6 +85,16 @@ def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> lis
     if len(waiting) <= most:
         return []
     return waiting[: min(len(waiting) - max(most // 2, 1), MAX_FOLDED)]
+
+
+def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
+    """What the model compresses: the summary so far, and the turns after it, each side of a turn marked."""
+    said = "\n".join(
+        f'<turn role="user">{escape(turn.question, quote=False)}</turn>\n'
+        f'<turn role="assistant">{escape(turn.answer or "(no answer)", quote=False)}</turn>'
+        for turn in turns
+    )
+    return f"{element('previous_summary', previous)}\n<conversation>\n{said}\n</conversation>"
 
 
 def _turn(turn: ThreadTurn) -> Turn:

@@ -1,4 +1,4 @@
-"""Events that were given up: which file each is about, and nothing else of what it says."""
+"""Messages that were given up: which file or thread each is about, and nothing else of what it says."""
 
 from datetime import datetime
 
@@ -11,6 +11,7 @@ class PoisonMessage(Model):
     Attributes:
         blob_name: of the documents container; None when the message is in no form that is known.
         function: that gave up on it, where the message tells.
+        thread_id: of a turn that could not be remembered, or a thread that could not be erased.
     """
 
     queue: str
@@ -19,6 +20,7 @@ class PoisonMessage(Model):
     dequeue_count: int
     blob_name: str | None = None
     function: str | None = None
+    thread_id: str | None = None
 
 
 class PoisonList(Model):

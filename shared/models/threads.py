@@ -135,11 +135,13 @@ class EraseTask(Model):
     """Message of the queue `erasures`: turns of a thread are to go.
 
     Attributes:
+        through: the number of the last one.
         is_last: the second pass, after every step that was still at work has ended.
     """
 
     owner_id: str
     thread_id: str
+    through: int
     is_last: bool = False
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from pydantic import JsonValue
 
+from local.model_server.schemas.conversation_summary import summarise_conversation
 from local.model_server.schemas.document_metadata import extract_metadata
 from local.model_server.schemas.filler import fill
 from local.model_server.schemas.question_plan import plan_question
@@ -23,6 +24,7 @@ HANDLERS: dict[str, Callable[[SchemaTask], dict[str, JsonValue]]] = {
     "QuestionPlan": plan_question,
     "DocumentMetadata": extract_metadata,
     "QuoteRepair": repair_quote,
+    "ConversationSummary": summarise_conversation,
 }
 
 

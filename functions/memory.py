@@ -1,0 +1,32 @@
+"""Memory over HTTP: what is remembered of the caller's questions, and how to have it forgotten."""
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, user_of
+from functions.ready import ready_services
+from functions.threads import cursor_of, page_limit
+
+blueprint = func.Blueprint()
+
+_LISTED = 50
+
+
+@blueprint.route(route="memory", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_memory(req: Request) -> Response:
+    """The caller's memories, newest first."""
+    from shared.agents.memory import list_memories
+
+    user = user_of(req)
+    limit = page_limit(req, _LISTED)
+    return json_response(await list_memories(user, await ready_services(), limit, cursor_of(req)))
+
+
+@blueprint.route(route="memory", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def delete_memory(req: Request) -> Response:
+    """Forget everything that is remembered of the caller."""
+    from shared.agents.memory import forget_all
+
+    user = user_of(req)
+    return json_response(await forget_all(user, await ready_services()))

@@ -1,0 +1,80 @@
+"""After the turn: a queue remembers answers, another erases threads, a timer takes old runs away.
+
+A message that is none of ours raises, and ends in the poison queue.
+"""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.ready import ready_services
+from shared.models.names import ERASURES_QUEUE, TURNS_QUEUE
+from shared.models.threads import EraseTask, RememberTask
+from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.agents.erasing import StopRun
+
+blueprint = df.Blueprint()
+
+CONNECTION = "DocumentsStorage"
+# Hourly: how long an erasure whose message was lost, or given up, waits at most.
+SCHEDULE = "0 7 * * * *"
+_AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=TURNS_QUEUE, connection=CONNECTION)
+async def remember_turn(message: func.QueueMessage) -> None:
+    """Remember an answered turn, and summarise its thread when that is due."""
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.agents.memory import remember
+
+    task = RememberTask.model_validate_json(message.get_body())
+    await remember(task, await ready_services())
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
+@blueprint.durable_client_input(client_name="client")
+async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
+    """Erase what was cleared or deleted of a thread."""
+    from shared.agents.erasing import erase
+
+    task = EraseTask.model_validate_json(message.get_body())
+    await erase(task, await ready_services(), _forgetter(client) if task.is_last else _stopper(client))
+
+
+@blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
+@blueprint.durable_client_input(client_name="client")
+async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Go on with erasures that stopped, and purge runs that are older than RUN_RETENTION_DAYS."""
+    from shared.agents.retention import purge_old_runs, resume_erasures
+
+    services = await ready_services()
+    resumed = await resume_erasures(services)
+    purged = await purge_old_runs(datetime.now(UTC), services, _forgetter(client))
+    get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed)
+
+
+def _stopper(client: df.DurableOrchestrationClient) -> "StopRun":
+    """Ends a run's orchestration if it is at work."""
+
+    async def stop(run_id: str) -> None:
+        status = await client.get_status(run_id)
+        state = status.runtime_status.value if status and status.runtime_status else None
+        if state in _AT_WORK:
+            await client.terminate(run_id, "The thread was cleared or deleted.")
+
+    return stop
+
+
+def _forgetter(client: df.DurableOrchestrationClient) -> "StopRun":
+    """Removes a run's history: the todo list in it repeats what was asked."""
+    stop = _stopper(client)
+
+    async def forget(run_id: str) -> None:
+        await stop(run_id)
+        await client.purge_instance_history(run_id)
+
+    return forget

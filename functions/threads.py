@@ -1,0 +1,115 @@
+"""Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
+
+import re
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.ready import ready_services
+from shared.errors import CallerError
+from shared.models.threads import NewThread, ThreadRename
+
+blueprint = func.Blueprint()
+
+_LISTED = 50
+_READ = 20
+_MOST = 100
+_NUMBER = re.compile(r"[1-9][0-9]{0,7}")
+
+
+@blueprint.route(route="threads", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def create_thread(req: Request) -> Response:
+    """Begin a thread."""
+    from shared.agents.threads import new_thread
+
+    user = user_of(req)
+    body = await read_model(req, NewThread)
+    thread = await new_thread(body.title, user, await ready_services())
+    return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
+
+
+@blueprint.route(route="threads", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_threads(req: Request) -> Response:
+    """The caller's threads, a page at a time."""
+    from shared.agents.threads import list_threads
+
+    user = user_of(req)
+    limit = page_limit(req, _LISTED)
+    return json_response(await list_threads(user, await ready_services(), limit, cursor_of(req)))
+
+
+@blueprint.route(route="threads/{thread_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_thread(req: Request) -> Response:
+    """One thread, without its turns."""
+    from shared.agents.threads import owned_thread, view_of
+
+    user = user_of(req)
+    return json_response(view_of(await owned_thread(_id_of(req), user, await ready_services())))
+
+
+@blueprint.route(route="threads/{thread_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def patch_thread(req: Request) -> Response:
+    """Rename a thread."""
+    from shared.agents.threads import rename_thread
+
+    user = user_of(req)
+    body = await read_model(req, ThreadRename)
+    return json_response(await rename_thread(_id_of(req), body.title, user, await ready_services()))
+
+
+@blueprint.route(route="threads/{thread_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def delete_thread(req: Request) -> Response:
+    """Delete a thread and everything made of it."""
+    from shared.agents.threads import delete_thread as deleted
+
+    user = user_of(req)
+    await deleted(_id_of(req), user, await ready_services())
+    return Response(status_code=204)
+
+
+@blueprint.route(route="threads/{thread_id}/clear", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def clear_thread(req: Request) -> Response:
+    """Delete the turns of a thread, and keep the thread."""
+    from shared.agents.threads import clear_thread as cleared
+
+    user = user_of(req)
+    return json_response(await cleared(_id_of(req), user, await ready_services()))
+
+
+@blueprint.route(route="threads/{thread_id}/messages", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_thread_messages(req: Request) -> Response:
+    """The turns of a thread with their answers, a page at a time from the newest."""
+    from shared.agents.thread_messages import read_messages
+
+    user = user_of(req)
+    limit, cursor = page_limit(req, _READ), cursor_of(req)
+    if cursor is not None and not _NUMBER.fullmatch(cursor):
+        raise CallerError("The cursor is none of ours.", "Send the cursor of the page before, unchanged.")
+    before = None if cursor is None else int(cursor)
+    return json_response(await read_messages(_id_of(req), user, await ready_services(), limit, before))
+
+
+def page_limit(request: Request, usual: int) -> int:
+    """The query parameter `limit`, 1-100. CallerError when it is anything else."""
+    text = request.query_params.get("limit")
+    if text is None:
+        return usual
+    if not re.fullmatch(r"[0-9]{1,3}", text, re.ASCII) or not 1 <= int(text) <= _MOST:
+        raise CallerError(f"limit takes a number from 1 to {_MOST}.", f"Leave it out to get {usual}.")
+    return int(text)
+
+
+def cursor_of(request: Request) -> str | None:
+    """The query parameter `cursor`."""
+    return request.query_params.get("cursor") or None
+
+
+def _id_of(request: Request) -> str:
+    return str(request.path_params["thread_id"])

@@ -1,0 +1,53 @@
+"""What is kept how long: old runs lose their log and working memory, and erasures that stopped go on.
+
+A run's answer and record stay as long as its thread, so a thread can be read however old it is.
+"""
+
+import asyncio
+from datetime import datetime, timedelta
+
+from shared.agents.erasing import StopRun
+from shared.agents.threads import ask_to_erase
+from shared.agents.working_memory import WorkingMemory
+from shared.errors import NotFoundError
+from shared.models.names import WORK
+from shared.models.runs import RunRecord
+from shared.services import Services
+
+MOST_AT_ONCE = 1000  # of one call: some minutes at most; the next call goes on
+
+
+async def purge_old_runs(now: datetime, services: Services, forget: StopRun) -> int:
+    """Take away what only a run in progress, or its readers, need. Returns how many runs it was done for.
+
+    `forget` removes what the orchestrator keeps of the run.
+    """
+    limit = now - timedelta(days=services.settings.run_retention_days)
+    purged = 0
+    async for record in services.runs.ended_before(limit):
+        await _purge(record, services, forget)
+        purged += 1
+        if purged == MOST_AT_ONCE:
+            break
+    return purged
+
+
+async def resume_erasures(services: Services) -> int:
+    """Ask again for every erasure that has not come to its end. Returns how many."""
+    resumed = 0
+    async for thread in services.threads.unerased():
+        await ask_to_erase(thread, services)
+        resumed += 1
+    return resumed
+
+
+async def _purge(record: RunRecord, services: Services, forget: StopRun) -> None:
+    await asyncio.gather(
+        forget(record.run_id),
+        services.run_log.delete(record.run_id),
+        services.blobs.delete_prefix(WORK, WorkingMemory(services.blobs, record.run_id).folder),
+    )
+    try:
+        await services.runs.replace(record.model_copy(update={"has_log": False}))
+    except NotFoundError:
+        return  # its thread was deleted meanwhile

@@ -1,0 +1,155 @@
+"""Threads and memory over HTTP: bodies, pages and refusals; two people on every route."""
+
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from functions import memory, threads
+from shared.agents.memory import remember
+from shared.models.names import TURNS_QUEUE
+from shared.models.threads import RememberTask
+from shared.services import Services
+from tests.fakes.stores import InMemoryTaskQueues
+from tests.unit.agents.test_threads import ask
+from tests.unit.agents.world import ANNA, world
+from tests.unit.functions.http_app import (
+    IngestingClient,
+    as_user,
+    connect,
+    make_app,
+    problem_of,
+    settings_of_tests,
+)
+
+QUESTION = "At what pressure does the pump run?"
+
+
+@pytest.fixture
+async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
+    made = await world(settings=settings_of_tests())
+    connect(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+def app(services: Services) -> Starlette:
+    return make_app([threads, memory], IngestingClient(services))
+
+
+@pytest.fixture
+def anna(app: Starlette) -> httpx.AsyncClient:
+    return as_user(app, "anna", groups=["engineering"])
+
+
+@pytest.fixture
+def ben(app: Starlette) -> httpx.AsyncClient:
+    return as_user(app, "ben")
+
+
+async def remember_all(services: Services) -> None:
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    for message in services.queues.take(TURNS_QUEUE):
+        await remember(RememberTask.model_validate_json(message), services)
+
+
+async def test_a_thread_is_made_renamed_and_deleted(anna: httpx.AsyncClient) -> None:
+    made = await anna.post("/threads", json={"title": "  Pumps "})
+    thread_id = made.json()["thread_id"]
+    assert (made.status_code, made.json()["title"]) == (201, "Pumps")
+    assert made.headers["location"] == f"/api/threads/{thread_id}"
+    renamed = await anna.patch(f"/threads/{thread_id}", json={"title": "Valves"})
+    assert renamed.json()["title"] == "Valves"
+    assert (await anna.get(f"/threads/{thread_id}")).json() == renamed.json()
+    listed = (await anna.get("/threads")).json()
+    assert (listed["threads"], listed["count"], listed["cursor"]) == ([renamed.json()], 1, None)
+    for _ in range(2):
+        assert (await anna.delete(f"/threads/{thread_id}")).status_code == 204
+    assert problem_of(await anna.get(f"/threads/{thread_id}")) == (404, "NotFoundError")
+    assert (await anna.get("/threads")).json()["count"] == 0
+
+
+async def test_messages_have_question_answer_and_citations(
+    anna: httpx.AsyncClient, services: Services
+) -> None:
+    asked = await ask(services, QUESTION)
+    shown = (await anna.get(f"/threads/{asked.thread_id}/messages")).json()
+    (message,) = shown["messages"]
+    assert (message["run_id"], message["question"], message["status"]) == (
+        asked.run_id,
+        QUESTION,
+        "completed",
+    )
+    assert message["answer"]["text"].startswith("It runs at 15 bar.")
+    assert message["answer"]["citations"][0]["verified"] is True
+    assert message["answer"]["figures"] == []
+    assert shown["cursor"] is None
+    cleared = await anna.post(f"/threads/{asked.thread_id}/clear")
+    assert (cleared.status_code, cleared.json()["turn_count"]) == (200, 0)
+    assert (await anna.get(f"/threads/{asked.thread_id}/messages")).json()["messages"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/threads/{id}", None),
+        ("PATCH", "/threads/{id}", {"title": "mine"}),
+        ("DELETE", "/threads/{id}", None),
+        ("POST", "/threads/{id}/clear", None),
+        ("GET", "/threads/{id}/messages", None),
+    ],
+)
+async def test_a_foreign_thread_and_one_that_never_was_are_told_apart_by_nothing(
+    ben: httpx.AsyncClient, services: Services, method: str, path: str, body: Any
+) -> None:
+    asked = await ask(services, QUESTION)
+    absent = "0" * 32
+    answers = []
+    for thread_id in (asked.thread_id, absent):
+        answered = await ben.request(method, path.format(id=thread_id), json=body)
+        assert problem_of(answered) == (404, "NotFoundError")
+        answers.append(answered.text.replace(thread_id, "ID"))
+    assert answers[0] == answers[1]
+    assert (await services.threads.page(ANNA.user_id, 10)).threads[0].title == QUESTION
+
+
+async def test_lists_are_ones_own(
+    anna: httpx.AsyncClient, ben: httpx.AsyncClient, services: Services
+) -> None:
+    await ask(services, QUESTION)
+    await remember_all(services)
+    assert (await ben.get("/threads")).json()["threads"] == []
+    assert (await ben.get("/memory")).json()["memories"] == []
+    assert (await ben.delete("/memory")).json() == {"deleted": 0}
+    (kept,) = (await anna.get("/memory")).json()["memories"]
+    assert kept["question"] == QUESTION
+    assert (await anna.delete("/memory")).json() == {"deleted": 1}
+    assert (await anna.get("/memory")).json() == {"memories": [], "count": 0, "cursor": None}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/threads", {"title": ""}),
+        ("POST", "/threads", {"title": "x" * 121}),
+        ("POST", "/threads", {"owner_id": "ben"}),
+        ("PATCH", "/threads/x", {}),
+        ("PATCH", "/threads/x", {"title": None}),
+        ("GET", "/threads?limit=0", None),
+        ("GET", "/threads?limit=101", None),
+        ("GET", "/threads?limit=١", None),
+        ("GET", "/threads?cursor=%27%20or%20true", None),
+        ("GET", "/threads/x/messages?cursor=-1", None),
+        ("GET", "/threads/x/messages?limit=x", None),
+        ("GET", "/memory?cursor=x", None),
+        ("GET", "/memory?limit=1000", None),
+    ],
+)
+async def test_what_is_no_good_is_refused(anna: httpx.AsyncClient, method: str, path: str, body: Any) -> None:
+    assert problem_of(await anna.request(method, path, json=body)) == (400, "InvalidRequestError")
+
+
+@pytest.mark.parametrize("thread_id", ["a%2Fb", "%00", "..", "x" * 65, "a'b"])
+async def test_an_id_that_cannot_exist_is_not_found(anna: httpx.AsyncClient, thread_id: str) -> None:
+    assert (await anna.get(f"/threads/{thread_id}/messages")).status_code == 404
