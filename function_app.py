@@ -22,23 +22,9 @@ from orchestrations import agent_activities, answer_question, ingest_activities,
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-for module in (
-    chat,
-    document_changes,
-    document_events,
-    documents,
-    health,
-    ingest,
-    maintenance,
-    memory,
-    remember,
-    runs,
-    search,
-    threads,
-    uploads,
-    answer_question,
-    agent_activities,
-    ingest_document,
-    ingest_activities,
-):
+HTTP = (chat, document_changes, document_events, documents, health, memory, runs, search, threads, uploads)
+TRIGGERS = (ingest, maintenance, remember)
+DURABLE = (answer_question, agent_activities, ingest_document, ingest_activities)
+
+for module in (*HTTP, *TRIGGERS, *DURABLE):
     app.register_functions(module.blueprint)

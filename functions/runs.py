@@ -44,7 +44,7 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     after = last_event_id(req.headers.get("last-event-id"))
     record, services = await _own_run(req)
     if not record.has_log:
-        raise NotFoundError("The events of this run are no longer kept.", "Its answer is: read the run itself.")
+        raise NotFoundError("The events of this run are no longer kept.", "Its answer is: GET the run.")
     if after and await has_seen_the_end(services.run_log, record.run_id, after):
         return Response(status_code=204)  # tells an EventSource to stop connecting again
     frames: Any = follow(

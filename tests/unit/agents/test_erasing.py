@@ -1,5 +1,6 @@
 """Erasing: nothing of a deleted thread stays anywhere, whatever was at work, and however often it is done."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -58,7 +59,11 @@ def traces(services: Services, run_id: str) -> list[str]:
         for name in services.blobs.containers.get(container, {})
         if run_id in name
     ]
-    stores = {"log": services.run_log.logs, "record": services.runs.records, "m": services.memory_index.rows}
+    stores: dict[str, Mapping[str, object]] = {
+        "log": services.run_log.logs,
+        "record": services.runs.records,
+        "m": services.memory_index.rows,
+    }
     return blobs + [name for name, store in stores.items() if run_id in store]
 
 

@@ -167,9 +167,9 @@ async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> N
     assert isinstance(index, InMemorySearchIndex)
     upload = index.upload
 
-    async def upload_late(given: Any) -> None:
+    async def upload_late(rows: Any) -> None:
         await delete_thread(asked.thread_id, ANNA, services)
-        await upload(given)
+        await upload(rows)
 
     index.upload = upload_late  # type: ignore[method-assign]
     await remember_all(services)
