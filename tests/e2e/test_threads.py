@@ -1,0 +1,156 @@
+"""Threads and memory through the whole stack: queues, timers, tables and indexes as they are; two people."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN, SampleUser
+from samples.questions import FIRST_QUESTION
+from tests.e2e.stack_client import HANG_GUARD_S
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+FOLLOW_UP = "And what is its weight?"
+
+
+@pytest.fixture(name="anna")
+def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, ANNA)
+
+
+@pytest.fixture(name="ben")
+def make_ben(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, BEN)
+
+
+def client(stack: LocalStack, user: SampleUser) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {stack.token(user)}"}
+    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S) as made:
+        yield made
+
+
+def ask(caller: httpx.Client, question: str, thread_id: str | None = None) -> dict[str, Any]:
+    body = {"question": question, "stream": False, **({"thread_id": thread_id} if thread_id else {})}
+    answered = caller.post("/chat", json=body)
+    assert answered.status_code == 200, answered.text
+    view: dict[str, Any] = answered.json()
+    return view
+
+
+def wait_for(what: Callable[[], Any]) -> Any:
+    """The first value that is true."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        if value := what():
+            return value
+        time.sleep(0.2)
+    raise AssertionError("it did not come to pass")
+
+
+def memories_of(caller: httpx.Client, *run_ids: str) -> list[dict[str, Any]]:
+    listed = caller.get("/memory", params={"limit": "100"}).json()["memories"]
+    return [memory for memory in listed if memory["memory_id"] in run_ids]
+
+
+def traces(stack: LocalStack, run_id: str) -> list[str]:
+    """Blobs and records of a run that are still there."""
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as blobs:
+        found = [
+            f"{container}/{name}"
+            for container, prefix in (("run-log", run_id), ("work", f"runs/{run_id}"))
+            for name in blobs.get_container_client(container).list_blob_names(name_starts_with=prefix)
+        ]
+    with TableServiceClient.from_connection_string(stack.storage_connection_string) as tables:
+        rows = tables.get_table_client("runs").query_entities(f"PartitionKey eq '{run_id}'")
+        return found + [f"runs/{row['PartitionKey']}" for row in rows]
+
+
+def test_a_thread_lives_and_dies(stack: LocalStack, anna: httpx.Client, ben: httpx.Client) -> None:
+    thread_id = anna.post("/threads", json={}).json()["thread_id"]
+    first = ask(anna, FIRST_QUESTION.text, thread_id)
+    second = ask(anna, FOLLOW_UP, thread_id)  # at once: the first answer is in the conversation already
+    run_ids = (first["run_id"], second["run_id"])
+
+    shown = anna.get(f"/threads/{thread_id}/messages").json()["messages"]
+    assert [message["question"] for message in shown] == [FIRST_QUESTION.text, FOLLOW_UP]
+    assert shown[0]["answer"]["text"] == first["answer"]["text"]
+    assert shown[0]["answer"]["citations"][0]["verified"] is True
+    listed = anna.get("/threads").json()["threads"][0]
+    assert (listed["thread_id"], listed["title"], listed["turn_count"]) == (
+        thread_id,
+        FIRST_QUESTION.text,
+        2,
+    )
+    assert anna.patch(f"/threads/{thread_id}", json={"title": "Pumps"}).json()["title"] == "Pumps"
+    wait_for(lambda: len(memories_of(anna, *run_ids)) == 2)
+
+    for method, path, body in (
+        ("GET", "", None),
+        ("GET", "/messages", None),
+        ("PATCH", "", {"title": "mine"}),
+        ("POST", "/clear", None),
+        ("DELETE", "", None),
+    ):
+        assert ben.request(method, f"/threads/{thread_id}{path}", json=body).status_code == 404
+    refused = ben.post("/chat", json={"question": FOLLOW_UP, "thread_id": thread_id, "stream": False})
+    assert refused.status_code == 404
+    assert thread_id not in ben.get("/threads").text
+    assert memories_of(ben, *run_ids) == []
+    assert anna.get(f"/threads/{thread_id}").json()["title"] == "Pumps"
+
+    assert anna.post(f"/threads/{thread_id}/clear").json()["turn_count"] == 0
+    assert anna.get(f"/threads/{thread_id}/messages").json()["messages"] == []
+    wait_for(lambda: not any(traces(stack, run_id) for run_id in run_ids))
+    wait_for(lambda: memories_of(anna, *run_ids) == [])
+
+    third = ask(anna, FIRST_QUESTION.text, thread_id)
+    assert anna.delete(f"/threads/{thread_id}").status_code == 204
+    assert anna.get(f"/threads/{thread_id}").status_code == 404
+    assert thread_id not in anna.get("/threads").text
+    wait_for(lambda: not traces(stack, third["run_id"]))
+    assert anna.get(f"/runs/{third['run_id']}").status_code == 404
+    assert memories_of(anna, third["run_id"]) == []
+
+
+def test_a_thread_deleted_while_a_run_is_at_work_leaves_nothing_readable(
+    stack: LocalStack, anna: httpx.Client
+) -> None:
+    started = anna.post(
+        "/chat", json={"question": FIRST_QUESTION.text}, headers={"Prefer": "respond-async"}
+    ).json()
+    assert anna.delete(f"/threads/{started['thread_id']}").status_code == 204
+    wait_for(lambda: anna.get(f"/runs/{started['run_id']}").status_code == 404)
+    time.sleep(3)  # a run that was not stopped would have ended
+    assert f"run-log/{started['run_id']}/answer.json" not in traces(stack, started["run_id"])
+    assert f"runs/{started['run_id']}" not in traces(stack, started["run_id"])
+    assert memories_of(anna, started["run_id"]) == []
+
+
+def test_memories_are_forgotten_for_good(anna: httpx.Client, ben: httpx.Client) -> None:
+    of_anna, of_ben = ask(anna, FIRST_QUESTION.text), ask(ben, FIRST_QUESTION.text)
+    wait_for(lambda: memories_of(anna, of_anna["run_id"]) and memories_of(ben, of_ben["run_id"]))
+    assert anna.delete("/memory").json()["deleted"] >= 1
+    wait_for(lambda: anna.get("/memory").json()["count"] == 0)
+    assert memories_of(ben, of_ben["run_id"])
+    assert anna.get(f"/threads/{of_anna['thread_id']}/messages").json()["count"] == 1
+
+
+def test_a_long_thread_is_summarised(stack: LocalStack, anna: httpx.Client) -> None:
+    thread_id = anna.post("/threads", json={"title": "Long"}).json()["thread_id"]
+    for number in range(7):
+        ask(anna, f"What is the maximum operating pressure of the Heron {number}00?", thread_id)
+
+    def summary() -> str:
+        with TableServiceClient.from_connection_string(stack.storage_connection_string) as tables:
+            (row,) = tables.get_table_client("threads").query_entities(f"RowKey eq 'thread-{thread_id}'")
+            content: str = row["content"]
+            return "" if '"summary":""' in content else content
+
+    assert "Heron 000" in wait_for(summary)
+    anna.delete(f"/threads/{thread_id}")
