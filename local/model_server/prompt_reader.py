@@ -53,6 +53,16 @@ class Turn:
     text: str
 
 
+@dataclass(frozen=True)
+class NumberedPassage:
+    """A passage that is to be judged; `document` is its file's name."""
+
+    number: int
+    text: str
+    document: str = ""
+    heading: str = ""
+
+
 def has_element(message: str, tag: str) -> bool:
     """Whether the message holds an element of that name."""
     return re.search(rf"<{tag}(\s{_INSIDE_TAG})?>", message) is not None
@@ -73,6 +83,19 @@ def read_turns(message: str) -> list[Turn]:
         Turn(_attributes(found.group(1)).get("role", "user"), unescape(found.group(2)).strip())
         for found in _element("turn").finditer(conversation.group(2))
     ]
+
+
+def read_passages(message: str) -> list[NumberedPassage]:
+    """The passages inside <passages>, in the order given; those without a number are left out."""
+    found = _element("passages").search(message)
+    parts = _element("passage").finditer(found.group(2)) if found else ()
+    passages: list[NumberedPassage] = []
+    for part in parts:
+        attributes = _attributes(part.group(1))
+        if (number := attributes.get("number", "")).isdecimal():
+            text, document = unescape(part.group(2)).strip(), attributes.get("document", "")
+            passages.append(NumberedPassage(int(number), text, document, attributes.get("heading", "")))
+    return passages
 
 
 def read_documents(message: str) -> list[Document]:

@@ -46,7 +46,10 @@ async def rewrite_question(
     )
     standalone = written.standalone_question.strip() or question
     phrasings = (text.strip()[:_MAX_PHRASING_CHARS] for text in (standalone, *written.search_queries))
-    different = {text.casefold(): text for text in phrasings if text}
+    different: dict[str, str] = {}
+    for text in phrasings:
+        if text:
+            different.setdefault(text.casefold(), text)
     return QueryRewrite(
         standalone_question=standalone, search_queries=tuple(different.values())[:MAX_PHRASINGS]
     )

@@ -7,23 +7,21 @@ import re
 from collections.abc import Sequence
 
 from local.model_server.prompt_reader import Turn
+from local.model_server.schemas.classify import query_type_of
+from local.model_server.schemas.ellipsis import carry_over, fragment_of, without_lead
+from local.model_server.schemas.references import find_references
 from local.model_server.text.words import is_content_word, topic_words
 
-_ELLIPSIS = re.compile(
-    r"^(?:(?:and|but|so|then|or|und|aber|oder)\s+)?"
-    r"(?:what about|how about|was ist mit|wie ist es mit|wie sieht es mit)\s+"
-    r"|^(?:and|or|und|oder)\s+(?:for\s+|für\s+)?(?=(?:the|der|die|das|den|dem|in|at|beim|im)\b|[A-ZÄÖÜ\d])",
-    re.IGNORECASE,
-)
 _PRONOUN = re.compile(
     r"\b(it|its|they|them|their|this|that|these|those|he|she|him|her|there|"
-    r"er|es|ihn|ihm|deren|dessen|dieses|diese|dieser|davon|dafür|damit|darin|dort)\b",
+    r"er|es|ihn|ihm|deren|dessen|dieses|diese|dieser|davon|dafür|damit|darin|dort|"
+    r"(?-i:sie|ihr|ihre[nmrs]?|seine[nmrs]?))\b",  # "Sie" is whom one speaks to
     re.IGNORECASE,
 )
 _NEXT_WORD = re.compile(r"^\s+([a-zäöüß-]{2,})", re.IGNORECASE)
 # Before a noun these point inside the question ("this manual") or join clauses ("a valve that leaks").
 _DEMONSTRATIVES = frozenset({"this", "that", "these", "those", "dieses", "diese", "dieser", "there", "es"})
-_POSSESSIVES = frozenset({"its", "their", "her", "deren", "dessen"})
+_POSSESSIVES = frozenset({"its", "their", "her"})
 _ARTICLE = re.compile(r"^(?:the|der|die|das|den|dem)\s+", re.IGNORECASE)
 _KIND = re.compile(
     r"\b(?:manual|report|policy|guide|handbook|plan|contract|document|procedure|machine|pump|valve|list)s?$",
@@ -35,17 +33,38 @@ _FEWEST_WORDS = 3  # shorter than that is no question of its own
 def resolve(question: str, turns: Sequence[Turn]) -> str:
     """The question as it would be asked without the conversation before it."""
     earlier = [turn.text for turn in turns if turn.role == "user" and turn.text.strip() != question]
-    last = next((text for text in reversed(earlier) if topic_of(text)), None)
-    if last is None:
+    last = ""
+    for text in earlier:  # each may itself go on with the one before it
+        asked = _resolved(text, last)
+        last = asked if topic_of(asked) else last
+    return _resolved(question, last)
+
+
+def _resolved(question: str, last: str) -> str:
+    if not last:
         return question
-    topic = topic_of(last)
-    if ellipsis := _ELLIPSIS.match(question):
-        return _carry_over(question[ellipsis.end() :], last, topic)
-    if found := _referring_pronoun(question):
-        return question[: found.start()] + _instead_of(found, question, topic) + question[found.end() :]
+    topic = _topic_for(question, last)
+    fragment = fragment_of(question)
+    if fragment is not None and not _referring_pronoun(fragment):
+        return carry_over(fragment, last, topic)
+    asked = without_lead(question)
+    if found := _referring_pronoun(asked):
+        return asked[: found.start()] + _instead_of(found, asked, topic) + asked[found.end() :]
     if not topic_words(question) or len(question.split()) < _FEWEST_WORDS:
         return f"{question.rstrip('?. ')} ({last.rstrip('?. ')})?"
     return question
+
+
+def _topic_for(question: str, last: str) -> str:
+    """What a pronoun of the question stands for: of one about a document, the document named before."""
+    if query_type_of(question) in ("METADATA_SEARCH", "DOCUMENT_SUMMARY"):
+        named = find_references(last)
+        if named:
+            article = re.search(
+                rf"\b(?:the|der|die|das|den|dem|our)\s+{re.escape(named[-1])}", last, re.IGNORECASE
+            )
+            return article.group() if article else named[-1]
+    return topic_of(last)
 
 
 def topic_of(question: str) -> str:
@@ -111,13 +130,3 @@ def _is_expletive(question: str, found: re.Match[str]) -> bool:
 def _instead_of(found: re.Match[str], question: str, topic: str) -> str:
     is_possessive = found.group(1).lower() in _POSSESSIVES and _NEXT_WORD.match(question[found.end() :])
     return f"{topic}'s" if is_possessive else topic
-
-
-def _carry_over(new: str, earlier: str, topic: str) -> str:
-    """ "And the X300?" after "What is the weight of the X200?": the earlier question with the new topic."""
-    replacement = new.rstrip("?. ")
-    bare_topic = _ARTICLE.sub("", topic)
-    if bare_topic in earlier:
-        bare_new = _ARTICLE.sub("", replacement)
-        return f"{earlier.replace(bare_topic, bare_new, 1).rstrip('?. ')}?"
-    return f"{earlier.rstrip('?. ')}: {replacement}?"

@@ -14,6 +14,8 @@ from pydantic import JsonValue
 from local.model_server.schemas.conversation_summary import summarise_conversation
 from local.model_server.schemas.document_metadata import extract_metadata
 from local.model_server.schemas.filler import fill
+from local.model_server.schemas.passages import grade_passages, score_passages
+from local.model_server.schemas.query_rewrite import rewrite_query
 from local.model_server.schemas.question_plan import plan_question
 from local.model_server.schemas.quote_repair import repair_quote
 from local.model_server.schemas.task import SchemaTask
@@ -25,6 +27,9 @@ HANDLERS: dict[str, Callable[[SchemaTask], dict[str, JsonValue]]] = {
     "DocumentMetadata": extract_metadata,
     "QuoteRepair": repair_quote,
     "ConversationSummary": summarise_conversation,
+    "PassageScores": score_passages,
+    "PassageGrades": grade_passages,
+    "QueryRewrite": rewrite_query,
 }
 
 

@@ -1,0 +1,32 @@
+"""An agent whose model is a scripted endpoint."""
+
+import pytest
+
+from shared.agents.agent import Agent
+from shared.agents.tools.base import Tool
+from shared.clients.chat_model import OpenAIChatModel
+from shared.clients.dependency import model_endpoint
+from shared.models.tool_steps import LoopLimits
+from tests.contract.agents.weighing import ANNA, QUICK, MakeAgent, Weigh
+from tests.contract.clients.conftest import Connect, connect
+from tests.contract.clients.scripted_server import ScriptedServer
+from tests.fakes.services import fake_services, fake_settings
+
+__all__ = ["connect"]
+
+
+@pytest.fixture
+def make_agent(connect: Connect) -> MakeAgent:
+    def make(server: ScriptedServer, *tools: Tool | str, limits: LoopLimits = QUICK) -> Agent:
+        connections = connect(openai_base_url=f"{server.endpoint}/v1", openai_api_key="key")
+        model = OpenAIChatModel(connections.model, "chat", model_endpoint(fake_settings()))
+        return Agent.create_agent(
+            "Weigher",
+            "You weigh things for {{nobody}}.",
+            tools or (Weigh(),),
+            services=fake_services(chat_model=model),
+            user=ANNA,
+            limits=limits,
+        )
+
+    return make

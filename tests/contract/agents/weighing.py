@@ -1,0 +1,71 @@
+"""A tool that weighs, an agent that uses it over the real SDK, and what an endpoint was sent."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from shared.agents.agent import Agent
+from shared.agents.tools.base import Parameters, Tool, ToolResult
+from shared.errors import DocumentNotFoundError
+from shared.models.events import RunEvent
+from shared.models.identity import UserContext
+from shared.models.tool_steps import LoopLimits
+from tests.contract.clients.scripted_server import ScriptedServer
+
+ANNA = UserContext(user_id="anna")
+QUICK = LoopLimits(max_turns=5, max_tool_calls=6, closing_s=0.5, deadline_s=20)
+
+MakeAgent = Callable[..., Agent]
+
+
+class WeighParameters(Parameters):
+    thing: str
+    delay_s: float = 0.0
+
+
+class Weigh(Tool):
+    """A tool that can be slow, fail, and break."""
+
+    name = "weigh"
+    description = "Weigh a thing."
+    parameters = WeighParameters
+
+    def __init__(self) -> None:
+        self.weighed: list[str] = []
+        self.most_at_once = 0
+        self._at_once = 0
+
+    async def _run(self, arguments: WeighParameters) -> ToolResult:
+        if arguments.thing == "nothing":
+            raise DocumentNotFoundError("There is no such thing.", "Weigh another one.")
+        if arguments.thing == "bug":
+            raise KeyError("what the tool read")
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        await asyncio.sleep(arguments.delay_s)
+        self._at_once -= 1
+        self.weighed.append(arguments.thing)
+        return {"kilograms": 12, "text": "x" * (50_000 if arguments.thing == "book" else 1)}
+
+
+async def told(agent: Agent, question: str = "How heavy?", session: str | None = None) -> list[RunEvent]:
+    return [event async for event in agent.execute(question, session)]
+
+
+def names(events: list[RunEvent]) -> list[str]:
+    return [event.name for event in events]
+
+
+def sent(server: ScriptedServer) -> list[dict[str, Any]]:
+    """The bodies that the endpoint got."""
+    return [json.loads(body) for body in server.bodies]
+
+
+def results(server: ScriptedServer) -> list[dict[str, Any]]:
+    """The tools' results in the last request."""
+    return [
+        json.loads(message["content"])
+        for message in sent(server)[-1]["messages"]
+        if message["role"] == "tool"
+    ]

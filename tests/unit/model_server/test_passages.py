@@ -1,0 +1,72 @@
+"""Passages judged and questions rewritten, as a real model would be asked to."""
+
+import json
+
+import pytest
+from pydantic import BaseModel
+
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.prompt_reader import read_passages
+from local.model_server.schemas.registry import fill_schema
+from local.model_server.schemas.task import SchemaTask
+from shared.models.relevance import PassageGrades, PassageScores, QueryRewrite
+
+QUESTION = "<question>At what pressure does the relief valve open?</question>"
+PASSAGES = """<passages>
+<passage number="1" document="menu.pdf">The canteen serves soup and salad on Mondays.</passage>
+<passage number="2" document="manual.pdf" heading="3 Valves">The relief valve opens at 9 bar.</passage>
+<passage number="3" document="manual.pdf">Valves are checked once a year by a person who is trained.</passage>
+</passages>"""
+
+
+def filled(kind: type[BaseModel], message: str, embedder: EmbeddingService) -> BaseModel:
+    schema = json.loads(json.dumps(kind.model_json_schema()))
+    return kind.model_validate_json(fill_schema(SchemaTask(kind.__name__, schema, message, embedder)))
+
+
+def test_passages_are_read_unescaped_and_numbered() -> None:
+    read = read_passages(
+        '<passages><passage number="7" document="a&amp;b">x &lt; y</passage><passage>no</passage></passages>'
+    )
+    assert [(one.number, one.document, one.text) for one in read] == [(7, "a&b", "x < y")]
+
+
+def test_the_passage_that_answers_scores_best(embedder: EmbeddingService) -> None:
+    scores = filled(PassageScores, QUESTION + PASSAGES, embedder)
+    assert isinstance(scores, PassageScores)
+    by_number = {item.number: item.score for item in scores.scores}
+    assert by_number[2] > by_number[3] > by_number[1]
+
+
+def test_the_end_of_a_long_passage_counts(embedder: EmbeddingService) -> None:
+    filler = "The canteen serves soup. " * 80
+    passages = (
+        f'<passages><passage number="1">{filler}</passage>'
+        f'<passage number="2">{filler}The relief valve opens at 9 bar of pressure.</passage></passages>'
+    )
+    scores = filled(PassageScores, QUESTION + passages, embedder)
+    assert isinstance(scores, PassageScores)
+    assert scores.scores[1].score > scores.scores[0].score
+
+
+def test_what_has_nothing_to_do_with_the_question_is_graded_out(embedder: EmbeddingService) -> None:
+    grades = filled(PassageGrades, QUESTION + PASSAGES, embedder)
+    assert isinstance(grades, PassageGrades)
+    relevant = {item.number: item.relevant for item in grades.grades}
+    assert (relevant[1], relevant[2]) == (False, True)
+
+
+def test_a_follow_up_is_rewritten_with_different_phrasings(embedder: EmbeddingService) -> None:
+    conversation = (
+        '<conversation><turn role="user">What is the weight of the X200 pump?</turn>'
+        '<turn role="assistant">12 kg.</turn></conversation>'
+    )
+    written = filled(QueryRewrite, f"{conversation}<question>And what is its speed?</question>", embedder)
+    assert isinstance(written, QueryRewrite)
+    assert "X200 pump" in written.standalone_question
+    assert 2 <= len(set(written.search_queries)) == len(written.search_queries) <= 4
+
+
+@pytest.mark.parametrize("message", ["", "<passages></passages>", "no markup"])
+def test_no_passages_get_no_judgement(embedder: EmbeddingService, message: str) -> None:
+    assert filled(PassageScores, message, embedder) == PassageScores(scores=())
