@@ -19,7 +19,7 @@ _ENGLISH = re.compile(
 _VERSION = re.compile(rf"\b({_KINDS}\s+(?:from|of|for)\s+(?:\w+\s+)?(?:19|20)\d\d)\b", re.IGNORECASE)
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|im|vom|zum)\s+((?:[\w-]+\s+)?(?:[A-ZÄÖÜ][\w-]*\s+)?[A-ZÄÖÜ][\w-]*"
-    r"(?:handbuch|bericht|richtlinie|leitfaden|vertrag|preisliste|anleitung)\w{0,2}(?:\s+(?:19|20)\d\d)?)\b"
+    r"(?:handbuch|bericht|richtlinie|leitfaden|vertrag|preisliste|anleitung|plan|protokoll)\w{0,2}(?:\s+(?:19|20)\d\d)?)\b"
 )
 _NOT_NAMES = frozenset(
     "which what document documents a an any each every same whole other first second".split()

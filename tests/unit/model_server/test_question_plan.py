@@ -67,6 +67,39 @@ def test_the_intent_follows_from_type_and_wording(question: str, intent: str) ->
         ("Was kostet die Pumpe X200?", "und die Pumpe X300?", "Was kostet die Pumpe X300?"),
         ("What is the limit of the X200?", "Who painted the Mona Lisa?", "Who painted the Mona Lisa?"),
         ("What is the limit of the X200?", "Is it true that valves leak?", "Is it true that valves leak?"),
+        ("What is the weight of model A?", "And for model B?", "What is the weight of model B?"),
+        ("What was the revenue in 2022?", "And 2023?", "What was the revenue in 2023?"),
+        ("What is the price of the P-100?", "And in 2024?", "What is the price of the P-100 in 2024?"),
+        ("Wie hoch war der Umsatz 2022?", "Und im Jahr 2023?", "Wie hoch war der Umsatz 2023?"),
+        ("Wie hoch war der Umsatz?", "und 2023?", "Wie hoch war der Umsatz im Jahr 2023?"),
+        (
+            "What is the pressure of the Heron 400?",
+            "And of the Heron 500?",
+            "What is the pressure of the Heron 500?",
+        ),
+        ("What is the weight of the X200?", "And how heavy is it?", "How heavy is the X200?"),
+        (
+            "How many weeks of parental leave are granted?",
+            "What about sick leave?",
+            "How many weeks of sick leave are granted?",
+        ),
+        (
+            "How many weeks are granted for employees?",
+            "And for contractors?",
+            "How many weeks are granted for contractors?",
+        ),
+        ("What is granted?", "And for contractors?", "What is granted for contractors?"),
+        (
+            "Wie oft muss der Filter gewechselt werden?",
+            "Und die Pumpe?",
+            "Wie oft muss die Pumpe gewechselt werden?",
+        ),
+        ("Was kostet die Pumpe X200?", "Wie schwer ist sie?", "Wie schwer ist die Pumpe X200?"),
+        (
+            "What was the revenue according to the annual report?",
+            "Who wrote it?",
+            "Who wrote the annual report?",
+        ),
         ("What is the limit of the X200?", "Why?", "Why (What is the limit of the X200)?"),
     ],
 )
@@ -77,6 +110,15 @@ def test_follow_ups_are_made_to_stand_alone(earlier: str, question: str, standal
 
 def test_without_a_conversation_a_question_stays_as_it_is() -> None:
     assert resolve("How do I clean it?", []) == "How do I clean it?"
+
+
+def test_a_fragment_may_go_on_with_a_fragment() -> None:
+    turns = [
+        Turn("user", "What was the revenue in 2022?"),
+        Turn("assistant", "1."),
+        Turn("user", "And 2023?"),
+    ]
+    assert resolve("And 2024?", turns) == "What was the revenue in 2024?"
 
 
 def test_the_topic_may_lie_further_back() -> None:
