@@ -23,7 +23,7 @@ def record(filename: str, title: str = "", document_type: str = "report", **fiel
         title=title,
         document_type=document_type,
         upload_date=datetime(2026, 1, 1, tzinfo=UTC),
-        **fields,  # type: ignore[arg-type]
+        **fields,
     )
 
 
