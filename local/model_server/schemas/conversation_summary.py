@@ -24,10 +24,7 @@ def summarise_conversation(task: SchemaTask) -> dict[str, JsonValue]:
     room = MAX_WORDS - _words(new)
     while new and room < 0:
         room += len(new.pop(0).split())
-    kept = old
-    while kept and _words(kept) > room:
-        kept = _without_one(kept, task)
-    return {"summary": " ".join([*kept, *new])}
+    return {"summary": " ".join([*_fitting(old, room, task), *new])}
 
 
 def _exchanges(turns: Sequence[Turn]) -> list[str]:
@@ -51,11 +48,12 @@ def _first_sentence(text: str) -> str:
     return f"{cut} …" if len(words) > MAX_SENTENCE_WORDS else cut
 
 
-def _without_one(sentences: Sequence[str], task: SchemaTask) -> list[str]:
-    """The sentences but for the one that says least of the whole."""
-    if len(sentences) == 1:
-        return []
-    return [sentences[index] for index in central_indices(sentences, len(sentences) - 1, task.embedder)]
+def _fitting(sentences: Sequence[str], room: int, task: SchemaTask) -> list[str]:
+    """Those that say most of the whole, in their order, within `room` words."""
+    kept = list(sentences)
+    while len(kept) > 1 and _words(kept) > room:
+        kept = [kept[index] for index in central_indices(kept, len(kept) - 1, task.embedder)]
+    return kept if _words(kept) <= room else [" ".join(kept[0].split()[: max(room - 1, 0)]) + " …"]
 
 
 def _words(sentences: Sequence[str]) -> int:

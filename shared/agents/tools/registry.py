@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from shared.agents.figures import image_urls
+from shared.agents.memory import memory_search
 from shared.agents.tools.ask_user import AskUser
 from shared.agents.tools.base import Tool
 from shared.agents.tools.facets import Facets
@@ -12,6 +13,7 @@ from shared.agents.tools.grade import Grade
 from shared.agents.tools.list_documents import ListDocuments
 from shared.agents.tools.metadata_search import MetadataSearch
 from shared.agents.tools.query_rewrite import RewriteQuery
+from shared.agents.tools.recall_memory import RecallMemory
 from shared.agents.tools.rerank import Rerank
 from shared.agents.tools.semantic_search import SemanticSearch
 from shared.errors import ConfigurationError
@@ -70,6 +72,7 @@ TOOLS: Mapping[str, Binding] = {
     RewriteQuery.name: _rewrite,
     Rerank.name: _rerank,
     Grade.name: _grade,
+    RecallMemory.name: lambda services, user: RecallMemory(memory_search(services, user)),
     AskUser.name: lambda services, user: AskUser(),
 }
 
