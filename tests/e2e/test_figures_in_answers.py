@@ -1,0 +1,138 @@
+"""Pictures and recordings in answers, through the whole stack: shown, opened, signed, trimmed, replayed."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN
+from tests.e2e.stack_client import drop, wait_until_ended
+from tests.e2e.test_documents import client_of
+from tests.unit.ingestion.figure_files import FigureMaker
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+TOPICS = {
+    "cider": ("The cider press in Ludlow yields 410 litres a day.", "Yield of the cider press over the day"),
+    "kiln": ("The kiln in Ludlow burns at 1180 degrees.", "Temperature of the kiln while it burns"),
+    "loom": ("The loom in Ludlow weaves 36 metres of linen an hour.", "Linen woven by the loom per hour"),
+    "forge": (
+        "The forge in Ludlow uses 75 kilograms of charcoal a week.",
+        "Charcoal used by the forge each week",
+    ),
+    "mill": ("The mill in Ludlow grinds 920 kilograms of rye a day.", "Rye ground by the mill per day"),
+}
+QUESTIONS = {
+    "cider": "How many litres does the cider press in Ludlow yield a day?",
+    "kiln": "At how many degrees does the kiln in Ludlow burn?",
+    "loom": "How many metres of linen does the loom in Ludlow weave an hour?",
+    "forge": "How much charcoal does the forge in Ludlow use a week?",
+    "mill": "How much rye does the mill in Ludlow grind a day?",
+}
+_PICTURE = re.compile(
+    r"!\[[^\]]+\]\((/api/documents/\w+/figures/\w+\.png)\) \(Source: works\.pdf, S\. (\d)\)"
+)
+
+
+@pytest.fixture(scope="module", name="anna")
+def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    with client_of(stack, stack.token(ANNA)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def works(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A document with a picture for each of its pages, for Anna alone."""
+    drop(stack, "works.pdf", works_pdf(tmp_path_factory.mktemp("works")))
+    document = wait_until_ended(stack, "works.pdf")
+    assert document["status"] == "ready", document
+    return str(document["doc_id"])
+
+
+def works_pdf(folder: Path) -> bytes:
+    maker = FigureMaker()
+    for bars, (topic, (fact, caption)) in enumerate(TOPICS.items(), start=3):
+        maker.page()
+        maker.heading(f"The {topic}")
+        maker.paragraph(f"{fact} It is looked after by two people, who note what they see.")
+        maker.chart(bars=bars, caption=f"Figure {bars - 2}: {caption}")
+    return maker.write(folder / "works.pdf").read_bytes()
+
+
+def ask(client: httpx.Client, question: str, doc_id: str) -> dict[str, Any]:
+    answered = client.post("/chat", json={"question": question, "doc_ids": [doc_id], "stream": False})
+    assert answered.status_code == 200, answered.text
+    return dict(answered.json())
+
+
+def test_answers_show_the_figure_of_their_page(anna: httpx.Client, works: str) -> None:
+    shown = []
+    for page, (topic, question) in enumerate(QUESTIONS.items(), start=1):
+        answer = ask(anna, question, works)["answer"]
+        assert TOPICS[topic][0] in answer["text"]
+        found = _PICTURE.findall(answer["text"])
+        assert [figure["path"] for figure in answer["figures"]] == [path for path, _ in found]
+        shown += [topic] if str(page) in {number for _, number in found} else []
+    assert len(shown) >= 0.6 * len(QUESTIONS), shown
+
+
+def test_a_figure_can_be_opened_by_its_readers_only_and_signed_for_an_hour(
+    stack: LocalStack, anna: httpx.Client, works: str
+) -> None:
+    run = ask(anna, QUESTIONS["kiln"], works)
+    (figure,) = run["answer"]["figures"]
+    path = figure["path"].removeprefix("/api")
+    opened = anna.get(path)
+    assert (opened.status_code, opened.headers["content-type"]) == (200, "image/png")
+    assert httpx.get(figure["image_url"]).content == opened.content
+    assert anna.get(path, headers={"If-None-Match": opened.headers["etag"]}).status_code == 304
+    expires_at = datetime.fromisoformat(figure["image_url_expires_at"])
+    assert expires_at >= datetime.now(UTC) + timedelta(hours=1)
+    with client_of(stack, stack.token(BEN)) as ben, client_of(stack, "no.token.here") as nobody:
+        assert (ben.get(path).status_code, nobody.get(path).status_code) == (404, 401)
+    again = anna.get(f"/runs/{run['run_id']}").json()["answer"]["figures"][0]
+    assert httpx.get(again["image_url"]).status_code == 200
+
+
+def test_the_stream_holds_no_signature_and_is_the_same_again(anna: httpx.Client, works: str) -> None:
+    with anna.stream("POST", "/chat", json={"question": QUESTIONS["loom"], "doc_ids": [works]}) as live:
+        first, run_id = live.read(), live.headers["x-run-id"]
+    assert b"/figures/" in first
+    assert b"sig=" not in first
+    assert anna.get(f"/runs/{run_id}/events").content == first
+
+
+def test_pictures_among_search_results_can_be_followed(anna: httpx.Client, works: str) -> None:
+    body = {"query": "Figure: charcoal used by the forge", "filters": {"doc_id": works}}
+    results = anna.post("/search", json=body).json()["results"]
+    images = [result for result in results if result["block_type"] == "image"]
+    assert images
+    assert all(httpx.get(result["image_url"]).content.startswith(b"\x89PNG") for result in images)
+    assert not [result for result in images if "content" in result]
+
+
+def test_no_log_holds_a_signature(stack: LocalStack, works: str) -> None:
+    logs = list(stack.data.rglob("*.log"))
+    assert logs
+    assert not [path.name for path in logs if re.search(rb"[?&]sig=[A-Za-z0-9%]{8}", path.read_bytes())]
+
+
+def test_a_recording_is_cited_with_a_link_to_its_moment(stack: LocalStack, anna: httpx.Client) -> None:
+    cues = (
+        "WEBVTT\n\n00:00:05.000 --> 00:00:09.000\n<v Mia>Welcome to the review of the ferry in Ludlow.\n\n"
+        "00:01:23.000 --> 00:01:30.000\n<v Mia>The ferry in Ludlow carries 48 passengers on each crossing.\n"
+    )
+    drop(stack, "review.vtt", cues.encode())
+    document = wait_until_ended(stack, "review.vtt")
+    answer = ask(anna, "How many passengers does the ferry in Ludlow carry?", document["doc_id"])["answer"]
+    (citation, *_) = [one for one in answer["citations"] if "48 passengers" in one["quote"]]
+    seconds = int(citation["start_seconds"])
+    assert citation["url"] == f"/api/documents/{document['doc_id']}/content#t={seconds}"
+    assert (
+        f"(Source: review.vtt, [{seconds // 60:02}:{seconds % 60:02}]({citation['url']}))" in answer["text"]
+    )
