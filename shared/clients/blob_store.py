@@ -219,7 +219,8 @@ def _properties(found: Any) -> BlobProperties:
         size_bytes=found.size,
         etag=found.etag.strip('"'),  # as in events: those carry it without quotes
         content_type=found.content_settings.content_type,
-        metadata={key.lower(): value for key, value in (found.metadata or {}).items()},
+        # A listing gives None for a value that is empty.
+        metadata={key.lower(): value or "" for key, value in (found.metadata or {}).items()},
     )
 
 

@@ -118,6 +118,12 @@ async def test_a_listing_names_blobs_in_order_with_what_is_known_of_them(
     assert [blob async for blob in store.list_blobs("no-such-container")] == []
 
 
+async def test_a_listing_gives_metadata_that_are_empty(store: BlobStore, container: str) -> None:
+    await store.write(container, "a.txt", b"x", metadata={"acl": "", "owner_id": "u1"})
+    (listed,) = [blob async for blob in store.list_blobs(container)]
+    assert listed.metadata == {"acl": "", "owner_id": "u1"}
+
+
 async def test_a_signed_address_tells_when_it_ends(store: BlobStore, container: str) -> None:
     signed = await store.read_url(container, "a.txt", 3600)
     left = signed.expires_at - datetime.now(UTC)
