@@ -31,7 +31,10 @@ async def commit_answer(
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(todo)}
         await _commit_record(record.model_copy(update=ended), answer, services)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere.
-    await journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
+    try:
+        await journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
+    except NotFoundError:
+        raise await _withdrawn(answer.run_id, services) from None
 
 
 async def report_failure(run_id: str, action: ReportFailure, services: Services, journal: Journal) -> None:
@@ -64,9 +67,14 @@ async def _commit_record(record: RunRecord, answer: RunAnswer, services: Service
         await close_turn(record, answer, services)
         await services.runs.replace(record)
     except (RunClosedError, NotFoundError):
-        await services.blobs.delete(RUN_LOG, answer_path(record.run_id))
-        raise RunClosedError("The run's thread was cleared or deleted.") from None
+        raise await _withdrawn(record.run_id, services) from None
     await ask_to_remember(record, services)
+
+
+async def _withdrawn(run_id: str, services: Services) -> RunClosedError:
+    """Take an answer away that was stored when its thread was gone already."""
+    await services.blobs.delete(RUN_LOG, answer_path(run_id))
+    return RunClosedError("The run's thread was cleared or deleted.")
 
 
 def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> dict[str, object]:

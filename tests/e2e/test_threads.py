@@ -71,25 +71,30 @@ def traces(stack: LocalStack, run_id: str) -> list[str]:
         return found + [f"runs/{row['PartitionKey']}" for row in rows]
 
 
-def test_a_thread_lives_and_dies(stack: LocalStack, anna: httpx.Client, ben: httpx.Client) -> None:
+def asked_twice(anna: httpx.Client) -> tuple[str, list[dict[str, Any]]]:
+    """A thread with a question and a follow-up, and the two runs."""
     thread_id = anna.post("/threads", json={}).json()["thread_id"]
     first = ask(anna, FIRST_QUESTION.text, thread_id)
-    second = ask(anna, FOLLOW_UP, thread_id)  # at once: the first answer is in the conversation already
-    run_ids = (first["run_id"], second["run_id"])
+    return thread_id, [first, ask(anna, FOLLOW_UP, thread_id)]
 
+
+def test_a_thread_is_asked_twice_listed_and_renamed(anna: httpx.Client) -> None:
+    thread_id, runs = asked_twice(anna)
     shown = anna.get(f"/threads/{thread_id}/messages").json()["messages"]
     assert [message["question"] for message in shown] == [FIRST_QUESTION.text, FOLLOW_UP]
-    assert shown[0]["answer"]["text"] == first["answer"]["text"]
+    assert shown[0]["answer"]["text"] == runs[0]["answer"]["text"]
     assert shown[0]["answer"]["citations"][0]["verified"] is True
     listed = anna.get("/threads").json()["threads"][0]
-    assert (listed["thread_id"], listed["title"], listed["turn_count"]) == (
-        thread_id,
-        FIRST_QUESTION.text,
-        2,
-    )
+    assert (listed["thread_id"], listed["turn_count"]) == (thread_id, 2)
+    assert listed["title"] == FIRST_QUESTION.text
     assert anna.patch(f"/threads/{thread_id}", json={"title": "Pumps"}).json()["title"] == "Pumps"
-    wait_for(lambda: len(memories_of(anna, *run_ids)) == 2)
+    wait_for(lambda: len(memories_of(anna, *(run["run_id"] for run in runs))) == 2)
 
+
+def test_a_thread_is_its_owners_alone(anna: httpx.Client, ben: httpx.Client) -> None:
+    thread_id, runs = asked_twice(anna)
+    run_ids = [run["run_id"] for run in runs]
+    wait_for(lambda: len(memories_of(anna, *run_ids)) == 2)
     for method, path, body in (
         ("GET", "", None),
         ("GET", "/messages", None),
@@ -102,20 +107,25 @@ def test_a_thread_lives_and_dies(stack: LocalStack, anna: httpx.Client, ben: htt
     assert refused.status_code == 404
     assert thread_id not in ben.get("/threads").text
     assert memories_of(ben, *run_ids) == []
-    assert anna.get(f"/threads/{thread_id}").json()["title"] == "Pumps"
+    assert anna.get(f"/threads/{thread_id}").json()["turn_count"] == 2
 
+
+def test_clearing_and_deleting_leave_nothing(stack: LocalStack, anna: httpx.Client) -> None:
+    thread_id, runs = asked_twice(anna)
+    run_ids = [run["run_id"] for run in runs]
+    wait_for(lambda: len(memories_of(anna, *run_ids)) == 2)
     assert anna.post(f"/threads/{thread_id}/clear").json()["turn_count"] == 0
     assert anna.get(f"/threads/{thread_id}/messages").json()["messages"] == []
     wait_for(lambda: not any(traces(stack, run_id) for run_id in run_ids))
     wait_for(lambda: memories_of(anna, *run_ids) == [])
 
-    third = ask(anna, FIRST_QUESTION.text, thread_id)
+    last = ask(anna, FIRST_QUESTION.text, thread_id)
     assert anna.delete(f"/threads/{thread_id}").status_code == 204
     assert anna.get(f"/threads/{thread_id}").status_code == 404
     assert thread_id not in anna.get("/threads").text
-    wait_for(lambda: not traces(stack, third["run_id"]))
-    assert anna.get(f"/runs/{third['run_id']}").status_code == 404
-    assert memories_of(anna, third["run_id"]) == []
+    wait_for(lambda: not traces(stack, last["run_id"]))
+    assert anna.get(f"/runs/{last['run_id']}").status_code == 404
+    assert memories_of(anna, last["run_id"]) == []
 
 
 def test_a_thread_deleted_while_a_run_is_at_work_leaves_nothing_readable(

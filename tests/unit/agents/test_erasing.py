@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from shared.agents.threads import clear_thread, delete_thread, list_threads
 from shared.core.loop import next_action, observe, start
 from shared.errors import NotFoundError
 from shared.models.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE, WORK
+from shared.models.runs import RunRequest
 from shared.models.steps import CommitAnswer, EndRun, RunClosed, StepFailed, StepInput
 from shared.models.threads import EraseTask, RememberTask
 from shared.services import Services
@@ -65,6 +67,11 @@ def traces(services: Services, run_id: str) -> list[str]:
         "m": services.memory_index.rows,
     }
     return blobs + [name for name, store in stores.items() if run_id in store]
+
+
+def blob_names(services: Services, container: str) -> list[str]:
+    assert isinstance(services.blobs, InMemoryBlobStore)
+    return list(services.blobs.containers.get(container, {}))
 
 
 async def test_a_deleted_thread_leaves_nothing_of_its_own_and_all_of_others() -> None:
@@ -133,13 +140,60 @@ async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> N
     assert traces(services, request.run_id) == []
 
 
-async def test_a_commit_that_the_erasure_overtakes_takes_its_answer_away() -> None:
-    services = await world()
-    request = await begin(services, "At what pressure does the pump run?")
+async def until_commit(services: Services, request: RunRequest) -> CommitAnswer:
+    """Perform a run up to the step that stores its answer."""
     state = start()
     while not isinstance(action := next_action(state), CommitAnswer):
         assert not isinstance(action, EndRun)
         state = observe(state, await perform(StepInput(run_id=request.run_id, action=action), services))
+    return action
+
+
+async def test_an_answer_that_is_stored_after_the_erasure_is_taken_away() -> None:
+    services = await world()
+    request = await begin(services, "At what pressure does the pump run?")
+    action = await until_commit(services, request)
+    write = services.blobs.write
+
+    async def late(container: str, name: str, content: bytes, **given: Any) -> None:
+        await delete_thread(request.thread_id, ANNA, services)
+        await erase_waiting(services)
+        await write(container, name, content, **given)
+
+    services.blobs.write = late  # type: ignore[method-assign]
+    ended = await perform(StepInput(run_id=request.run_id, action=action), services)
+    assert isinstance(ended, RunClosed)
+    assert traces(services, request.run_id) == []
+
+
+async def test_a_turn_that_was_erased_takes_no_answer() -> None:
+    """A record that is stored when its thread was cleared already: the question was on its way."""
+    services = await world()
+    request = await begin(services, "At what pressure does the pump run?")
+    action = await until_commit(services, request)
+    record = await owned_run(request.run_id, ANNA, services)
+    await clear_thread(request.thread_id, ANNA, services)
+    kept = [(WORK, name) for name in blob_names(services, WORK)]
+    contents = [(container, name, await services.blobs.read(container, name)) for container, name in kept]
+    await erase_waiting(services)
+    for container, name, content in contents:
+        await services.blobs.write(container, name, content)
+    await services.runs.create(record)
+    await services.run_log.create(request.run_id)
+    ended = await perform(StepInput(run_id=request.run_id, action=action), services)
+    assert isinstance(ended, RunClosed)
+    assert f"{RUN_LOG}/{request.run_id}/answer.json" not in traces(services, request.run_id)
+    turn = await services.threads.turn("anna", request.thread_id, 1)
+    assert turn is not None
+    assert (turn.status, turn.question, turn.answer) == ("erased", "", "")
+    await erase_waiting(services)
+    assert traces(services, request.run_id) == []
+
+
+async def test_a_commit_that_the_erasure_overtakes_leaves_nothing() -> None:
+    services = await world()
+    request = await begin(services, "At what pressure does the pump run?")
+    action = await until_commit(services, request)
     replace = services.runs.replace
 
     async def overtaken(record: object) -> None:
