@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _CITATION_MARK = re.compile(r"\[\d+\]")
+# A picture with its source: shown beside the answer, no words of it.
+_PICTURE = re.compile(r"!\[[^\]\n]*\]\([^()\s]*\)(?: \(Source: (?:[^()\n]|\([^()\n]*\))*\))?")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")
 
@@ -14,7 +16,7 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")
 def answer_token_f1(text: str, references: Iterable[str]) -> float:
     """Best F1 of the words of an answer against any of its references, each word as often as it occurs.
 
-    Words are in lower case, without articles, punctuation, citation marks and link targets; 1,577.00 and 1577
+    Words are in lower case, without articles, punctuation, citation marks, pictures and link targets; 1,577.00 and 1577
     are one word. Source: the evaluation script of SQuAD, but for numbers.
     """
     return max((_f1(_words(text), _words(reference)) for reference in references), default=0.0)
@@ -38,7 +40,7 @@ def _f1(words: Counter[str], reference: Counter[str]) -> float:
 
 
 def _words(text: str) -> Counter[str]:
-    plain = _LINK_TARGET.sub("] ", _CITATION_MARK.sub(" ", text))
+    plain = _LINK_TARGET.sub("] ", _CITATION_MARK.sub(" ", _PICTURE.sub(" ", text)))
     folded = unicodedata.normalize("NFKC", plain).lower().replace("_", " ")
     words = (_number(word) for word in _WORD.findall(folded))
     return Counter(word for word in words if word not in _ARTICLES)

@@ -35,3 +35,8 @@ def test_a_percentile_is_a_value_that_was_seen() -> None:
     assert percentile([3.0, 1.0, 2.0, 4.0], 0.95) == 4.0
     assert percentile([7.0], 0.5) == 7.0
     assert percentile([], 0.5) is None
+
+
+def test_a_picture_adds_no_words() -> None:
+    shown = "It is blue.\n\n![A pump (2) curve](/api/documents/d/figures/0a.png) (Source: m (1).pdf, S. 3)"
+    assert answer_token_f1(shown, ["it is blue"]) == 1.0
