@@ -16,8 +16,8 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")
 def answer_token_f1(text: str, references: Iterable[str]) -> float:
     """Best F1 of the words of an answer against any of its references, each word as often as it occurs.
 
-    Words are in lower case, without articles, punctuation, citation marks, pictures and link targets; 1,577.00 and 1577
-    are one word. Source: the evaluation script of SQuAD, but for numbers.
+    Words are in lower case, without articles, punctuation, citation marks, pictures and link targets;
+    1,577.00 and 1577 are one word. Source: the evaluation script of SQuAD, but for numbers.
     """
     return max((_f1(_words(text), _words(reference)) for reference in references), default=0.0)
 
