@@ -180,13 +180,13 @@ class Settings(BaseSettings):
         default=3 * 86400,
         gt=0,
         le=30 * 86400,
-        description="A run that asks which document is meant waits so many seconds for its owner's answer.",
+        description="Most seconds to wait for an answer to which document is meant.",
     )
     max_attempts: int = Field(
-        default=2,
-        ge=1,
-        le=3,
-        description="Attempts at finding evidence, each wider than the one before; 1 = no second one.",
+        default=2, ge=1, le=3, description="Attempts at finding evidence, each wider; 1 = no second one."
+    )
+    refine_evidence: bool = Field(
+        default=True, description="The model orders and sorts out passages of which retrieval is not sure."
     )
     answer_timeout_s: float = Field(default=90, gt=0, description="Most seconds for writing an answer.")
     max_answer_tokens: int = Field(

@@ -13,6 +13,7 @@ from shared.agents.closing import commit_answer, report_failure
 from shared.agents.gathering import gather_blocks, gather_documents, phrasings
 from shared.agents.journal import Journal, open_journal, run_is_closed
 from shared.agents.planning import names_documents, plan_question, todo_items
+from shared.agents.refining import refine
 from shared.agents.shown_answer import show_stored
 from shared.agents.step_results import (
     answer_written,
@@ -38,6 +39,7 @@ from shared.models.steps import (
     MakePlan,
     Observation,
     PlanMade,
+    RefineEvidence,
     ReportFailure,
     ResolveDocuments,
     RetrieveBlocks,
@@ -79,7 +81,7 @@ class StepRun:
             case AskUser():
                 asked = await self._memory.find(action.step, Clarification)
                 return None if asked is None else self._asked()
-            case FindDocuments() | RetrieveBlocks():
+            case FindDocuments() | RetrieveBlocks() | RefineEvidence():
                 evidence = await self._memory.find(action.step, Evidence)
                 return None if evidence is None else await self._found(action, evidence)
             case WriteAnswer():
@@ -147,6 +149,21 @@ class StepRun:
             )
 
         return await self._gather(action, "rag_semantic_search", search)
+
+    async def refine_evidence(self, action: RefineEvidence) -> Observation:
+        """The best evidence first, without what does not help."""
+        stored = await self._memory.get(action.plan_step, StoredPlan)
+        evidence = await self._memory.get(action.evidence_step, Evidence)
+        journal = await self._open()
+        await journal.write("TOOL_STARTED", tool="rerank", arguments={"passages": len(evidence.hits)})
+        refined = await refine(
+            stored.plan.standalone_question,
+            evidence,
+            self._services.chat_model,
+            self._limits("plan_timeout_s"),
+        )
+        await journal.write_all(tool_result("rerank", evidence_found(refined)))
+        return evidence_found(await self._memory.put(action.step, refined))
 
     async def write_answer(self, action: WriteAnswer) -> Observation:
         """The answer, streamed."""
@@ -228,12 +245,15 @@ class StepRun:
             todo=todo_items(stored.plan),
             names_documents=names_documents(await self._memory.request(), stored.plan),
             max_attempts=self._services.settings.max_attempts,
+            refines=self._services.settings.refine_evidence,
         )
 
     def _asked(self) -> UserAsked:
         return UserAsked(timeout_s=self._services.settings.clarification_timeout_s)
 
-    async def _found(self, action: FindDocuments | RetrieveBlocks, evidence: Evidence) -> EvidenceFound:
+    async def _found(
+        self, action: FindDocuments | RetrieveBlocks | RefineEvidence, evidence: Evidence
+    ) -> EvidenceFound:
         seen_step = action.seen_step if isinstance(action, RetrieveBlocks) else 0
         seen = await self._memory.get(seen_step, Evidence) if seen_step else None
         return evidence_found(evidence, seen)
@@ -263,7 +283,9 @@ class StepRun:
 
     def _blocks(self, request: RunRequest) -> BlockSearch:
         secured = SecuredIndex(self._services.content_index, request.user)
-        return BlockSearch(secured, self._services.embedder, self._limits("search_timeout_s"))
+        documents = SecuredIndex(self._services.documents_index, request.user)
+        limits = self._limits("search_timeout_s")
+        return BlockSearch(secured, self._services.embedder, limits, documents)
 
     def _page_figures(self, request: RunRequest) -> PageFigures:
         secured = SecuredIndex(self._services.content_index, request.user)

@@ -8,16 +8,20 @@ MAX_TRIES = 2  # of one step: a service that failed twice within its own retries
 # Of storing the end, or a person's choice: the work is done, a storage that is away for minutes comes back.
 MAX_PATIENT_TRIES = 8
 WEAK_SCORE = 0.5  # below it a search within the documents named found nothing to the point; unmeasured
+# contracts.md, section 4: low_retrieval_confidence_top_score, low_score_spread_ambiguity, candidate_count.
+LOW_SCORE, LOW_SPREAD, MANY_HITS = 0.62, 0.08, 6
 CLEARLY_BETTER = 0.15  # high_score_spread_clarity of contracts.md, section 4
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 
 
 def judge_evidence(state: LoopState, found: EvidenceFound) -> LoopState:
-    """Write from it, or look elsewhere first."""
+    """Write from it, put it in order first, or look elsewhere."""
+    if state.phase == "refine":
+        return advance(state, "write", evidence=found, evidence_step=state.step)
     if state.attempt > 1:
         return _judge_second_evidence(state, found)
-    best = {"evidence": found, "evidence_step": state.step}
+    best = {"evidence": found, "evidence_step": state.step, "gathered_step": state.step}
     if found.narrowed and not state.widened and not state.is_choice and _is_weak(state, found):
         # A search narrowed to the documents that the question seems to name may have named the wrong ones.
         kept = best if found.hit_count else {}
@@ -25,18 +29,32 @@ def judge_evidence(state: LoopState, found: EvidenceFound) -> LoopState:
     named = state.evidence
     if named is not None and found.top_score < named.top_score + CLEARLY_BETTER:
         # Elsewhere nothing is clearly better: what was named is what was meant.
-        return advance(state, "write", todo=evidence_found(state.todo))
+        return _enough(state)
     if found.hit_count == 0 and _may_try_again(state):
         return _try_again(state)
-    gathered = evidence_found(state.todo) if found.hit_count else state.todo
-    return advance(state, "write", todo=gathered, **best)
+    return _enough(state.model_copy(update=best))
 
 
 def _judge_second_evidence(state: LoopState, found: EvidenceFound) -> LoopState:
     if state.answer_step and not found.new_count:
         return advance(state, "commit")  # the same passages would give the same answer
-    gathered = evidence_found(state.todo) if found.hit_count else state.todo
-    return advance(state, "write", todo=gathered, evidence=found, evidence_step=state.step)
+    latest = {"evidence": found, "evidence_step": state.step, "gathered_step": state.step}
+    return _enough(state.model_copy(update=latest))
+
+
+def _enough(state: LoopState) -> LoopState:
+    """Evidence is gathered: it is written from, after a model has put it in order if it is not sure."""
+    if state.evidence is None or state.evidence.hit_count == 0:
+        return advance(state, "write")
+    # A summary or a comparison needs its passages whole: nothing is sorted out there.
+    is_refined = state.refines and state.query_type == "CONTENT_SEARCH" and _is_unsure(state.evidence)
+    return advance(state, "refine" if is_refined else "write", todo=evidence_found(state.todo))
+
+
+def _is_unsure(found: EvidenceFound) -> bool:
+    """The positive triggers of contracts.md, section 4, that speak of retrieval."""
+    is_close = found.score_spread < LOW_SPREAD and found.hit_count >= MANY_HITS
+    return found.top_score < LOW_SCORE or is_close
 
 
 def _is_weak(state: LoopState, found: EvidenceFound) -> bool:
@@ -89,6 +107,8 @@ def after_failure(state: LoopState, failed: StepFailed) -> LoopState:
         return advance(state, "commit")  # the first attempt's answer, that there is none, still holds
     if state.phase == "gather" and state.evidence is not None:
         return advance(state, "write", todo=evidence_found(state.todo))
+    if state.phase == "refine":
+        return advance(state, "write")
     return advance(state, "fail", failure=failed)
 
 

@@ -26,6 +26,7 @@ from shared.models.steps import (
     MakePlan,
     Observation,
     PlanMade,
+    RefineEvidence,
     ReportFailure,
     ResolveDocuments,
     RetrieveBlocks,
@@ -49,7 +50,7 @@ def next_action(state: LoopState) -> Action:
             return _prepare(state)
         case "ask" | "await" | "take":
             return _clarify(state)
-        case "gather":
+        case "gather" | "refine":
             return _gather(state)
         case "write":
             return WriteAnswer(
@@ -131,6 +132,14 @@ def _clarify(state: LoopState) -> Action:
 
 
 def _gather(state: LoopState) -> Action:
+    if state.phase == "refine":
+        return RefineEvidence(
+            step=state.step,
+            delay_s=state.delay_s,
+            todo=_shown(state),
+            plan_step=state.plan_step,
+            evidence_step=state.evidence_step,
+        )
     # What the descriptions of documents do not tell, their content may: only a first attempt lists them.
     if state.query_type in ("LISTING", "METADATA_SEARCH") and state.attempt == 1:
         return FindDocuments(
@@ -143,7 +152,7 @@ def _gather(state: LoopState) -> Action:
         plan_step=state.plan_step,
         widened=state.widened,
         attempt=state.attempt,
-        seen_step=state.evidence_step if state.attempt > 1 else 0,
+        seen_step=state.gathered_step if state.attempt > 1 else 0,
     )
 
 
@@ -176,6 +185,7 @@ def _planned(state: LoopState, plan: PlanMade) -> LoopState:
         intent=plan.intent,
         todo=started(plan.todo),
         max_attempts=plan.max_attempts,
+        refines=plan.refines,
         plan_step=state.step,
     )
 

@@ -6,7 +6,9 @@ from shared.models.base import Model
 from shared.models.plan import QueryIntent, QueryType, TodoItem
 from shared.models.steps import EvidenceFound, StepFailed
 
-Phase = Literal["plan", "resolve", "ask", "await", "take", "gather", "write", "commit", "fail", "end"]
+Phase = Literal[
+    "plan", "resolve", "ask", "await", "take", "gather", "refine", "write", "commit", "fail", "end"
+]
 
 
 class LoopState(Model):
@@ -18,6 +20,8 @@ class LoopState(Model):
         delay_s: how long to wait before the next one.
         attempt, max_attempts: at finding evidence; from the second on wherever there may be some.
         plan_step, evidence_step, answer_step: which step's result is to be used; 0 = none yet.
+        refines: whether evidence that is not sure is put in order by a model.
+        gathered_step: the evidence as it was found, before that.
         todo_changed: the todo list is not as it was shown last.
         is_choice: a person chose the documents.
     """
@@ -37,6 +41,8 @@ class LoopState(Model):
     is_choice: bool = False
     attempt: int = 1
     max_attempts: int = 1
+    refines: bool = False
+    gathered_step: int = 0
     evidence_step: int = 0
     evidence: EvidenceFound | None = None
     widened: bool = False

@@ -91,6 +91,14 @@ class RetrieveBlocks(Step):
     seen_step: int = 0
 
 
+class RefineEvidence(Step):
+    """Let a model put the evidence of `evidence_step` in order and sort out what does not help."""
+
+    kind: Literal["refine_evidence"] = "refine_evidence"
+    plan_step: int
+    evidence_step: int
+
+
 class WriteAnswer(Step):
     """Write the answer from the evidence of `evidence_step`, streaming it into the run log.
 
@@ -135,6 +143,7 @@ StepAction = Annotated[
     | TakeAnswer
     | FindDocuments
     | RetrieveBlocks
+    | RefineEvidence
     | WriteAnswer
     | CommitAnswer
     | ReportFailure,
@@ -150,6 +159,7 @@ class PlanMade(Model):
         todo: descriptions are cut to what a status can hold.
         names_documents: the question, or what was said before, tells which documents it is about.
         max_attempts: how often evidence is looked for before the answer is that there is none.
+        refines: evidence that is not sure is put in order before an answer is written from it.
     """
 
     kind: Literal["plan_made"] = "plan_made"
@@ -158,6 +168,7 @@ class PlanMade(Model):
     todo: tuple[TodoItem, ...]
     names_documents: bool = False
     max_attempts: int = 1
+    refines: bool = False
 
 
 class DocumentsResolved(Model):

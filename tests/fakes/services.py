@@ -27,6 +27,7 @@ def fake_settings(**changes: Any) -> Settings:
         "chat_model": "chat",
         "embedding_model": "embedding",
         "embedding_dimensions": 64,
+        "refine_evidence": False,  # scores of these fakes are low: every question would cost two more replies
     }
     return Settings(**{**values, **changes})
 

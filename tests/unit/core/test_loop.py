@@ -245,6 +245,41 @@ def test_items_of_the_todo_list_advance_with_the_run_and_are_shown_when_they_do(
     assert [item.status for item in step_of(state).todo] == ["done", "in_progress"]
 
 
+REFINING = PERSISTENT.model_copy(update={"refines": True})
+UNSURE = EvidenceFound(hit_count=4, document_count=2, top_score=0.6, score_spread=0.2)
+CLOSE = EvidenceFound(hit_count=6, document_count=2, top_score=0.9, score_spread=0.05)
+
+
+@pytest.mark.parametrize("unsure", [UNSURE, CLOSE])
+def test_evidence_that_is_not_sure_is_put_in_order_first(unsure: EvidenceFound) -> None:
+    kinds, state = run(REFINING, unsure, unsure)
+    assert kinds == ["make_plan", "retrieve_blocks", "refine_evidence", "write_answer"]
+    action = next_action(state)
+    assert isinstance(action, WriteAnswer)
+    assert action.evidence_step == 3
+    again = next_action(observe(state, ABSTAINED))
+    assert isinstance(again, RetrieveBlocks)
+    assert again.seen_step == 2  # what was sorted out is not new
+
+
+@pytest.mark.parametrize("sure", [FOUND, CLOSE.model_copy(update={"hit_count": 5})])
+def test_evidence_that_is_sure_is_written_from_at_once(sure: EvidenceFound) -> None:
+    assert run(REFINING, sure)[0][-1] == "write_answer"
+
+
+def test_nothing_is_sorted_out_of_a_comparison_or_when_a_setting_says_so() -> None:
+    comparison = REFINING.model_copy(update={"query_type": "COMPARISON"})
+    assert run(comparison, UNSURE)[0][-1] == "write_answer"
+    assert run(PERSISTENT, UNSURE)[0][-1] == "write_answer"
+
+
+def test_evidence_that_cannot_be_refined_is_written_from_as_it_is() -> None:
+    _, state = run(REFINING, UNSURE, REFUSED)
+    action = next_action(state)
+    assert isinstance(action, WriteAnswer)
+    assert action.evidence_step == 2
+
+
 def step_of(state: LoopState) -> Step:
     action = next_action(state)
     assert isinstance(action, Step)
@@ -277,6 +312,7 @@ def answering(kind: str) -> Observation:
         "take_answer": AnswerTaken(is_choice=False),
         "retrieve_blocks": NOTHING,
         "find_documents": FOUND,
+        "refine_evidence": UNSURE,
         "write_answer": ABSTAINED,
         "commit_answer": RunClosed(),
         "report_failure": RunClosed(),
