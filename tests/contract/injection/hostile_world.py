@@ -1,6 +1,7 @@
 """A corpus with one hostile document, a user who may read it, and a colleague whose data are none of hers."""
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,24 +49,18 @@ class Outcome:
         return _memory(self.services.content_index).rows
 
     @property
-    def tool_calls(self) -> list[tuple[str, Any]]:
-        """Tools in the order of their calls, with their arguments."""
-        return [
-            (event.data["tool"], event.data["arguments"])
-            for event in self.events
-            if event.name == "TOOL_STARTED"
-        ]
+    def tool_calls(self) -> set[tuple[str, str]]:
+        """Tools with what else they were called with; which attempt it was is the loop's to decide."""
+        started = [dict(event.data) for event in self.events if event.name == "TOOL_STARTED"]
+        calls = [(call["tool"], {**call["arguments"], "attempt": 1}) for call in started]
+        return {(tool, json.dumps(arguments, sort_keys=True)) for tool, arguments in calls}
 
     @property
     def written_blobs(self) -> set[str]:
-        """Containers and folders that were written to; the run's id left out."""
+        """Containers and kinds of blobs that were written; the run's id and the numbers of steps left out."""
         containers: dict[str, dict[str, Any]] = self.services.blobs.containers  # type: ignore[attr-defined]
-        run_id = self.answer.run_id
-        return {
-            f"{container}/{name}".replace(run_id, "RUN")
-            for container, blobs in containers.items()
-            for name in blobs
-        }
+        names = [f"{container}/{name}" for container, blobs in containers.items() for name in blobs]
+        return {re.sub(r"\d+", "N", name.replace(self.answer.run_id, "RUN")) for name in names}
 
 
 async def ask(model: ChatModel, hostile: str) -> Outcome:
