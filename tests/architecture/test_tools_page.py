@@ -1,0 +1,36 @@
+"""docs/tools.md describes each tool of the registry, with every parameter, and each type of failure."""
+
+import re
+
+from shared.agents.tools.base import HINTS
+from shared.agents.tools.registry import TOOLS
+from shared.models.identity import UserContext
+from tests.architecture.source_tree import ROOT
+from tests.fakes.services import fake_services
+
+PAGE = (ROOT / "docs/tools.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+
+
+def sections() -> dict[str, str]:
+    """Tool -> what stands below its heading."""
+    parts = re.split(r"^##+ ", PAGE, flags=re.MULTILINE)
+    return {part.split("`")[1]: part for part in parts if part.startswith("`")}
+
+
+def test_every_tool_is_documented_and_no_other() -> None:
+    assert sections().keys() == TOOLS.keys()
+
+
+def test_every_parameter_is_documented_and_no_other() -> None:
+    services, user = fake_services(), UserContext(user_id="u")
+    documented = {name: ROW.findall(text) for name, text in sections().items()}
+    actual = {
+        name: list(make(services, user).parameters_schema["properties"]) for name, make in TOOLS.items()
+    }
+    assert documented == actual
+
+
+def test_every_type_of_failure_is_documented() -> None:
+    failures = PAGE.split("## Failures")[1].split("## ")[0]
+    assert ROW.findall(failures) == list(HINTS)

@@ -1,0 +1,142 @@
+"""The tools over a real SDK and a search service: the local one, and Azure AI Search when it is given.
+
+Azure: AZURE_SEARCH_ENDPOINT names it, AZURE_SEARCH_API_KEY is its admin key (without one, the identity that
+is signed in). Two indexes with random names are made, and deleted at the end.
+"""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from shared.agents.tools.base import Tool
+from shared.agents.tools.registry import bound_tool
+from shared.clients.connections import Connections
+from shared.clients.search_admin import AzureSearchAdmin
+from shared.clients.search_index import AzureSearchIndex
+from shared.core.index_schema import content_index, documents_index
+from shared.models.identity import UserContext
+from shared.models.search import SearchRequest
+from shared.ports import ChatModel
+from shared.services import Services
+from tests.contract.clients.conftest import Connect, connect, to_models
+from tests.contract.tools.corpus import DIMENSIONS, block_rows, document_rows
+from tests.fakes.models import HashingEmbedder, ScriptedChatModel
+from tests.fakes.services import fake_services, fake_settings
+from tests.servers_fixture import SearchServer, model_server, search_server
+
+__all__ = ["connect", "model_server", "search_server", "to_models"]
+
+_SETTLED_S = 60.0  # the service shows what was written after some seconds
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A search service with the documents in it."""
+
+    settings: dict[str, Any]
+    blocks_name: str
+    documents_name: str
+
+
+@dataclass(frozen=True)
+class World:
+    """Tools over a search service."""
+
+    connections: Connections
+    corpus: Corpus
+
+    def services(self, chat_model: ChatModel | None = None) -> Services:
+        return fake_services(
+            content_index=index(self.connections, self.corpus.blocks_name, "block_id"),
+            documents_index=index(self.connections, self.corpus.documents_name, "doc_id"),
+            embedder=HashingEmbedder(DIMENSIONS),
+            chat_model=chat_model or ScriptedChatModel(),
+        )
+
+    def tool(self, name: str, user: UserContext, chat_model: ChatModel | None = None) -> Tool:
+        return bound_tool(name, self.services(chat_model), user)
+
+
+def index(connections: Connections, name: str, key_field: str, timeout_s: float = 30) -> AzureSearchIndex:
+    return AzureSearchIndex(connections.search_index(name), name, timeout_s=timeout_s, key_field=key_field)
+
+
+@pytest.fixture(scope="session")
+def local_corpus(search_server: SearchServer) -> Iterator[Corpus]:
+    settings = {
+        "azure_search_endpoint": search_server.endpoint,
+        "azure_search_api_key": search_server.api_key,
+    }
+    yield from _filled(settings)
+
+
+@pytest.fixture(scope="session")
+def azure_corpus() -> Iterator[Corpus]:
+    endpoint = os.environ.get("AZURE_SEARCH_ENDPOINT")
+    if not endpoint or "127.0.0.1" in endpoint or "localhost" in endpoint:
+        pytest.skip("needs a real Azure AI Search: set AZURE_SEARCH_ENDPOINT and AZURE_SEARCH_API_KEY")
+    key = os.environ.get("AZURE_SEARCH_API_KEY")
+    yield from _filled({"azure_search_endpoint": endpoint, "azure_search_api_key": key})
+
+
+@pytest.fixture(params=["local", pytest.param("azure", marks=pytest.mark.azure)])
+def corpus(request: pytest.FixtureRequest) -> Corpus:
+    filled: Corpus = request.getfixturevalue(f"{request.param}_corpus")
+    return filled
+
+
+@pytest.fixture
+def world(corpus: Corpus, connect: Connect) -> World:
+    return World(connect(**corpus.settings), corpus)
+
+
+def _filled(settings: dict[str, Any]) -> Iterator[Corpus]:
+    suffix = uuid.uuid4().hex[:10]
+    corpus = Corpus(settings, f"test-blocks-{suffix}", f"test-documents-{suffix}")
+    try:
+        _with_connections(settings, lambda connections: _fill(connections, corpus))
+        yield corpus
+    finally:
+        _with_connections(settings, lambda connections: _remove(connections, corpus))
+
+
+def _with_connections(settings: dict[str, Any], act: Callable[[Connections], Any]) -> None:
+    async def run() -> None:
+        connections = Connections(fake_settings(**settings))
+        try:
+            await act(connections)
+        finally:
+            await connections.close()
+
+    asyncio.run(run())
+
+
+async def _fill(connections: Connections, corpus: Corpus) -> None:
+    admin = AzureSearchAdmin(connections.search_admin, timeout_s=60)
+    await admin.ensure_index(content_index(corpus.blocks_name, DIMENSIONS))
+    await admin.ensure_index(documents_index(corpus.documents_name))
+    blocks = await block_rows(HashingEmbedder(DIMENSIONS))
+    for name, key, rows in (
+        (corpus.blocks_name, "block_id", blocks),
+        (corpus.documents_name, "doc_id", document_rows()),
+    ):
+        written = index(connections, name, key)
+        await written.upload(rows)
+        await _shown(written, len(rows))
+
+
+async def _shown(written: AzureSearchIndex, count: int) -> None:
+    async with asyncio.timeout(_SETTLED_S):
+        while (await written.search(SearchRequest(count=True, top=1))).count != count:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+
+
+async def _remove(connections: Connections, corpus: Corpus) -> None:
+    client = await connections.search_admin.opened()
+    for name in (corpus.blocks_name, corpus.documents_name):
+        await client.delete_index(name)
