@@ -42,7 +42,7 @@ def ask(api: Api, console: Console, output: Console, question: str, *, as_json: 
     0 with an answer, 3 when the documents have none.
 
     Raises:
-        CommandError: the question was refused, or the run failed.
+        CommandError: the question was refused or may mean several documents, or the run failed.
     """
     draft = Draft()
     answer: dict[str, Any] | None = None
@@ -52,6 +52,9 @@ def ask(api: Api, console: Console, output: Console, question: str, *, as_json: 
             live.update(Text("\n".join(draft.text.splitlines()[-_PREVIEW_LINES:]) or "…"))
             if event.name == "complete":
                 answer = event.data["answer"]
+            elif event.name == "ask_user":
+                # The run would wait for days; here nobody can answer it.
+                raise CommandError(str(event.data["question"]), *_options(event), "Ask again and name it.")
             elif event.name == "error":
                 raise CommandError(str(event.data.get("message", "The run failed.")), *_hints(event))
     if answer is None:
@@ -61,6 +64,12 @@ def ask(api: Api, console: Console, output: Console, question: str, *, as_json: 
     else:
         _print(output, answer)
     return 3 if answer.get("abstained") else 0
+
+
+def _options(event: Event) -> list[str]:
+    return [
+        f"{option['number']}: {option['title']} ({option['filename']})" for option in event.data["options"]
+    ]
 
 
 def _hints(event: Event) -> list[str]:

@@ -117,3 +117,11 @@ def test_server_sent_events_are_read_and_comments_are_signs_of_life() -> None:
         None,
         Event(0, "", {"x": 1}),
     ]
+
+
+def test_a_question_that_may_mean_several_documents_is_told_which() -> None:
+    options = [{"number": 1, "title": "Report 2023", "filename": "report-2023.pdf"}]
+    asked = Event(3, "ask_user", {"question": "Which one?", "options": options})
+    with pytest.raises(CommandError, match="Which one") as told:
+        printed(ScriptedApi([asked]))
+    assert "Report 2023 (report-2023.pdf)" in told.value.hints
