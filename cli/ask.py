@@ -67,9 +67,7 @@ def ask(api: Api, console: Console, output: Console, question: str, *, as_json: 
 
 
 def _options(event: Event) -> list[str]:
-    return [
-        f"{option['number']}: {option['title']} ({option['filename']})" for option in event.data["options"]
-    ]
+    return [f"{option['title']} ({option['filename']})" for option in event.data["options"]]
 
 
 def _hints(event: Event) -> list[str]:
