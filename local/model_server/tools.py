@@ -18,6 +18,7 @@ SEARCH_BONUS = 2  # a search tool wins unless another one shares more words with
 _QUESTION_FIELDS = frozenset(
     {"query", "question", "q", "text", "search_query", "prompt", "input", "user_query"}
 )
+_RESULT_ROLES = frozenset({"tool", "function"})
 _TEXT_FIELDS = ("content", "image_caption", "summary_standard", "summary_brief", "text")
 
 
@@ -52,19 +53,25 @@ def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str
 
 
 def _question(request: ChatRequest) -> str:
-    text = request.last_user_message.text
+    text = request.messages[_question_place(request)].text
     return element_text(text, "question") or text
 
 
+def _question_place(request: ChatRequest) -> int:
+    """Of the last question. A message right behind a result says how to go on, and asks nothing new."""
+    messages = request.messages
+    asked = [
+        place
+        for place, message in enumerate(messages)
+        if message.role == "user" and (place == 0 or messages[place - 1].role not in _RESULT_ROLES)
+    ]
+    return asked[-1] if asked else 0
+
+
 def _results_since_question(request: ChatRequest) -> list[str]:
-    """Contents of the tool messages after the last user message."""
-    results: list[str] = []
-    for message in request.messages:
-        if message.role == "user":
-            results.clear()
-        elif message.role in {"tool", "function"}:
-            results.append(message.text)
-    return results
+    """Contents of the tool messages after the last question."""
+    later = request.messages[_question_place(request) :]
+    return [message.text for message in later if message.role in _RESULT_ROLES]
 
 
 def _vary(request: ChatRequest, question: str, is_tool_loop: bool) -> str:
