@@ -19,6 +19,7 @@ from shared.models.identity import UserContext
 from shared.models.names import RUN_LOG
 from shared.models.runs import RunAnswer, RunRecord, RunRequest
 from shared.models.steps import ReportFailure
+from shared.retrieval.together import together
 from shared.services import Services
 
 _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
@@ -49,9 +50,10 @@ async def begin_run(chat: ChatRequest, user: UserContext, services: Services) ->
         created_at=datetime.now(UTC),
     )
     turn = await _open(request, services, is_new=chat.thread_id is None)
-    request = request.model_copy(update={"conversation": turn.conversation})
+    if chat.thread_id is not None:
+        request = request.model_copy(update={"conversation": turn.conversation})
+        await WorkingMemory(services.blobs, request.run_id).put_request(request)
     # The record comes last: a run that can be looked up has its question and its log.
-    await WorkingMemory(services.blobs, request.run_id).put_request(request)
     await services.runs.create(_record(request, turn.number))
     return request
 
@@ -112,17 +114,21 @@ async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
 
 
 async def _open(request: RunRequest, services: Services, *, is_new: bool) -> OpenedTurn:
-    """Add the question to its thread while the log is begun: neither waits for the other."""
-    opened, logged = await asyncio.gather(
-        open_turn(request, services, is_new=is_new),
-        _first_event(request, services),
-        return_exceptions=True,
+    """Add the question to its thread while the log is begun: neither waits for the other.
+
+    In a new thread nothing was said before, so the request is whole, and is stored at the same time.
+    """
+    writes = [_first_event(request, services)]
+    if is_new:
+        writes.append(WorkingMemory(services.blobs, request.run_id).put_request(request))
+    opened, written = await asyncio.gather(
+        open_turn(request, services, is_new=is_new), together(writes), return_exceptions=True
     )
     if isinstance(opened, BaseException):
         await services.run_log.delete(request.run_id)
         raise opened
-    if isinstance(logged, BaseException):
-        raise logged
+    if isinstance(written, BaseException):
+        raise written
     return opened
 
 

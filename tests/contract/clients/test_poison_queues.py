@@ -34,7 +34,7 @@ async def put(to_storage: Connections, queue: str, *texts: str) -> None:
 
 
 async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Connections) -> None:
-    of_blobs, of_deletions, *_ = POISON_QUEUES
+    of_blobs, of_deletions, of_turns, _ = POISON_QUEUES
     await put(to_storage, of_blobs, json.dumps(OF_TRIGGER), "no JSON", "[]")
     await put(to_storage, of_deletions, base64.b64encode(json.dumps(OF_DELETION).encode()).decode())
     poison = AzurePoisonQueues(to_storage.queues)
@@ -46,6 +46,9 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
             (of_blobs, None, None),
             (of_deletions, "b.pdf", None),
         ]
+    await put(to_storage, of_turns, json.dumps({"owner_id": "anna", "thread_id": "t1", "run_id": "r1"}))
+    (of_turn,) = [message for message in await poison.peek() if message.queue == of_turns]
+    assert (of_turn.thread_id, of_turn.blob_name) == ("t1", None)
     assert "sig" not in "".join(message.model_dump_json() for message in await poison.peek())
 
 

@@ -1,13 +1,15 @@
 """Threads and memory over HTTP: bodies, pages and refusals; two people on every route."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import memory, threads
+from functions import memory, runs, threads
 from shared.agents.memory import remember
+from shared.agents.retention import purge_old_runs
 from shared.models.names import TURNS_QUEUE
 from shared.models.threads import RememberTask
 from shared.services import Services
@@ -35,7 +37,7 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 @pytest.fixture
 def app(services: Services) -> Starlette:
-    return make_app([threads, memory], IngestingClient(services))
+    return make_app([threads, memory, runs], IngestingClient(services))
 
 
 @pytest.fixture
@@ -148,6 +150,16 @@ async def test_lists_are_ones_own(
 )
 async def test_what_is_no_good_is_refused(anna: httpx.AsyncClient, method: str, path: str, body: Any) -> None:
     assert problem_of(await anna.request(method, path, json=body)) == (400, "InvalidRequestError")
+
+
+async def test_an_old_run_has_its_answer_and_no_events(anna: httpx.AsyncClient, services: Services) -> None:
+    async def forget(run_id: str) -> None:
+        """No orchestrator keeps anything of it."""
+
+    asked = await ask(services, QUESTION)
+    assert await purge_old_runs(datetime.now(UTC) + timedelta(days=31), services, forget) == 1
+    assert (await anna.get(f"/runs/{asked.run_id}")).json()["answer"]["text"].startswith("It runs at 15 bar.")
+    assert problem_of(await anna.get(f"/runs/{asked.run_id}/events")) == (404, "NotFoundError")
 
 
 @pytest.mark.parametrize("thread_id", ["a%2Fb", "%00", "..", "x" * 65, "a'b"])

@@ -1,0 +1,63 @@
+"""Memories against the search server: the index as it is made, and each person's own rows alone."""
+
+import pytest
+
+from shared.clients.connections import Connections
+from shared.clients.search_admin import AzureSearchAdmin
+from shared.clients.search_index import AzureSearchIndex
+from shared.core.index_schema import memory_index
+from shared.models.identity import UserContext
+from shared.models.prompts import CallLimits
+from shared.retrieval.memories import Memories, MemorySearch
+from tests.azurite_fixture import unique_name
+from tests.fakes.models import HashingEmbedder
+
+pytestmark = pytest.mark.contract
+
+LIMITS = CallLimits(timeout_s=30)
+OWNERS = ("anna", "ben", "it's", "x' or user_id ne 'x")
+
+
+@pytest.fixture
+async def index(to_search: Connections) -> AzureSearchIndex:
+    name = unique_name("memory")
+    await AzureSearchAdmin(to_search.search_admin, timeout_s=30).ensure_index(memory_index(name, 64))
+    made = AzureSearchIndex(to_search.search_index(name), name, timeout_s=30, key_field="memory_id")
+    texts = [f"What did {number} pumps cost?" for number in range(3)]
+    vectors = await HashingEmbedder().embed(texts, LIMITS)
+    await made.upload(
+        [
+            {
+                "memory_id": f"m{place}-{number}",
+                "user_id": owner,
+                "thread_id": "t",
+                "question": text,
+                "answer_summary": f"Of {owner}.",
+                "vector": list(vector),
+                "created_at": f"2026-01-0{number + 1}T00:00:00+00:00",
+            }
+            for place, owner in enumerate(OWNERS)
+            for number, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+        ]
+    )
+    return made
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+async def test_everybody_finds_their_own_memories_alone(index: AzureSearchIndex, owner: str) -> None:
+    memories = Memories(index, UserContext(user_id=owner, groups=OWNERS, roles=("admin",)))
+    newest = await memories.newest(10)
+    assert {memory.answer_summary for memory in newest} == {f"Of {owner}."}
+    assert [memory.created_at.day for memory in newest] == [3, 2, 1]
+    assert [memory.created_at.day for memory in await memories.newest(1, skip=1)] == [2]
+    assert len(await memories.ids(10)) == 3
+    found = await MemorySearch(memories, HashingEmbedder(), LIMITS).recall("What did 2 pumps cost?")
+    assert {memory.answer_summary for memory in found} == {f"Of {owner}."}
+    assert found[0].question == "What did 2 pumps cost?"
+    assert all(memory.score is not None and 0 <= memory.score <= 1 for memory in found)
+
+
+async def test_a_stranger_finds_nothing(index: AzureSearchIndex) -> None:
+    memories = Memories(index, UserContext(user_id="carl", groups=("anna",)))
+    assert await memories.newest(10) == []
+    assert await MemorySearch(memories, HashingEmbedder(), LIMITS).recall("pumps cost") == []
