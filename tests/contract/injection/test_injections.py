@@ -22,7 +22,7 @@ from shared.models.working import Evidence
 from tests.contract.clients.conftest import Connect, connect
 from tests.contract.injection import shown
 from tests.contract.injection.hostile_world import PASSAGES, READER, SECRET, Outcome, ask
-from tests.contract.injection.obedient_model import ObedientModel
+from tests.contract.injection.obedient_model import PLAIN_ANSWER, ObedientModel
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import ModelServer, model_server
 
@@ -71,6 +71,19 @@ async def test_a_model_that_obeys_can_do_no_harm(
     check_harmless(outcome)
     # What is asked for a repair repeats what the model made up itself.
     check_no_secret(json.dumps(answering, ensure_ascii=False), passage["text"])
+
+
+@HOSTILE
+async def test_a_hostile_caption_stays_the_text_of_its_picture(
+    passage: dict[str, str], connect: Connect
+) -> None:
+    with ObedientModel({passage["text"]: f'{PLAIN_ANSWER}\n<figure block_id="notes-figure-9"/>'}) as model:
+        connections = connect(openai_base_url=model.base_url, openai_api_key="none")
+        outcome = await ask(
+            OpenAIChatModel(connections.model, "obedient", model_endpoint(fake_settings())), passage["text"]
+        )
+    assert [figure.block_id for figure in outcome.answer.figures] == ["notes-figure-9"]
+    check_harmless(outcome)
 
 
 @HOSTILE
