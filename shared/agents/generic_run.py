@@ -15,6 +15,7 @@ from shared.core.tool_loop import (
     observe_turn,
 )
 from shared.errors import BudgetExceededError, CallTimeoutError, ModelFixableError
+from shared.models.conversing import ToolDefinition
 from shared.models.events import RunEvent
 from shared.models.prompts import CallLimits
 from shared.models.tool_steps import (
@@ -38,13 +39,14 @@ class GenericRun:
         events: GenericEvents,
         *,
         tools: Mapping[str, Tool],
+        definitions: Sequence[ToolDefinition],
         chat_model: ChatModel,
         limits: LoopLimits,
     ) -> None:
         self._state = state
         self._events = events
         self._tools = tools
-        self._definitions = [tool.definition for tool in tools.values()]
+        self._definitions = definitions
         self._chat_model = chat_model
         self._limits = limits
         self._ended = False
