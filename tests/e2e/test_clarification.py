@@ -80,6 +80,7 @@ def test_the_stream_asks_and_goes_on_with_the_answer(stack: LocalStack, anna: ht
             assert anna.post(f"/runs/{run_id}/answer", json=choice).status_code == 202
     assert [event.number for event in events] == list(range(1, len(events) + 1))
     assert events[-1].name == "complete"
+    assert "restarted" not in [event.data.get("state") for event in events]
     view = until(anna, run_id, "completed")
     assert cited(view) == {"annual-report-2023.pdf"}
     assert "48.2 million" in view["answer"]["text"]
