@@ -38,7 +38,8 @@ HINTS: Mapping[str, tuple[str, ...]] = {
 class Parameters(BaseModel):
     """Arguments of a tool call, as a model writes them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    # Built on first use, as the wire models are: a cold start needs few of the tools.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class Tool(ABC):
