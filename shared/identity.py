@@ -26,6 +26,8 @@ _USER_CLAIMS = ("oid", f"{_SCHEMAS}objectidentifier")
 _TENANT_CLAIMS = ("tid", f"{_SCHEMAS}tenantid")
 _GROUP_CLAIMS = ("groups", "http://schemas.microsoft.com/ws/2008/06/identity/claims/groups")
 _ROLE_CLAIMS = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
+_NAME_CLAIMS = ("name",)
+_MAX_NAME_CHARS = 100
 _OVERAGE_CLAIMS = ("hasgroups", "_claim_names")
 
 
@@ -99,7 +101,8 @@ def _from_dev_token(header: str, secret: str) -> UserContext:
         raise NotAuthenticatedError("The token has expired.", "Get a new one.") from None
     except (jwt.InvalidTokenError, ValidationError):
         raise NotAuthenticatedError("The token is not valid.", "Get a new one from this stack.") from None
-    return _user(claims.sub, claims.groups, claims.roles, department=claims.department, org_id=claims.org_id)
+    user = _user(claims.sub, claims.groups, claims.roles, department=claims.department, org_id=claims.org_id)
+    return _named(user, claims.name)
 
 
 def _from_principal(header: str) -> UserContext:
@@ -118,12 +121,13 @@ def _from_principal(header: str) -> UserContext:
     else:
         groups = tuple(_values(claims, _GROUP_CLAIMS))
     user_ids, tenants = _values(claims, _USER_CLAIMS), _values(claims, _TENANT_CLAIMS)
-    return _user(
+    user = _user(
         user_ids[0] if user_ids else "",
         groups,
         tuple(_values(claims, _ROLE_CLAIMS)),
         org_id=tenants[0] if tenants else None,
     )
+    return _named(user, next(iter(_values(claims, _NAME_CLAIMS)), None))
 
 
 def _user(
@@ -137,6 +141,12 @@ def _user(
     if not user_id.strip():
         raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
     return UserContext(user_id=user_id, department=department, org_id=org_id, groups=groups, roles=roles)
+
+
+def _named(user: UserContext, name: str | None) -> UserContext:
+    """People choose their names themselves: of a very long one the beginning is enough."""
+    plain = " ".join((name or "").split())[:_MAX_NAME_CHARS]
+    return user.model_copy(update={"name": plain or None})
 
 
 def _values(claims: Iterable[_Claim], names: tuple[str, ...]) -> list[str]:

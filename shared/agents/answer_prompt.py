@@ -68,4 +68,5 @@ def documents_xml(evidence: Evidence) -> str:
 
 def _asker(user: UserContext) -> list[str]:
     """What helps to understand the question; never an id, a group or a role."""
-    return [element("asker_department", user.department)] if user.department else []
+    known = {"asker_name": user.name, "asker_department": user.department}
+    return [element(tag, value) for tag, value in known.items() if value]

@@ -12,6 +12,7 @@ class UserContext(Model):
         org_id: the organisation; becomes the principal `org:<org_id>`.
         groups: ids of every group the person belongs to.
         roles: application roles, such as `admin`; never principals of a document.
+        name: what the identity provider calls them, for prompts; nobody is told apart by it.
     """
 
     user_id: str
@@ -19,3 +20,4 @@ class UserContext(Model):
     org_id: str | None = None
     groups: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    name: str | None = None

@@ -125,3 +125,9 @@ def test_a_principal_that_cannot_be_read_is_nobody(header: str) -> None:
 def test_a_principal_without_object_id_is_nobody() -> None:
     with pytest.raises(NotAuthenticatedError):
         authenticate(principal(("name", "Anna")), AZURE)
+
+
+def test_a_name_is_what_the_provider_says_on_one_line_and_not_too_long() -> None:
+    assert authenticate(bearer(name="Eva  \n Lind"), LOCAL).name == "Eva Lind"
+    assert authenticate(bearer(), LOCAL).name is None
+    assert authenticate(principal(("oid", "1"), ("name", "x" * 500)), AZURE).name == "x" * 100

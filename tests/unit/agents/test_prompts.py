@@ -27,7 +27,14 @@ PROMPTS = Path(__file__).parents[3] / "shared" / "agents" / "prompts"
 README = (PROMPTS / "README.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"### ([\w ]+)\n.*?```markdown\n(.*?)```", README, re.DOTALL))
 TYPES = get_args(QueryType)
-USER = UserContext(user_id="u-1f", department="Works <b>", org_id="o-2f", groups=("g-3f",), roles=("r-4f",))
+USER = UserContext(
+    user_id="u-1f",
+    department="Works <b>",
+    org_id="o-2f",
+    groups=("g-3f",),
+    roles=("r-4f",),
+    name="Eva </asker_name> Lind",
+)
 
 
 def hits() -> tuple[Hit, ...]:
@@ -110,6 +117,7 @@ def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) ->
     assert "answer questions for Contoso {{tools}} Ltd from" in made
     assert (PROMPTS / "rules" / f"{query_type}.md").read_text("utf-8").strip() in made
     assert "<today>2026-11-21</today>" in made
+    assert "<asker_name>Eva &lt;/asker_name&gt; Lind</asker_name>" in made
     assert "<asker_department>Works &lt;b&gt;</asker_department>" in made
     assert not [secret for secret in ("u-1f", "o-2f", "g-3f", "r-4f", "{{organisation}}") if secret in made]
     tool = "rag_list_documents" if query_type in ("LISTING", "METADATA_SEARCH") else "rag_semantic_search"
