@@ -283,7 +283,9 @@ class StepRun:
 
     def _blocks(self, request: RunRequest) -> BlockSearch:
         secured = SecuredIndex(self._services.content_index, request.user)
-        return BlockSearch(secured, self._services.embedder, self._limits("search_timeout_s"))
+        documents = SecuredIndex(self._services.documents_index, request.user)
+        limits = self._limits("search_timeout_s")
+        return BlockSearch(secured, self._services.embedder, limits, documents)
 
     def _page_figures(self, request: RunRequest) -> PageFigures:
         secured = SecuredIndex(self._services.content_index, request.user)

@@ -179,6 +179,7 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         "search_text": request.text,
         "search_fields": list(request.search_fields) or None,
         "search_mode": request.search_mode if request.text else None,
+        "query_type": request.query_type if request.text else None,
         "vector_queries": vectors or None,
         # Always said: an index from before this was the default trims after the nearest k were chosen.
         "vector_filter_mode": "preFilter" if vectors else None,

@@ -59,6 +59,8 @@ def documents_index(name: str) -> IndexRow:
             _plain("page_count", "Edm.Int32", filterable=True, sortable=True),
             _text("summary_brief", searchable=True),
             _text("summary_standard", searchable=True),
+            _hidden(_names("names", searchable=True)),
+            _hidden(_text("words", searchable=True)),
             _text("source_url"),
             _text("content_hash", filterable=True),
             _plain("version", "Edm.Int32", filterable=True),
@@ -116,6 +118,11 @@ def _text(
 def _names(name: str, *, searchable: bool = False, facetable: bool = False) -> IndexRow:
     field = _plain(name, "Collection(Edm.String)", filterable=True, facetable=facetable)
     return {**field, "searchable": True, "analyzer": _ANALYZER} if searchable else field
+
+
+def _hidden(field: IndexRow) -> IndexRow:
+    # Searched, never read: thousands of words would come with every document of a list.
+    return {**field, "retrievable": False}
 
 
 def _plain(

@@ -14,7 +14,7 @@ from shared.models.names import DOCUMENTS
 from shared.services import Services
 from shared.settings import Settings
 
-RULES_VERSION = "2"  # of parsing and chunking: a new one makes every document new
+RULES_VERSION = "3"  # of parsing, chunking and naming: a new one makes every document new
 
 
 async def accept(step: IngestStep, services: Services) -> Accepted:

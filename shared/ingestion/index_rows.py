@@ -4,14 +4,16 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import PurePosixPath
 
 from shared.core.document_ids import digest
+from shared.core.naming import document_names, document_words
 from shared.core.odata import quote
-from shared.models.blocks import Block
+from shared.models.blocks import Block, Chunk
 from shared.models.documents import DocumentRecord
 from shared.models.ingestion import Rights
 from shared.models.search import IndexRow, SearchRequest
 from shared.ports import SearchIndex
 from shared.services import Services
 
+MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
 
 
@@ -47,8 +49,20 @@ def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
 
 
 def document_row(record: DocumentRecord) -> IndexRow:
-    """The whole row of a document."""
+    """The row of a document, without what `naming_fields` adds."""
     return record.model_dump(mode="json")
+
+
+def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
+    """What a document is recognised by in a question: its names, and the words that it uses at all.
+
+    A short document has no names: its few blocks hold them, and to count them twice ranks worse
+    (docs/decisions/0013).
+    """
+    texts = [chunk.text for chunk in chunks]
+    has_names = len(chunks) >= MIN_NAMED_BLOCKS
+    names = document_names(record.filename, record.title, texts) if has_names else ()
+    return {"names": list(names), "words": " ".join(document_words(names, texts))}
 
 
 def rights_fields(rights: Rights) -> IndexRow:

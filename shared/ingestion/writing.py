@@ -108,7 +108,8 @@ async def finish(step: IngestStep, services: Services) -> Written:
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     await _merge_rows(version, changes, services)
     # Metadata are written last: a document visible in the list must be searchable in full.
-    await services.documents_index.upload([index_rows.document_row(version.record)])
+    naming = index_rows.naming_fields(version.record, version.parsed.chunks)
+    await services.documents_index.upload([{**index_rows.document_row(version.record), **naming}])
     indexed = await update(services.documents, step, lambda current: _indexed(current, version, services))
     if indexed.wanted_rights != indexed.rights:
         await apply_rights(step, services)

@@ -44,6 +44,7 @@ class SearchRequest(Model):
     text: str | None = None
     search_fields: tuple[str, ...] = ()
     search_mode: Literal["any", "all"] = "any"
+    query_type: Literal["simple", "full"] = "simple"
     vectors: tuple[VectorQuery, ...] = ()
     filter: str | None = None
     select: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.core.document_names import reference_query
 from shared.core.keyword_query import keyword_query
+from shared.core.naming import name_query
 from shared.core.odata import all_of, quote, search_in
 from shared.errors import DocumentNotFoundError, InvalidQueryError
 from shared.models.documents import DocumentRecord
@@ -18,6 +19,7 @@ _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
 _READY = "status eq 'ready'"
 _MAX_DOCUMENTS = 100
+_NAMED = 50
 
 
 class DocumentSearch:
@@ -104,6 +106,26 @@ class DocumentSearch:
         wanted = [exact, by_words] if by_words.text else [exact]
         pages = await together(self._search(request) for request in wanted)
         return list({record.doc_id: record for page in pages for record in page}.values())
+
+    async def named_in(self, question: str, filters: Filters) -> dict[str, float]:
+        """doc_id -> how much the names that the question and the document share tell; the best 50.
+
+        Filters that documents do not have, such as a page, are left out.
+        """
+        query = name_query(question)
+        if query is None:
+            return {}
+        shared = {field: value for field, value in filters.items() if field in DOCUMENT_FIELDS}
+        request = SearchRequest(
+            text=query,
+            query_type="full",
+            search_fields=("words",),
+            filter=all_of(_READY, render_filters(shared, DOCUMENT_FIELDS)),
+            select=("doc_id",),
+            top=_NAMED,
+        )
+        page = await self._index.search(request)
+        return {str(row["doc_id"]): float(row["@search.score"]) for row in page.rows}
 
     async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
         page = await self._index.search(request)

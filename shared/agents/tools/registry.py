@@ -35,7 +35,8 @@ _JUDGING = CallLimits(timeout_s=15, max_output_tokens=1000)
 def block_search(services: Services, user: UserContext) -> BlockSearch:
     """Search over blocks, trimmed to what `user` may read."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
-    return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits)
+    documents = SecuredIndex(services.documents_index, user)
+    return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits, documents)
 
 
 def document_search(services: Services, user: UserContext) -> DocumentSearch:

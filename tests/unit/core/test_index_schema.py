@@ -10,7 +10,13 @@ DOCUMENTS = {field["name"]: field for field in documents_index("documents")["fie
 
 def test_every_field_of_a_block_and_of_a_document_has_its_column() -> None:
     assert set(Block.model_fields) <= set(CONTENT)
-    assert set(DocumentRecord.model_fields) == set(DOCUMENTS)
+    assert set(DocumentRecord.model_fields) | {"names", "words"} == set(DOCUMENTS)
+
+
+def test_what_a_document_is_recognised_by_is_searched_and_never_read() -> None:
+    assert all(
+        DOCUMENTS[name]["searchable"] and not DOCUMENTS[name]["retrievable"] for name in ("names", "words")
+    )
 
 
 def test_vectors_have_the_length_of_the_settings_and_can_be_read_for_a_copy() -> None:

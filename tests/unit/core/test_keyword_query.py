@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from local.search_server.query_nodes import Clause, Group, Occur, QueryNode, Word
 from local.search_server.simple_syntax import parse_simple
-from shared.core.keyword_query import keyword_query
+from shared.core.keyword_query import keyword_query, question_query
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,18 @@ def words_of(node: QueryNode) -> list[str]:
     assert isinstance(node, Group)
     assert all(isinstance(clause, Clause) and clause.occur is Occur.SHOULD for clause in node.clauses)
     return [word for clause in node.clauses for word in words_of(clause.node)]
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("What is Apple's revenue in 2018?", "Apple revenue 2018"),
+        ("What does IT do for the WHO?", "IT WHO"),
+        ("WHAT IS IT", "WHAT IS IT"),
+        ("Was ist der Druck?", "Druck"),
+        ("pressure, pressure -12 bar", "pressure \\-12 bar"),
+        ("who is it?", "who is it?"),
+    ],
+)
+def test_a_question_is_looked_for_by_the_words_that_say_something(question: str, query: str) -> None:
+    assert question_query(question) == query

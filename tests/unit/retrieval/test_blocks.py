@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.errors import RateLimitError
+from shared.errors import InvalidQueryError, RateLimitError
 from shared.models.identity import UserContext
 from shared.models.prompts import CallLimits
-from shared.models.search import IndexRow, SearchPage, SearchRequest
+from shared.models.search import Hit, IndexRow, SearchPage, SearchRequest
 from shared.ports import Embedder
 from shared.retrieval.blocks import BlockSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -100,8 +100,8 @@ async def test_nothing_to_look_for_asks_nothing() -> None:
 
 async def test_signs_in_a_question_are_words_and_no_operators() -> None:
     index = ScriptedIndex([])
-    await searching(index).search(['a pump at -12 "bar'], 10, {})
-    assert [request.text for request in index.requests if request.text] == ['a pump at \\-12 \\"bar']
+    await searching(index).search(['a pump at -12 b"ar'], 10, {})
+    assert [request.text for request in index.requests if request.text] == ['pump \\-12 b\\"ar']
 
 
 class HangingIndex(RecordingIndex):
@@ -126,3 +126,86 @@ async def test_one_failed_search_ends_all_the_others() -> None:
     with pytest.raises(RateLimitError):
         await searching(index).search(["one", "two"], 10, {})
     assert index.ended == 4
+
+
+class NamedDocuments(RecordingIndex):
+    """Knows one document by name, or refuses to say."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        super().__init__(SearchPage(rows=({"doc_id": "named", "@search.score": 5.0},)))
+        self._refuses = refuses
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        if self._refuses:
+            raise InvalidQueryError("There is no field 'names'.")
+        return await super().search(request)
+
+
+def with_documents(index: RecordingIndex, documents: RecordingIndex) -> BlockSearch:
+    trimmed = SecuredIndex(documents, ANNA)
+    return BlockSearch(SecuredIndex(index, ANNA), LengthEmbedder(), LIMITS, trimmed)
+
+
+async def test_blocks_of_a_named_document_come_first_with_the_score_they_have() -> None:
+    index = ScriptedIndex([row("k", 10.0), row("n", 9.0, doc_id="named")])
+    hits = await with_documents(index, NamedDocuments()).search(["Acme"], 10, {})
+    assert [hit.block_id for hit in hits] == ["n", "k"]
+    assert hits[0].score < hits[1].score
+
+
+async def test_a_named_document_costs_one_request_more_there_and_three_here() -> None:
+    index, documents = ScriptedIndex([]), NamedDocuments()
+    await with_documents(index, documents).search(["Acme", "Acme pumps"], 10, {})
+    assert (len(index.requests), len(documents.requests)) == (9, 1)
+    narrowed = [
+        request for request in index.requests if "search.in(doc_id, 'named'" in (request.filter or "")
+    ]
+    assert len(narrowed) == 3
+    assert all("access_control_list/any(" in (request.filter or "") for request in narrowed)
+
+
+async def test_names_are_looked_for_within_the_callers_filters_and_rights() -> None:
+    documents = NamedDocuments()
+    await with_documents(ScriptedIndex([]), documents).search(
+        ["Acme"], 10, {"project_id": "p", "page_number": 3}
+    )
+    asked = documents.requests[0].filter or ""
+    assert "access_control_list/any(" in asked
+    assert "project_id eq 'p'" in asked
+    assert "page_number" not in asked
+
+
+async def test_an_index_without_names_leaves_the_search_as_it_was() -> None:
+    index = ScriptedIndex([row("k", 10.0)])
+    hits = await with_documents(index, NamedDocuments(refuses=True)).search(["Acme"], 10, {})
+    assert [hit.block_id for hit in hits] == ["k"]
+
+
+async def test_the_surroundings_of_a_hit_are_its_page_and_the_pages_beside_it() -> None:
+    index = ScriptedIndex([row("near", 1.0, page_number=6), row("hit", 1.0, page_number=7)])
+    hit = Hit(block_id="hit", doc_id="d", filename="f.pdf", page_number=7)
+    around = await searching(index).around([hit, hit])
+    assert [block.block_id for block in around] == ["near"]
+    asked = index.requests[0].filter or ""
+    assert "doc_id eq 'd' and page_number ge 6 and page_number le 8" in asked
+    assert asked.startswith("(access_control_list/any(")
+
+
+async def test_what_has_no_page_has_no_surroundings() -> None:
+    index = ScriptedIndex([])
+    assert await searching(index).around([Hit(block_id="x", doc_id="d", filename="f.md")]) == []
+    assert index.requests == []
+
+
+async def test_what_one_search_did_not_show_is_asked_for_once_more_by_id() -> None:
+    index = ScriptedIndex([row("k", 10.0)], content_vector=[row("v", 0.8)])
+    await searching(index).search(["pressure"], 10, {"doc_id": "d"})
+    again = index.requests[3:]
+    assert [(bool(request.vectors), request.select, request.top) for request in again] == [
+        (False, ("block_id",), 1),
+        (True, ("block_id",), 1),
+    ]
+    by_keyword, by_vector = (request.filter or "" for request in again)
+    assert "search.in(block_id, 'v'" in by_keyword
+    assert "search.in(block_id, 'k'" in by_vector
+    assert all((request.filter or "").startswith("(access_control_list/any(") for request in again)
