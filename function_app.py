@@ -15,16 +15,17 @@ from functions import (
     remember,
     runs,
     search,
+    summaries,
     threads,
     uploads,
 )
-from orchestrations import agent_activities, answer_question, ingest_activities, ingest_document
+from orchestrations.registered import DURABLE
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (chat, document_changes, document_events, documents, health, memory, runs, search, threads, uploads)
+HTTP = (chat, health, memory, runs, search, summaries, threads)
+DOCUMENTS = (document_changes, document_events, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
-DURABLE = (answer_question, agent_activities, ingest_document, ingest_activities)
 
-for module in (*HTTP, *TRIGGERS, *DURABLE):
+for module in (*HTTP, *DOCUMENTS, *TRIGGERS, *DURABLE):
     app.register_functions(module.blueprint)

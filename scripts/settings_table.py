@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from shared.settings import Settings
+from shared.settings_agents import AgentSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
@@ -18,7 +19,9 @@ BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
 def render_table() -> str:
     """One row per setting: name, what it is for, default, example."""
     lines = ["| name | what it is for | default | example |", "|---|---|---|---|"]
-    for name, field in Settings.model_fields.items():
+    # Fields of a base come first in a class; what is required should.
+    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in AgentSettings.model_fields)
+    for name, field in fields:
         cells = (f"`{field.alias or name.upper()}`", field.description, _default(field), _example(field))
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return "\n".join(lines)

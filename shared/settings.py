@@ -7,13 +7,14 @@ from functools import cache
 from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from shared.errors import ConfigurationError
 from shared.setting_checks import check_address, check_document_intelligence, explain
+from shared.settings_agents import AgentSettings
 
 
-class Settings(BaseSettings):
+class Settings(AgentSettings):
     """What a deployment sets. Names are the environment variables', in upper case."""
 
     model_config = SettingsConfigDict(
@@ -203,20 +204,6 @@ class Settings(BaseSettings):
         examples=["Contoso Ltd"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
-
-    conversation_turns: int = Field(
-        default=6,
-        ge=2,
-        le=30,
-        description="Turns of a thread that a question is given as they were; once there are more, the older "
-        "half is compressed into the thread's summary.",
-    )
-    run_retention_days: int = Field(
-        default=30,
-        ge=1,
-        description="Days after which a run's events and working memory are deleted; its answer stays as "
-        "long as its thread.",
-    )
 
     stream_seconds: float = Field(
         default=180,

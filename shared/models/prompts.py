@@ -13,7 +13,18 @@ class Prompt(Model):
     """
 
     name: Literal[
-        "plan", "answer", "repair", "metadata", "caption", "rerank", "grade", "rewrite", "summarise_turns"
+        "plan",
+        "answer",
+        "repair",
+        "metadata",
+        "caption",
+        "rerank",
+        "grade",
+        "rewrite",
+        "summarise_turns",
+        "summarise_window",
+        "summarise_choice",
+        "summarise_merge",
     ]
     system: str
     user: str

@@ -13,6 +13,11 @@ from pydantic import JsonValue
 
 from local.model_server.schemas.conversation_summary import summarise_conversation
 from local.model_server.schemas.document_metadata import extract_metadata
+from local.model_server.schemas.document_summary import (
+    choose_findings,
+    merge_findings,
+    summarise_window,
+)
 from local.model_server.schemas.filler import fill
 from local.model_server.schemas.passages import grade_passages, score_passages
 from local.model_server.schemas.query_rewrite import rewrite_query
@@ -30,6 +35,9 @@ HANDLERS: dict[str, Callable[[SchemaTask], dict[str, JsonValue]]] = {
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
+    "WindowSummary": summarise_window,
+    "FindingChoice": choose_findings,
+    "MergedSummary": merge_findings,
 }
 
 

@@ -1,0 +1,172 @@
+"""Summaries of documents over HTTP: begin one, look at it, cancel it, delete it. Its owner's alone."""
+
+import asyncio
+import math
+import re
+from typing import TYPE_CHECKING
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.ready import ready_services
+from shared.errors import CallerError, status_of
+from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
+from shared.services import Services
+from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.agents.summaries import Forget
+
+blueprint = df.Blueprint()
+
+_POLL_S = 0.3
+_WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
+
+
+@blueprint.route(route="summaries", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
+    from shared.agents.summaries import begin_summary, view_summary
+
+    user = user_of(req)
+    order = await read_model(req, SummaryOrder)
+    key, wait_s = _key_of(req), _wait_of(req)
+    services = await ready_services()
+    request = await begin_summary(order, user, services, key)
+    await _start(client, request, services)
+    if wait_s:
+        await _wait(request, services, min(wait_s, services.settings.stream_seconds))
+    view = await view_summary(request, services, user)
+    return json_response(view, _status_of(view), {"Location": view.status_url})
+
+
+@blueprint.route(route="summaries/{summary_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """How far a summary is, and its result once it is there."""
+    from shared.agents.summaries import close_dead_summary, view_summary
+
+    request, services = await _own(req)
+    view = await view_summary(request, services, user_of(req))
+    if view.status == "running" and await _state(client, request.summary_id) not in _AT_WORK:
+        # It ended between the two looks, and then this changes nothing; or it died, and this says so.
+        await close_dead_summary(request.summary_id, services)
+        view = await view_summary(request, services, user_of(req))
+    return json_response(view)
+
+
+@blueprint.route(route="summaries/{summary_id}/cancel", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """End a summary. Again: the same."""
+    from shared.agents.summaries import cancel_summary as cancel
+    from shared.agents.summaries import forget_instances, view_summary
+
+    request, services = await _own(req)
+    await cancel(request, services)
+    await forget_instances(request, _stopper(client))
+    return json_response(await view_summary(request, services, user_of(req)))
+
+
+@blueprint.route(route="summaries/{summary_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def delete_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Delete a summary and everything made of it."""
+    from shared.agents.summaries import delete_summary as delete
+
+    request, services = await _own(req)
+    await delete(request, services, forgetter(client))
+    return Response(status_code=204)
+
+
+def forgetter(client: df.DurableOrchestrationClient) -> "Forget":
+    """Ends an orchestration if it is at work, and removes its history."""
+    stop = _stopper(client)
+
+    async def forget(instance_id: str) -> None:
+        await stop(instance_id)
+        try:
+            await client.purge_instance_history(instance_id)
+        except Exception:  # noqa: BLE001  # the client raises nothing more precise; the history holds ids only
+            get_logger().warning("summary.purge_failed", run_id=instance_id)
+
+    return forget
+
+
+def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
+    async def stop(instance_id: str) -> None:
+        if await _state(client, instance_id) not in _AT_WORK:
+            return
+        try:
+            await client.terminate(instance_id, "cancelled or deleted by its owner")
+        except Exception:  # noqa: BLE001  # it has ended, or ends by itself: steps of a closed summary do nothing
+            get_logger().warning("summary.terminate_failed", run_id=instance_id)
+
+    return stop
+
+
+async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
+    """Start the orchestration, unless the same order under the same key has started it."""
+    from shared.agents.summaries import close_dead_summary, has_ended, start_of
+
+    if await has_ended(request.summary_id, services):
+        return
+    if await _state(client, request.summary_id) is not None:
+        return
+    start = start_of(request, services).model_dump(mode="json")
+    try:
+        await client.start_new("summarize_documents", request.summary_id, start)
+    except Exception:
+        if await _state(client, request.summary_id) is not None:
+            return  # the same order came twice at once
+        # The client raises nothing more precise. The request is stored: it must not look alive for ever.
+        await close_dead_summary(request.summary_id, services)
+        raise
+
+
+async def _state(client: df.DurableOrchestrationClient, instance_id: str) -> str | None:
+    status = await client.get_status(instance_id)
+    return str(status.runtime_status.value) if status and status.runtime_status else None
+
+
+async def _wait(request: SummaryRequest, services: Services, wait_s: float) -> None:
+    from shared.agents.summaries import has_ended
+
+    for _ in range(math.ceil(wait_s / _POLL_S)):
+        if await has_ended(request.summary_id, services):
+            return
+        await asyncio.sleep(_POLL_S)
+
+
+async def _own(req: Request) -> tuple[SummaryRequest, Services]:
+    from shared.agents.summaries import owned_summary
+
+    user = user_of(req)
+    services = await ready_services()
+    return await owned_summary(str(req.path_params["summary_id"]), user, services), services
+
+
+def _status_of(view: SummaryView) -> int:
+    if view.status == "running":
+        return 202
+    return 200 if view.status == "completed" else status_of(view.error_type)
+
+
+def _wait_of(req: Request) -> int:
+    found = _WAIT.search(req.headers.get("prefer", ""))
+    return int(found[1]) if found else 0
+
+
+def _key_of(req: Request) -> str | None:
+    key: str | None = req.headers.get("idempotency-key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
+    return key

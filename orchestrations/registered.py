@@ -1,0 +1,21 @@
+"""The orchestrations and activities of the app, as one list for `function_app`, nothing else."""
+
+from orchestrations import (
+    agent_activities,
+    answer_question,
+    fan_out_activities,
+    ingest_activities,
+    ingest_document,
+    summarize_documents,
+    summary_activities,
+)
+
+DURABLE = (
+    answer_question,
+    agent_activities,
+    ingest_document,
+    ingest_activities,
+    summarize_documents,
+    summary_activities,
+    fan_out_activities,
+)

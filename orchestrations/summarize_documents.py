@@ -1,0 +1,140 @@
+"""Documents -> one cited summary, by map-reduce: a child per document, a map over its windows, two reduces.
+
+Only sequences. What steps read and write lies in the summary's blobs; a child that fails or is late is left
+out with a warning, and what it had read by then is used.
+"""
+
+from collections.abc import Generator
+from datetime import timedelta
+from math import ceil
+from typing import Any
+
+import azure.durable_functions as df
+
+from orchestrations.fan_out import Child, ChildEnd, race
+from orchestrations.payloads import as_object
+from shared.models.summary_steps import (
+    DocumentEnded,
+    DocumentOpened,
+    DocumentStart,
+    SummaryClosed,
+    SummaryReply,
+    SummaryReplyEnvelope,
+    SummaryStart,
+    SummaryStep,
+    SummaryStepFailed,
+    WindowsRead,
+)
+
+blueprint = df.Blueprint()
+
+MAX_RANGES = 24  # activities of one document's map: the whole history is replayed at every step
+AT_ONCE = 2  # of them at the same time, in each document (unmeasured; the model endpoint is the bottleneck)
+PAUSES_S = (5, 20)  # before windows that failed are tried again; a service often comes back by then
+CLOSE_PAUSES_S = (2, 8, 30, 120)  # before the end is stored again: without it nobody learns of it
+
+Reply = Generator[Any, Any, SummaryReply]
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def summarize_documents(
+    context: df.DurableOrchestrationContext,
+) -> Generator[Any, Any, dict[str, Any]]:
+    """The parent. Input: SummaryStart. Output: {"status"}, with the ends of its children."""
+    start = SummaryStart.model_validate(as_object(context.get_input()))
+    children = [
+        Child("summarize_document", _child_input(start, index), f"{context.instance_id}:d{index}")
+        for index in range(start.document_count)
+    ]
+    ended: list[str] = []
+
+    def show(end: ChildEnd) -> None:
+        ended.append(end.status)
+        context.set_custom_status({"phase": "documents", "ended": len(ended), "of": len(children)})
+
+    ends = yield from race(context, children, start.children_until, at_once=start.at_once, on_end=show)
+    context.set_custom_status({"phase": "merge", "ended": len(ended), "of": len(children)})
+    reply = yield from _close(context, SummaryStep(summary_id=start.summary_id))
+    status = reply.status if isinstance(reply, SummaryClosed) else "failed"
+    return {"status": status, "children": [end.status for end in ends]}
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def summarize_document(
+    context: df.DurableOrchestrationContext,
+) -> Generator[Any, Any, dict[str, Any]]:
+    """A child: one document. Input: DocumentStart. Output: {"status"}."""
+    start = DocumentStart.model_validate(as_object(context.get_input()))
+    step = SummaryStep(summary_id=start.summary_id, index=start.index)
+    opened = yield from _call(context, "open_summary_document", step)
+    if isinstance(opened, DocumentOpened):
+        yield from _map(context, start, opened.window_count)
+        opened = yield from _call(context, "reduce_summary_document", step)
+    return {"status": opened.status if isinstance(opened, DocumentEnded | SummaryClosed) else "failed"}
+
+
+def _map(
+    context: df.DurableOrchestrationContext, start: DocumentStart, window_count: int
+) -> Generator[Any, Any, None]:
+    """Read every window; again those that failed, as long as there is time."""
+    for pause_s in (*PAUSES_S, None):
+        replies = yield from _map_once(context, start, window_count)
+        may_help = any(
+            isinstance(reply, SummaryStepFailed) or (isinstance(reply, WindowsRead) and reply.again)
+            for reply in replies
+        )
+        if not may_help or pause_s is None:
+            return
+        due = context.current_utc_datetime + timedelta(seconds=pause_s)
+        if due >= start.map_until:
+            return
+        yield context.create_timer(due)
+
+
+def _map_once(
+    context: df.DurableOrchestrationContext, start: DocumentStart, window_count: int
+) -> Generator[Any, Any, list[SummaryReply]]:
+    size = max(1, ceil(window_count / MAX_RANGES))
+    steps = [
+        SummaryStep(
+            summary_id=start.summary_id, index=start.index, first=first, end=min(first + size, window_count)
+        )
+        for first in range(0, window_count, size)
+    ]
+    replies: list[SummaryReply] = []
+    for place in range(0, len(steps), AT_ONCE):
+        tasks = [
+            context.call_activity("read_summary_windows", step.model_dump(mode="json"))
+            for step in steps[place : place + AT_ONCE]
+        ]
+        try:
+            results = yield context.task_all(tasks)
+        except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
+            replies.append(SummaryStepFailed(error_type="InternalError"))
+        else:
+            replies += [SummaryReplyEnvelope.model_validate(as_object(result)).reply for result in results]
+        if any(isinstance(reply, SummaryClosed) for reply in replies):
+            return replies
+    return replies
+
+
+def _close(context: df.DurableOrchestrationContext, step: SummaryStep) -> Reply:
+    for pause_s in (*CLOSE_PAUSES_S, None):
+        reply = yield from _call(context, "reduce_summary", step)
+        if isinstance(reply, SummaryClosed) or pause_s is None:
+            return reply
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=pause_s))
+    raise AssertionError("the last pause is None")
+
+
+def _call(context: df.DurableOrchestrationContext, activity: str, step: SummaryStep) -> Reply:
+    try:
+        result = yield context.call_activity(activity, step.model_dump(mode="json"))
+        return SummaryReplyEnvelope.model_validate(as_object(result)).reply
+    except Exception:  # noqa: BLE001 - an activity that raised is a defect: the summary ends all the same
+        return SummaryStepFailed(error_type="InternalError")
+
+
+def _child_input(start: SummaryStart, index: int) -> dict[str, Any]:
+    made = DocumentStart(summary_id=start.summary_id, index=index, map_until=start.map_until)
+    return made.model_dump(mode="json")

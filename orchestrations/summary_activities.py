@@ -1,0 +1,50 @@
+"""The activities of `summarize_documents`. They never raise for what can be expected."""
+
+from typing import TYPE_CHECKING, Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import Payload, as_object
+from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
+
+if TYPE_CHECKING:
+    from shared.agents.summarizing import StepName
+
+blueprint = df.Blueprint()
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def open_summary_document(payload: Payload) -> dict[str, Any]:
+    """Split a document into windows. Input: SummaryStep. Output: DocumentOpened, or why not."""
+    return await _perform("open", payload)
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def read_summary_windows(payload: Payload) -> dict[str, Any]:
+    """Read a range of windows. Input: SummaryStep. Output: WindowsRead, or why not."""
+    return await _perform("read", payload)
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def reduce_summary_document(payload: Payload) -> dict[str, Any]:
+    """Make a document's result. Input: SummaryStep. Output: DocumentEnded, or why not."""
+    return await _perform("reduce", payload)
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def reduce_summary(payload: Payload) -> dict[str, Any]:
+    """Make the summary of all documents. Input: SummaryStep. Output: SummaryClosed, or why not."""
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.agents.summary_merging import merge_documents
+    from shared.wiring import get_services
+
+    reply = await merge_documents(SummaryStep.model_validate(as_object(payload)), get_services())
+    return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
+
+
+async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
+    from shared.agents.summarizing import perform
+    from shared.wiring import get_services
+
+    reply = await perform(name, SummaryStep.model_validate(as_object(payload)), get_services())
+    return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
