@@ -1,113 +1,26 @@
-"""Summaries over fakes: steps driven as the orchestrations drive them; rights, failures, deadlines, ends."""
+"""The steps of a summary over fakes: rights, failures, deadlines, what is proved."""
 
-import json
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Any
-
-import pytest
-
-from local.model_server.prompt_reader import read_documents, read_passages
-from shared.agents.summaries import (
-    begin_summary,
-    cancel_summary,
-    close_dead_summary,
-    delete_summary,
-    owned_summary,
-    purge_old_summaries,
-    view_summary,
-)
+from local.model_server.prompt_reader import read_passages
+from shared.agents.summaries import begin_summary, view_summary
 from shared.agents.summarizing import perform
 from shared.agents.summary_merging import merge_documents
-from shared.errors import ConflictError, DependencyError, ModelFixableError, NotFoundError
+from shared.errors import DependencyError, ModelFixableError
 from shared.models.names import WORK
 from shared.models.prompts import Prompt
-from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryResult, SummaryView
-from shared.models.summary_outputs import (
-    FindingChoice,
-    MergedStatement,
-    MergedSummary,
-    WindowFinding,
-    WindowMetric,
-    WindowSummary,
-)
-from shared.models.summary_steps import DocumentOpened, SummaryReply, SummaryStep, WindowsRead
-from shared.services import Services
+from shared.models.summaries import SummaryOrder
+from shared.models.summary_outputs import FindingChoice
+from shared.models.summary_steps import DocumentOpened, SummaryStep, WindowsRead
 from tests.fakes.models import Reply, ScriptedChatModel
-from tests.fakes.services import fake_services, fake_settings
-from tests.unit.agents.world import ANNA, BEN, fill
-
-ANSWERS = Callable[[Prompt], Reply]
-
-
-def by_rule(prompt: Prompt) -> Reply:
-    """Every block is a finding; the narrative tells all findings."""
-    if prompt.name == "summarise_window":
-        (document,) = read_documents(prompt.user)
-        texts = [block.text for block in document.blocks]
-        metrics = [
-            WindowMetric(name="number", value=word, unit=None, quote=text)
-            for text in texts
-            for word in text.split()
-            if word.isdigit()
-        ]
-        return WindowSummary(
-            findings=tuple(WindowFinding(text=text, quote=text) for text in texts),
-            metrics=tuple(metrics),
-            tags=("Numbers",),
-        )
-    numbers = tuple(passage.number for passage in read_passages(prompt.user))
-    if prompt.name == "summarise_choice":
-        return FindingChoice(numbers=numbers)
-    told = tuple(MergedStatement(text=f"Statement {number}.", findings=(number,)) for number in numbers)
-    return MergedSummary(statements=told, key_findings=numbers, tags=("numbers",))
-
-
-async def services_of(answer: ANSWERS = by_rule, **settings: Any) -> Services:
-    services = fake_services(chat_model=ScriptedChatModel(answer=answer), settings=fake_settings(**settings))
-    await fill(services)
-    return services
-
-
-async def add_blocks(services: Services, doc_id: str, count: int, readers: list[str]) -> None:
-    rows = [
-        {
-            "block_id": f"{doc_id}-x{number:02d}",
-            "doc_id": doc_id,
-            "filename": f"{doc_id}.pdf",
-            "block_type": "text",
-            "page_number": number + 2,
-            "content": f"Fact number {number} of this document. " + "Padding words. " * 60,
-            "access_control_list": readers,
-        }
-        for number in range(count)
-    ]
-    await services.content_index.upload(rows)
-
-
-async def begin(services: Services, *doc_ids: str, **order: Any) -> SummaryRequest:
-    return await begin_summary(SummaryOrder(doc_ids=doc_ids, **order), ANNA, services)
-
-
-async def read_document(services: Services, request: SummaryRequest, index: int) -> SummaryReply:
-    step = SummaryStep(summary_id=request.summary_id, index=index)
-    opened = await perform("open", step, services)
-    if not isinstance(opened, DocumentOpened):
-        return opened
-    await perform("read", step.model_copy(update={"end": opened.window_count}), services)
-    return await perform("reduce", step, services)
-
-
-async def summarise(services: Services, request: SummaryRequest) -> SummaryView:
-    for index in range(len(request.order.doc_ids)):
-        await read_document(services, request, index)
-    await merge_documents(SummaryStep(summary_id=request.summary_id), services)
-    return await view_summary(request, services, ANNA)
-
-
-def result_of(view: SummaryView) -> SummaryResult:
-    assert view.result is not None
-    return view.result
+from tests.unit.agents.summary_world import (
+    add_blocks,
+    begin,
+    by_rule,
+    read_document,
+    result_of,
+    services_of,
+    summarise,
+)
+from tests.unit.agents.world import ANNA, BEN
 
 
 async def test_documents_become_one_cited_summary() -> None:
@@ -290,71 +203,3 @@ async def test_focus_and_language_reach_the_model_as_data() -> None:
     assert "<focus>&lt;b&gt;Pressure?&lt;/b&gt;</focus>" in prompt.user
     assert "<language>de</language>" in prompt.user
     assert "Pressure" not in prompt.system
-
-
-async def test_a_cancelled_summary_reads_no_further_and_stays_cancelled() -> None:
-    services = await services_of()
-    request = await begin(services, "manual")
-    await cancel_summary(request, services)
-    await cancel_summary(request, services)
-    view = await summarise(services, request)
-    assert (view.status, view.error_type) == ("cancelled", "RunCancelledError")
-    assert isinstance(services.chat_model, ScriptedChatModel)
-    assert services.chat_model.prompts == []
-
-
-async def test_an_ended_summary_cannot_be_cancelled_and_does_not_die() -> None:
-    services = await services_of()
-    request = await begin(services, "manual")
-    await summarise(services, request)
-    with pytest.raises(ConflictError):
-        await cancel_summary(request, services)
-    await close_dead_summary(request.summary_id, services)
-    assert (await view_summary(request, services, ANNA)).status == "completed"
-
-
-async def test_a_summary_is_its_owners_alone() -> None:
-    services = await services_of()
-    request = await begin(services, "manual")
-    with pytest.raises(NotFoundError) as foreign:
-        await owned_summary(request.summary_id, BEN, services)
-    with pytest.raises(NotFoundError) as absent:
-        await owned_summary("0" * 32, BEN, services)
-    assert str(foreign.value).replace(request.summary_id, "0" * 32) == str(absent.value)
-    for strange in ("", "../x", "a/b", "x" * 65):
-        with pytest.raises(NotFoundError):
-            await owned_summary(strange, ANNA, services)
-
-
-async def test_the_same_order_under_the_same_key_is_the_same_summary() -> None:
-    services = await services_of()
-    order = SummaryOrder(doc_ids=("manual", "manual"))
-    first = await begin_summary(order, ANNA, services, "key")
-    assert await begin_summary(SummaryOrder(doc_ids=("manual",)), ANNA, services, "key") == first
-    assert (await begin_summary(order, BEN, services, "key")).summary_id != first.summary_id
-    assert (await begin_summary(order, ANNA, services)).summary_id != first.summary_id
-    with pytest.raises(ConflictError):
-        await begin_summary(SummaryOrder(doc_ids=("report-2024",)), ANNA, services, "key")
-
-
-async def test_deleting_and_purging_leave_nothing_behind() -> None:
-    services = await services_of()
-    ended: list[str] = []
-
-    async def forget(instance_id: str) -> None:
-        ended.append(instance_id)
-
-    request = await begin(services, "manual", "report-2024")
-    await summarise(services, request)
-    await delete_summary(request, services, forget)
-    assert ended[0] == request.summary_id
-    assert set(ended[1:]) == {f"{request.summary_id}:d0", f"{request.summary_id}:d1"}
-    step = SummaryStep(summary_id=request.summary_id, end=1)
-    assert (await perform("read", step, services)).kind == "closed"
-    assert (await merge_documents(step, services)).kind == "closed"
-    kept = await begin(services, "manual")
-    old = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days, minutes=1)
-    assert await purge_old_summaries(datetime.now(UTC), services, forget) == 0
-    assert kept.summary_id in json.dumps(list(services.blobs.containers[WORK]))  # type: ignore[attr-defined]
-    assert await purge_old_summaries(old, services, forget) == 1
-    assert services.blobs.containers[WORK] == {}  # type: ignore[attr-defined]

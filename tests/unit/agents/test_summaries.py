@@ -1,0 +1,93 @@
+"""Summaries from the outside: whose they are, begun once, cancelled, deleted, purged."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.agents.summaries import (
+    begin_summary,
+    cancel_summary,
+    close_dead_summary,
+    delete_summary,
+    owned_summary,
+    purge_old_summaries,
+    view_summary,
+)
+from shared.agents.summarizing import perform
+from shared.agents.summary_merging import merge_documents
+from shared.errors import ConflictError, NotFoundError
+from shared.models.names import WORK
+from shared.models.summaries import SummaryOrder
+from shared.models.summary_steps import SummaryStep
+from tests.fakes.models import ScriptedChatModel
+from tests.unit.agents.summary_world import begin, services_of, summarise
+from tests.unit.agents.world import ANNA, BEN
+
+
+async def test_a_cancelled_summary_reads_no_further_and_stays_cancelled() -> None:
+    services = await services_of()
+    request = await begin(services, "manual")
+    await cancel_summary(request, services)
+    await cancel_summary(request, services)
+    view = await summarise(services, request)
+    assert (view.status, view.error_type) == ("cancelled", "RunCancelledError")
+    assert isinstance(services.chat_model, ScriptedChatModel)
+    assert services.chat_model.prompts == []
+
+
+async def test_an_ended_summary_cannot_be_cancelled_and_does_not_die() -> None:
+    services = await services_of()
+    request = await begin(services, "manual")
+    await summarise(services, request)
+    with pytest.raises(ConflictError):
+        await cancel_summary(request, services)
+    await close_dead_summary(request.summary_id, services)
+    assert (await view_summary(request, services, ANNA)).status == "completed"
+
+
+async def test_a_summary_is_its_owners_alone() -> None:
+    services = await services_of()
+    request = await begin(services, "manual")
+    with pytest.raises(NotFoundError) as foreign:
+        await owned_summary(request.summary_id, BEN, services)
+    with pytest.raises(NotFoundError) as absent:
+        await owned_summary("0" * 32, BEN, services)
+    assert str(foreign.value).replace(request.summary_id, "0" * 32) == str(absent.value)
+    for strange in ("", "../x", "a/b", "x" * 65):
+        with pytest.raises(NotFoundError):
+            await owned_summary(strange, ANNA, services)
+
+
+async def test_the_same_order_under_the_same_key_is_the_same_summary() -> None:
+    services = await services_of()
+    order = SummaryOrder(doc_ids=("manual", "manual"))
+    first = await begin_summary(order, ANNA, services, "key")
+    assert await begin_summary(SummaryOrder(doc_ids=("manual",)), ANNA, services, "key") == first
+    assert (await begin_summary(order, BEN, services, "key")).summary_id != first.summary_id
+    assert (await begin_summary(order, ANNA, services)).summary_id != first.summary_id
+    with pytest.raises(ConflictError):
+        await begin_summary(SummaryOrder(doc_ids=("report-2024",)), ANNA, services, "key")
+
+
+async def test_deleting_and_purging_leave_nothing_behind() -> None:
+    services = await services_of()
+    ended: list[str] = []
+
+    async def forget(instance_id: str) -> None:
+        ended.append(instance_id)
+
+    request = await begin(services, "manual", "report-2024")
+    await summarise(services, request)
+    await delete_summary(request, services, forget)
+    assert ended[0] == request.summary_id
+    assert set(ended[1:]) == {f"{request.summary_id}:d0", f"{request.summary_id}:d1"}
+    step = SummaryStep(summary_id=request.summary_id, end=1)
+    assert (await perform("read", step, services)).kind == "closed"
+    assert (await merge_documents(step, services)).kind == "closed"
+    kept = await begin(services, "manual")
+    old = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days, minutes=1)
+    assert await purge_old_summaries(datetime.now(UTC), services, forget) == 0
+    assert kept.summary_id in json.dumps(list(services.blobs.containers[WORK]))  # type: ignore[attr-defined]
+    assert await purge_old_summaries(old, services, forget) == 1
+    assert services.blobs.containers[WORK] == {}  # type: ignore[attr-defined]
