@@ -34,7 +34,7 @@ MIN_WORDS = 5
 MAX_WORDS = 60
 MAX_NAME_WORDS = 8
 _UNITS = (
-    r"%|‰|°C|°F|K|bar|mbar|Pa|kPa|MPa|psi|mm|cm|m|km|m²|m³|µm|in|ft|mg|g|kg|t|tonnes?|ml|l|litres?|liters?|Liter|"
+    r"%|‰|°C|°F|K|bar|mbar|Pa|kPa|MPa|psi|mm|cm|m|km|m²|m³|µm|ft|mg|g|kg|t|tonnes?|ml|l|litres?|liters?|Liter|"
     r"W|kW|MW|GW|kWh|MWh|GWh|V|kV|A|mA|Hz|kHz|MHz|GHz|rpm|min-1|l/min|m/s|km/h|Nm|N|kN|dB|"
     r"s|seconds?|Sekunden?|min|minutes?|Minuten?|h|hours?|Stunden?|days?|Tagen?|Tage|weeks?|Wochen?|months?|"
     r"Monaten?|Monate|years?|Jahren?|Jahre|EUR|USD|GBP|CHF|€|\$|£|"
@@ -49,6 +49,7 @@ _MEASURE = re.compile(
 _CURRENCY_FIRST = re.compile(
     r"(?P<unit>[$€£]|EUR|USD|GBP|CHF)\s?(?P<value>\d{1,3}(?:[ ,.]\d{3})*(?:[.,]\d+)?)(?![\w])"
 )
+_BULLET = re.compile(r"^(?:[-*•‣▪◦·–]|\(?[0-9]{1,2}[.)]|\(?[a-z]\))\s+")
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def _sentences(document: Document) -> list[_Sentence]:
     found = []
     for block in document.blocks:
         prose = "\n".join(line for line in block.text.split("\n") if not is_table_line(line))
-        found += [_Sentence(one, " ".join(one.split()), block) for one in split_sentences(prose)]
+        bare = (_BULLET.sub("", one) for one in split_sentences(prose))
+        found += [_Sentence(one, " ".join(one.split()), block) for one in bare]
         found += [_Sentence(row.line, row.reading, block, is_row=True) for row in table_rows(block.text)]
     return found
 

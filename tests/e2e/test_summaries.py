@@ -1,0 +1,156 @@
+"""Summaries through the whole stack: two documents become one, a foreign one is not found, a host dies."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+from local.run_all.sample_documents import documents_of
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN, SampleUser
+from tests.e2e.stack_client import HANG_GUARD_S
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SLOW_MODEL = {"CHAT_MODEL": "groundwork-extractive@ttft=700", "SUMMARY_WINDOW_TOKENS": "300"}
+QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive", "SUMMARY_WINDOW_TOKENS": ""}
+
+
+@pytest.fixture(name="anna")
+def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, ANNA)
+
+
+@pytest.fixture(name="ben")
+def make_ben(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, BEN)
+
+
+@pytest.fixture
+def slow_stack(stack: LocalStack) -> Iterator[LocalStack]:
+    """The same stack with a model that thinks long over each of many small windows."""
+    stack.kill_host()
+    stack.start_host(SLOW_MODEL)
+    yield stack
+    stack.kill_host()
+    stack.start_host(QUICK_MODEL)
+
+
+def client(stack: LocalStack, user: SampleUser) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {stack.token(user)}"}
+    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S) as made:
+        yield made
+
+
+def id_of(stack: LocalStack, user: SampleUser, filename: str) -> str:
+    (found,) = [one["doc_id"] for one in documents_of(stack, user) if one["filename"] == filename]
+    return str(found)
+
+
+def wait_for(caller: httpx.Client, summary_id: str, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first view of the summary that is as wanted."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        view: dict[str, Any] = caller.get(f"/summaries/{summary_id}").json()
+        if done(view):
+            return view
+        time.sleep(0.1)
+    raise AssertionError(f"it did not come to pass: {view}")
+
+
+def has_ended(view: dict[str, Any]) -> bool:
+    return bool(view["status"] != "running")
+
+
+def quotes_are_on_their_pages(caller: httpx.Client, result: dict[str, Any]) -> None:
+    """Each quotation is found again by a search that is limited to its document."""
+    for citation in result["citations"]:
+        assert citation["verified"]
+        body = {"query": citation["quote"], "top_k": 50, "filters": {"doc_id": citation["doc_id"]}}
+        hits = caller.post("/search", json=body).json()["results"]
+        (block,) = [hit for hit in hits if hit["block_id"] == citation["block_id"]]
+        assert citation["quote"] in block["content"]
+        assert block["page_number"] == citation["page_number"]
+
+
+def test_two_documents_are_summarised_and_a_foreign_one_is_not_found(
+    stack: LocalStack, anna: httpx.Client, ben: httpx.Client
+) -> None:
+    manual, report = id_of(stack, ANNA, "heron-400-manual.pdf"), id_of(stack, ANNA, "annual-report-2024.pdf")
+    foreign = id_of(stack, BEN, "leave-policy.pdf")
+    order = {"doc_ids": [manual, foreign, report], "focus": "What is the maximum operating pressure?"}
+    begun = anna.post(
+        "/summaries", json=order, headers={"Prefer": "wait=60", "Idempotency-Key": "two-documents"}
+    )
+    assert begun.status_code == 200, begun.text
+    view = begun.json()
+    result = view["result"]
+    assert (view["status"], view["progress"]) == ("completed", 1.0)
+    assert [one["status"] for one in result["documents"]] == ["done", "not_found", "done"]
+    assert result["documents"][1]["filename"] == ""
+    assert result["warnings"] == [f"There is no document {foreign!r}."]
+    assert "(Source: heron-400-manual.pdf, S. " in result["summary"]
+    assert "(Source: annual-report-2024.pdf, S. " in result["summary"]
+    assert "6.5 bar" in result["key_findings"][0]["text"]
+    assert any(one["unit"] == "bar" for one in result["metrics"])
+    assert result["tags"]
+    quotes_are_on_their_pages(anna, result)
+
+    again = anna.post("/summaries", json=order, headers={"Idempotency-Key": "two-documents"})
+    assert (again.status_code, again.json()["summary_id"]) == (200, view["summary_id"])
+    other = anna.post("/summaries", json={"doc_ids": [report]}, headers={"Idempotency-Key": "two-documents"})
+    assert other.status_code == 409
+    path = f"/summaries/{view['summary_id']}"
+    for method, target in (("GET", path), ("POST", f"{path}/cancel"), ("DELETE", path)):
+        assert ben.request(method, target).status_code == 404
+    assert anna.post(f"{path}/cancel").status_code == 409
+    assert anna.delete(path).status_code == 204
+    assert anna.get(path).status_code == 404
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as blobs:
+        container = blobs.get_container_client("work")
+        assert list(container.list_blob_names(name_starts_with=f"summaries/{view['summary_id']}")) == []
+
+
+def test_nothing_that_is_found_is_a_failure_and_a_bad_order_is_refused(anna: httpx.Client) -> None:
+    failed = anna.post("/summaries", json={"doc_ids": ["nothing"]}, headers={"Prefer": "wait=60"})
+    assert (failed.status_code, failed.json()["error_type"]) == (404, "DocumentNotFoundError")
+    for body in ({"doc_ids": []}, {"doc_ids": ["x"] * 21}, {"doc_ids": ["x"], "user": "ben"}):
+        assert anna.post("/summaries", json=body).status_code == 400
+
+
+def test_a_host_killed_in_the_middle_completes_the_summary(
+    slow_stack: LocalStack, anna: httpx.Client
+) -> None:
+    doc_ids = [id_of(slow_stack, ANNA, name) for name in ("heron-400-manual.pdf", "annual-report-2024.pdf")]
+    begun = anna.post("/summaries", json={"doc_ids": doc_ids})
+    assert begun.status_code == 202
+    assert begun.headers["Location"] == begun.json()["status_url"]
+    summary_id = begun.json()["summary_id"]
+    before = wait_for(anna, summary_id, lambda view: sum(c["windows_done"] for c in view["children"]) >= 2)
+    assert before["status"] == "running"
+    assert 0 < before["progress"] < 1
+    slow_stack.kill_host()
+    slow_stack.start_host(SLOW_MODEL)
+    view = wait_for(anna, summary_id, has_ended)
+    result = view["result"]
+    assert view["status"] == "completed"
+    assert [one["status"] for one in result["documents"]] == ["done", "done"]
+    assert [child["windows"] for child in view["children"]] == [
+        child["windows_done"] for child in view["children"]
+    ]
+    assert {one["citation"]["doc_id"] for one in result["key_findings"]} == set(doc_ids)
+    quotes_are_on_their_pages(anna, result)
+
+
+def test_a_summary_is_cancelled_while_it_is_at_work(slow_stack: LocalStack, anna: httpx.Client) -> None:
+    order = {"doc_ids": [id_of(slow_stack, ANNA, "heron-400-manual.pdf")]}
+    summary_id = anna.post("/summaries", json=order).json()["summary_id"]
+    wait_for(anna, summary_id, lambda view: view["children"][0]["windows"] > 0)
+    for _ in range(2):
+        cancelled = anna.post(f"/summaries/{summary_id}/cancel")
+        assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    time.sleep(3)  # one that was not stopped would have gone on
+    assert anna.get(f"/summaries/{summary_id}").json()["status"] == "cancelled"
