@@ -117,7 +117,8 @@ def test_two_documents_are_summarised_and_a_foreign_one_is_not_found(
 def test_nothing_that_is_found_is_a_failure_and_a_bad_order_is_refused(anna: httpx.Client) -> None:
     failed = anna.post("/summaries", json={"doc_ids": ["nothing"]}, headers={"Prefer": "wait=60"})
     assert (failed.status_code, failed.json()["error_type"]) == (404, "DocumentNotFoundError")
-    for body in ({"doc_ids": []}, {"doc_ids": ["x"] * 21}, {"doc_ids": ["x"], "user": "ben"}):
+    bad: list[dict[str, Any]] = [{"doc_ids": []}, {"doc_ids": ["x"] * 21}, {"doc_ids": ["x"], "user": "ben"}]
+    for body in bad:
         assert anna.post("/summaries", json=body).status_code == 400
 
 
