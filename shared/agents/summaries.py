@@ -3,7 +3,7 @@
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.agents.summary_store import FOLDER, SummaryStore
@@ -18,7 +18,6 @@ from shared.models.summaries import (
     SummaryEnd,
     SummaryOrder,
     SummaryRequest,
-    SummaryResult,
     SummaryView,
 )
 from shared.models.summary_steps import SummaryStart
@@ -93,16 +92,10 @@ async def has_ended(summary_id: str, services: Services) -> bool:
 async def view_summary(request: SummaryRequest, services: Services, reader: UserContext) -> SummaryView:
     """The summary as it stands. Of documents that the reader may not read any more nothing is told."""
     store = SummaryStore(services.blobs, request.summary_id)
-    end, children = await asyncio.gather(store.end(), _children(request, store))
-    result = await _for_reader(end.result, reader, services) if end and end.result else None
-    windows = sum(child.windows for child in children)
-    shares = [
-        child.windows_done / child.windows if child.windows else float(child.status in _CHILD_ENDS)
-        for child in children
-    ]
-    if result is not None:
-        names = {document.doc_id: document.filename for document in result.documents}
-        children = [child.model_copy(update={"filename": names[child.doc_id]}) for child in children]
+    end, children, readable = await asyncio.gather(
+        store.end(), _children(request, store), _readable(request, reader, services)
+    )
+    result = end.result if end else None
     return SummaryView(
         summary_id=request.summary_id,
         status=end.status if end else "running",
@@ -110,9 +103,12 @@ async def view_summary(request: SummaryRequest, services: Services, reader: User
         language=request.order.language,
         created_at=request.created_at,
         finished_at=end.finished_at if end else None,
-        progress=1.0 if end else round(sum(shares) / len(shares), 3) if windows or any(shares) else 0.0,
-        children=tuple(children),
-        result=result,
+        progress=1.0 if end else _progress(children),
+        children=tuple(
+            child if child.doc_id in readable else ChildView(doc_id=child.doc_id, status="not_found")
+            for child in children
+        ),
+        result=without_documents(result, frozenset(request.order.doc_ids) - readable) if result else None,
         error=end.error if end else None,
         error_type=end.error_type if end else None,
         status_url=f"/api/summaries/{request.summary_id}",
@@ -213,10 +209,18 @@ async def _child(doc_id: str, index: int, names: frozenset[str], store: SummaryS
     )
 
 
-async def _for_reader(result: SummaryResult, reader: UserContext, services: Services) -> SummaryResult:
-    doc_ids = [document.doc_id for document in result.documents]
+def _progress(children: Sequence[ChildView]) -> float:
+    """The mean over the documents, so that a long one does not hide the others."""
+    shares = [
+        child.windows_done / child.windows if child.windows else float(child.status in _CHILD_ENDS)
+        for child in children
+    ]
+    return round(sum(shares) / len(shares), 3)
+
+
+async def _readable(request: SummaryRequest, reader: UserContext, services: Services) -> frozenset[str]:
     search = DocumentSearch(SecuredIndex(services.documents_index, reader))
-    return without_documents(result, frozenset(doc_ids) - frozenset(await search.get_many(doc_ids)))
+    return frozenset(await search.get_many(request.order.doc_ids))
 
 
 async def _close(summary_id: str, status: str, error: str, error_type: str, services: Services) -> SummaryEnd:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from local.model_server.prompt_reader import read_documents, read_passages
-from shared.agents.summaries import begin_summary, view_summary
+from shared.agents.summaries import begin_summary, start_of, view_summary
 from shared.agents.summarizing import perform
 from shared.agents.summary_merging import merge_documents
+from shared.agents.summary_store import SummaryStore
 from shared.models.prompts import Prompt
 from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryResult, SummaryView
 from shared.models.summary_outputs import (
@@ -17,7 +18,7 @@ from shared.models.summary_outputs import (
     WindowMetric,
     WindowSummary,
 )
-from shared.models.summary_steps import DocumentOpened, SummaryReply, SummaryStep
+from shared.models.summary_steps import DocumentOpened, SummaryReply, SummaryStart, SummaryStep
 from shared.services import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
@@ -84,10 +85,16 @@ async def read_document(services: Services, request: SummaryRequest, index: int)
     return await perform("reduce", step, services)
 
 
-async def summarise(services: Services, request: SummaryRequest) -> SummaryView:
-    for index in range(len(request.order.doc_ids)):
+async def drive(services: Services, start: SummaryStart) -> None:
+    """What the orchestration does when nothing fails."""
+    request = await SummaryStore(services.blobs, start.summary_id).request()
+    for index in range(start.document_count):
         await read_document(services, request, index)
-    await merge_documents(SummaryStep(summary_id=request.summary_id), services)
+    await merge_documents(SummaryStep(summary_id=start.summary_id), services)
+
+
+async def summarise(services: Services, request: SummaryRequest) -> SummaryView:
+    await drive(services, start_of(request, services))
     return await view_summary(request, services, ANNA)
 
 

@@ -102,6 +102,7 @@ async def test_a_document_closed_after_the_end_is_withheld_when_it_is_read() -> 
     await services.documents_index.merge([{"doc_id": "manual", "access_control_list": []}])
     view = await view_summary(request, services, ANNA)
     assert "15 bar" not in view.model_dump_json()
+    assert [child.status for child in view.children] == ["not_found", "done"]
     assert "manual.pdf" not in view.model_dump_json()
     assert result_of(view).summary == ""
 

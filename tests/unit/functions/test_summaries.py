@@ -1,0 +1,161 @@
+"""Summaries over HTTP, everything below the ports in memory; the orchestration is run by hand."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from functions import summaries
+from shared.models.summary_steps import SummaryStart
+from shared.services import Services
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.services import fake_services
+from tests.unit.agents.summary_world import by_rule, drive
+from tests.unit.agents.world import fill
+from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
+
+
+class SummarisingClient:
+    """A durable client; an orchestration runs to its end when it is started, unless it is held."""
+
+    def __init__(self, services: Services) -> None:
+        self.states: dict[str, str] = {}
+        self.started: list[str] = []
+        self.purged: list[str] = []
+        self.holds = False
+        self.refuses = False
+        self._services = services
+
+    async def get_status(self, instance_id: str) -> Any:
+        state = self.states.get(instance_id)
+        return SimpleNamespace(runtime_status=SimpleNamespace(value=state)) if state else None
+
+    async def start_new(self, name: str, instance_id: str, payload: dict[str, Any]) -> str:
+        assert name == "summarize_documents"
+        if self.refuses:
+            raise ConnectionError("nobody is there")
+        self.started.append(instance_id)
+        self.states[instance_id] = "Running"
+        if not self.holds:
+            await drive(self._services, SummaryStart.model_validate(payload))
+            self.states[instance_id] = "Completed"
+        return instance_id
+
+    async def terminate(self, instance_id: str, reason: str) -> None:
+        self.states[instance_id] = "Terminated"
+
+    async def purge_instance_history(self, instance_id: str) -> None:
+        self.states.pop(instance_id, None)
+        self.purged.append(instance_id)
+
+
+@pytest.fixture
+async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
+    made = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
+    await fill(made)
+    connect(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+def durable(services: Services) -> SummarisingClient:
+    return SummarisingClient(services)
+
+
+@pytest.fixture
+def anna(durable: SummarisingClient) -> httpx.AsyncClient:
+    return as_user(make_app([summaries], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ben(durable: SummarisingClient) -> httpx.AsyncClient:
+    return as_user(make_app([summaries], durable), "ben")  # type: ignore[arg-type]
+
+
+ORDER = {"doc_ids": ["manual", "report-2024"]}
+
+
+async def test_a_summary_is_begun_and_read(anna: httpx.AsyncClient) -> None:
+    begun = await anna.post("/summaries", json=ORDER)
+    assert begun.status_code == 200  # done already
+    view = (await anna.get(begun.headers["Location"].removeprefix("/api"))).json()
+    assert view["status"] == "completed"
+    assert "15 bar" in view["result"]["citations"][0]["quote"]
+
+
+async def test_while_it_runs_the_answer_is_202_with_its_address(
+    anna: httpx.AsyncClient, durable: SummarisingClient
+) -> None:
+    durable.holds = True
+    begun = await anna.post("/summaries", json=ORDER, headers={"Prefer": "respond-async, wait=5"})
+    assert begun.status_code == 202
+    assert begun.json()["status"] == "running"
+    assert [child["status"] for child in begun.json()["children"]] == ["waiting", "waiting"]
+
+
+async def test_a_key_starts_one_orchestration(anna: httpx.AsyncClient, durable: SummarisingClient) -> None:
+    durable.holds = True
+    for _ in range(2):
+        assert (
+            await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
+        ).status_code == 202
+    assert len(durable.started) == 1
+    other = await anna.post("/summaries", json={"doc_ids": ["manual"]}, headers={"Idempotency-Key": "k"})
+    assert problem_of(other) == (409, "ConflictError")
+    bad = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "a b"})
+    assert problem_of(bad) == (400, "InvalidRequestError")
+
+
+async def test_one_that_could_not_be_started_does_not_look_alive(
+    anna: httpx.AsyncClient, durable: SummarisingClient
+) -> None:
+    durable.refuses = True
+    refused = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
+    assert refused.status_code == 500
+    again = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
+    assert (again.status_code, again.json()["status"]) == (500, "failed")
+
+
+async def test_one_whose_orchestration_died_says_so(
+    anna: httpx.AsyncClient, durable: SummarisingClient
+) -> None:
+    durable.holds = True
+    path = f"/summaries/{(await anna.post('/summaries', json=ORDER)).json()['summary_id']}"
+    assert (await anna.get(path)).json()["status"] == "running"
+    durable.states[durable.started[0]] = "Failed"
+    view = (await anna.get(path)).json()
+    assert (view["status"], view["error_type"]) == ("failed", "InternalError")
+
+
+async def test_cancelling_ends_parent_and_children(
+    anna: httpx.AsyncClient, durable: SummarisingClient
+) -> None:
+    durable.holds = True
+    summary_id = (await anna.post("/summaries", json=ORDER)).json()["summary_id"]
+    durable.states[f"{summary_id}:d0"] = "Running"
+    cancelled = await anna.post(f"/summaries/{summary_id}/cancel")
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    assert set(durable.states.values()) == {"Terminated"}
+
+
+async def test_deleting_leaves_neither_blobs_nor_histories(
+    anna: httpx.AsyncClient, durable: SummarisingClient
+) -> None:
+    summary_id = (await anna.post("/summaries", json=ORDER)).json()["summary_id"]
+    assert (await anna.delete(f"/summaries/{summary_id}")).status_code == 204
+    assert durable.purged[0] == summary_id
+    assert problem_of(await anna.get(f"/summaries/{summary_id}")) == (404, "NotFoundError")
+
+
+async def test_others_find_nothing(anna: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:
+    summary_id = (await anna.post("/summaries", json=ORDER)).json()["summary_id"]
+    for method, path in (("GET", ""), ("POST", "/cancel"), ("DELETE", "")):
+        answered = await ben.request(method, f"/summaries/{summary_id}{path}")
+        assert problem_of(answered) == (404, "NotFoundError")
+    assert (await anna.get(f"/summaries/{summary_id}")).status_code == 200
+
+
+async def test_nothing_that_the_caller_may_read_is_a_404(ben: httpx.AsyncClient) -> None:
+    failed = await ben.post("/summaries", json={"doc_ids": ["manual"]})
+    assert (failed.status_code, failed.json()["error_type"]) == (404, "DocumentNotFoundError")
