@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from local.model_server.prompt_reader import (
-    Block,
     Document,
     NumberedPassage,
     element_text,
@@ -22,8 +21,8 @@ from local.model_server.schemas.document_metadata import find_tags
 from local.model_server.schemas.task import SchemaTask
 from local.model_server.text.central import central_indices, is_byline
 from local.model_server.text.languages import detect_language
-from local.model_server.text.sentences import is_table_line, split_sentences, table_rows
-from local.model_server.text.words import stem, stems_of, topic_words
+from local.model_server.text.sentences import TableRow, is_table_line, split_sentences, table_rows
+from local.model_server.text.words import is_content_word, stem, stems_of, topic_words, words_of
 
 MAX_FINDINGS = 6
 MAX_METRICS = 8
@@ -33,6 +32,7 @@ MAX_KEY_FINDINGS = 8
 MIN_WORDS = 5
 MAX_WORDS = 60
 MAX_NAME_WORDS = 8
+TWO_COLUMNS = 2  # name and value: the head of the second says nothing more
 _UNITS = (
     r"%|‰|°C|°F|K|bar|mbar|Pa|kPa|MPa|psi|mm|cm|m|km|m²|m³|µm|ft|mg|g|kg|t|tonnes?|ml|l|litres?|liters?|Liter|"
     r"W|kW|MW|GW|kWh|MWh|GWh|V|kV|A|mA|Hz|kHz|MHz|GHz|rpm|min-1|l/min|m/s|km/h|Nm|N|kN|dB|"
@@ -58,15 +58,14 @@ class _Sentence:
 
     quote: str
     reading: str
-    block: Block
-    is_row: bool = False
+    row: TableRow | None = None
 
 
 def summarise_window(task: SchemaTask) -> dict[str, JsonValue]:
     """{"findings": [{"text", "quote"}], "metrics": [{"name", "value", "unit", "quote"}], "tags": […]}."""
     documents = read_documents(task.message)
     sentences = [one for document in documents for one in _sentences(document)]
-    prose = [one for one in sentences if not one.is_row and _is_sentence(one.reading)]
+    prose = [one for one in sentences if one.row is None and _is_sentence(one.reading)]
     chosen = _weightiest([one.reading for one in prose], MAX_FINDINGS, task)
     text = "\n".join(block.text for document in documents for block in document.blocks)
     return {
@@ -129,8 +128,8 @@ def _sentences(document: Document) -> list[_Sentence]:
     for block in document.blocks:
         prose = "\n".join(line for line in block.text.split("\n") if not is_table_line(line))
         bare = (_BULLET.sub("", one) for one in split_sentences(prose))
-        found += [_Sentence(one, " ".join(one.split()), block) for one in bare]
-        found += [_Sentence(row.line, row.reading, block, is_row=True) for row in table_rows(block.text)]
+        found += [_Sentence(one, " ".join(one.split())) for one in bare]
+        found += [_Sentence(row.line, row.reading, row) for row in table_rows(block.text)]
     return found
 
 
@@ -146,7 +145,8 @@ def _is_sentence(text: str) -> bool:
 
 def _metrics(sentences: Sequence[_Sentence]) -> list[JsonValue]:
     found: list[JsonValue] = []
-    for sentence in sentences:
+    # Rows first: a table says best what it measures.
+    for sentence in sorted(sentences, key=lambda one: one.row is None):
         for measure in (*_MEASURE.finditer(sentence.quote), *_CURRENCY_FIRST.finditer(sentence.quote)):
             if name := _name_of(sentence, measure):
                 found.append(
@@ -163,10 +163,26 @@ def _metrics(sentences: Sequence[_Sentence]) -> list[JsonValue]:
 
 
 def _name_of(sentence: _Sentence, measure: re.Match[str]) -> str:
-    """What is measured: a row's first cell and the head of the column; else the words before the number."""
-    if sentence.is_row:
-        cells = [cell.strip() for cell in sentence.quote.strip().strip("|").split("|")]
-        return cells[0] if cells and measure.group() not in cells[0] else ""
-    before = re.split(r"[.;:!?](?:\s|$)", sentence.quote[: measure.start()])[-1]
-    words = before.split()[-MAX_NAME_WORDS:]
+    """What is measured, in words of the text; empty when no word before the number says it."""
+    if sentence.row is not None:
+        return _name_in_row(sentence.row, measure.group())
+    clause = re.split(r"[.;:!?](?:\s|$)|,\s", sentence.quote[: measure.start()])[-1]
+    words = clause.split()[-MAX_NAME_WORDS:]
+    while words and not _tells(words[-1]):
+        words.pop()
+    while words and not _tells(words[0]):
+        words.pop(0)
     return " ".join(words).strip(" ,(-")
+
+
+def _name_in_row(row: TableRow, measured: str) -> str:
+    """The row's first cell, and the head of the number's column."""
+    place = next((place for place, cell in enumerate(row.cells) if measured in cell), 0)
+    if place == 0:
+        return ""
+    head = row.header[place] if place < len(row.header) else ""
+    return f"{row.cells[0]}: {head}" if head and len(row.cells) > TWO_COLUMNS else row.cells[0]
+
+
+def _tells(word: str) -> bool:
+    return any(is_content_word(part) and not part.isdigit() for part in words_of(word))

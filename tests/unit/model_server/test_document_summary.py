@@ -75,6 +75,26 @@ def test_numbers_with_units_are_metrics(embedder: EmbeddingService, text: str, v
     assert metric.name
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            "The maximum operating pressure of the Heron is 6.5 bar.",
+            "maximum operating pressure of the Heron",
+        ),
+        ("Unless told otherwise, the fuse is rated at 32 A.", "fuse is rated"),
+        ("| Model | Mass | Price |\n|---|---|---|\n| X200 | 1,250 kg | - |", "X200: Mass"),
+        ("| Quantity | Value |\n|---|---|\n| Maximum head | 65 m |", "Maximum head"),
+    ],
+)
+def test_a_metric_is_named_by_words_of_the_text(embedder: EmbeddingService, text: str, name: str) -> None:
+    assert [metric.name for metric in read(embedder, window(text)).metrics] == [name]
+
+
+def test_a_number_that_nothing_names_is_no_metric(embedder: EmbeddingService) -> None:
+    assert read(embedder, window("Above 7.2 bar it opens.")).metrics == ()
+
+
 def test_numbers_without_units_and_parts_of_names_are_none(embedder: EmbeddingService) -> None:
     text = "Version 3.2 of chapter 4 names the X200s and the barge 5 barges 1/2 min-max of 2024."
     assert read(embedder, window(text)).metrics == ()
