@@ -146,21 +146,28 @@ async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
 
 
 async def purge_old_summaries(now: datetime, services: Services, forget: Forget) -> int:
-    """Delete summaries older than RUN_RETENTION_DAYS. Returns how many."""
+    """Delete summaries older than RUN_RETENTION_DAYS, and what a step at work left of a deleted one.
+
+    Returns how many were deleted.
+    """
     limit = now - timedelta(days=services.settings.run_retention_days)
     purged = 0
-    async for blob in services.blobs.list_blobs(WORK, FOLDER):
-        summary_id, _, name = blob.name.removeprefix(FOLDER).partition("/")
-        if name != "request.json":
-            continue
+    for summary_id in await _known(services):
+        store = SummaryStore(services.blobs, summary_id)
         try:
-            request = await SummaryStore(services.blobs, summary_id).request()
+            request = await store.request()
         except NotFoundError:
-            continue  # its owner was quicker
+            await store.delete()  # the request is written first and removed first: nobody owns the rest
+            continue
         if request.created_at < limit:
             await delete_summary(request, services, forget)
             purged += 1
     return purged
+
+
+async def _known(services: Services) -> list[str]:
+    names = [blob.name async for blob in services.blobs.list_blobs(WORK, FOLDER)]
+    return list(dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names))
 
 
 _CHILD_ENDS = frozenset({"done", "partial", "not_found", "failed"})

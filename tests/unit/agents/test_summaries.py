@@ -91,3 +91,16 @@ async def test_deleting_and_purging_leave_nothing_behind() -> None:
     assert kept.summary_id in json.dumps(list(services.blobs.containers[WORK]))  # type: ignore[attr-defined]
     assert await purge_old_summaries(old, services, forget) == 1
     assert services.blobs.containers[WORK] == {}  # type: ignore[attr-defined]
+
+
+async def test_what_a_step_wrote_after_the_deletion_goes_with_the_next_purge() -> None:
+    services = await services_of()
+    request = await begin(services, "manual")
+    await services.blobs.write(WORK, f"summaries/{request.summary_id}/d00/w000.json", b"{}")
+    await services.blobs.delete(WORK, f"summaries/{request.summary_id}/request.json")
+
+    async def forget(instance_id: str) -> None:
+        raise AssertionError("nothing is known of its orchestration")
+
+    assert await purge_old_summaries(datetime.now(UTC), services, forget) == 0
+    assert services.blobs.containers[WORK] == {}  # type: ignore[attr-defined]
