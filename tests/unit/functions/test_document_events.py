@@ -133,3 +133,12 @@ async def test_an_id_of_long_ago_begins_anew(user: AsUser) -> None:
     await user("anna").post("/documents", files={"file": ("a.md", b"x")})
     answered = await user("anna").get("/documents/events", headers={"Last-Event-ID": "12"})
     assert "a.md" in answered.text
+
+
+async def test_an_id_of_a_moment_ago_goes_on_from_there(services: Services, user: AsUser) -> None:
+    await user("anna").post("/documents", files={"file": ("a.md", b"x")})
+    told = await user("anna").get("/documents/events")
+    (moment,) = [line[4:] for line in told.text.splitlines() if line.startswith("id: ")]
+    answered = await user("anna").get("/documents/events", headers={"Last-Event-ID": moment})
+    assert answered.status_code == 200
+    assert "a.md" in answered.text
