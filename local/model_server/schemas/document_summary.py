@@ -25,7 +25,7 @@ from local.model_server.text.sentences import TableRow, is_table_line, split_sen
 from local.model_server.text.words import is_content_word, stem, stems_of, topic_words, words_of
 
 MAX_FINDINGS = 6
-MAX_METRICS = 8
+MAX_METRICS = 10  # as the prompt allows
 MAX_TAGS = 4
 MAX_STATEMENTS = 8
 MAX_KEY_FINDINGS = 8
@@ -70,7 +70,7 @@ def summarise_window(task: SchemaTask) -> dict[str, JsonValue]:
     text = "\n".join(block.text for document in documents for block in document.blocks)
     return {
         "findings": [{"text": prose[place].reading, "quote": prose[place].quote} for place in chosen],
-        "metrics": _metrics(sentences),
+        "metrics": _metrics(sentences, _focus(task)),
         "tags": list(find_tags(text, detect_language(text))[:MAX_TAGS]),
     }
 
@@ -114,13 +114,18 @@ def _from_each(passages: Sequence[NumberedPassage], task: SchemaTask) -> list[in
 
 def _weightiest(texts: Sequence[str], count: int, task: SchemaTask) -> list[int]:
     """Places of the texts that share most with the focus, then of the central ones; each group in order."""
-    focus = {stem(word) for word in topic_words(element_text(task.message, "focus") or "")}
+    focus = _focus(task)
     shared = {place: len(focus & set(stems_of(text))) for place, text in enumerate(texts)}
     on_focus = sorted((place for place in shared if shared[place]), key=lambda place: -shared[place])
     chosen = on_focus[:count]
     rest = [place for place in range(len(texts)) if place not in set(chosen)]
     central = central_indices([texts[place] for place in rest], count - len(chosen), task.embedder)
     return chosen + ([rest[place] for place in central] if count > len(chosen) else [])
+
+
+def _focus(task: SchemaTask) -> set[str]:
+    """Stems of what the focus is about."""
+    return {stem(word) for word in topic_words(element_text(task.message, "focus") or "")}
 
 
 def _sentences(document: Document) -> list[_Sentence]:
@@ -143,10 +148,9 @@ def _is_sentence(text: str) -> bool:
     )
 
 
-def _metrics(sentences: Sequence[_Sentence]) -> list[JsonValue]:
+def _metrics(sentences: Sequence[_Sentence], focus: set[str]) -> list[JsonValue]:
     found: list[JsonValue] = []
-    # Rows first: a table says best what it measures.
-    for sentence in sorted(sentences, key=lambda one: one.row is None):
+    for sentence in sorted(sentences, key=lambda one: -len(focus & set(stems_of(one.reading)))):
         for measure in (*_MEASURE.finditer(sentence.quote), *_CURRENCY_FIRST.finditer(sentence.quote)):
             if name := _name_of(sentence, measure):
                 found.append(

@@ -91,6 +91,14 @@ def test_a_metric_is_named_by_words_of_the_text(embedder: EmbeddingService, text
     assert [metric.name for metric in read(embedder, window(text)).metrics] == [name]
 
 
+def test_numbers_on_the_focus_come_first(embedder: EmbeddingService) -> None:
+    many = " ".join(
+        f"The part {letter * 3} weighs {weight} kg." for weight, letter in enumerate("abcdefghijkl", 2)
+    )
+    summary = read(embedder, window(f"{many} The valve opens at 9 bar.", focus="When does the valve open?"))
+    assert (summary.metrics[0].value, len(summary.metrics)) == ("9", 10)
+
+
 def test_a_number_that_nothing_names_is_no_metric(embedder: EmbeddingService) -> None:
     assert read(embedder, window("Above 7.2 bar it opens.")).metrics == ()
 
