@@ -13,7 +13,8 @@ from shared.clients.blob_store import AzureBlobStore
 from shared.clients.calling import StorageLimits
 from shared.clients.poison_queues import AzurePoisonQueues
 from shared.clients.run_log import BlobRunLog
-from shared.clients.tables import Table
+from shared.clients.tables import Change, Table
+from shared.clients.task_queues import AzureTaskQueues
 from shared.errors import CallTimeoutError
 from shared.models.events import RunEvent
 from tests.contract.clients.conftest import Connect
@@ -49,6 +50,7 @@ BLOB_CALLS: dict[str, Callable[[AzureBlobStore], Awaitable[Any]]] = {
     "read": lambda blobs: blobs.read("c", "a"),
     "chunks": lambda blobs: everything(blobs.chunks("c", "a", etag="1")),
     "write": lambda blobs: blobs.write("c", "a", b"a"),
+    "create": lambda blobs: blobs.create("c", "a", b"a"),
     "write much": lambda blobs: blobs.write("c", "a", LARGE),
     "write_stream": lambda blobs: blobs.write_stream("c", "a", parts()),
     "list_blobs": lambda blobs: everything(blobs.list_blobs("c")),
@@ -68,7 +70,14 @@ TABLE_CALLS: dict[str, Callable[[Table], Awaitable[Any]]] = {
     "insert": lambda table: table.insert({"PartitionKey": "p", "RowKey": "r"}),
     "replace": lambda table: table.replace({"PartitionKey": "p", "RowKey": "r"}),
     "delete": lambda table: table.delete("p", "r"),
+    "put": lambda table: table.put({"PartitionKey": "p", "RowKey": "r"}),
+    "change": lambda table: table.change([Change("insert", {"PartitionKey": "p", "RowKey": "r"})]),
     "query": lambda table: everything(table.query()),
+    "first": lambda table: table.first("PartitionKey eq 'p'", 1),
+}
+QUEUE_CALLS: dict[str, Callable[[AzureTaskQueues], Awaitable[Any]]] = {
+    "send": lambda queues: queues.send("q", "a"),
+    "ensure_queues": lambda queues: queues.ensure_queues(["q"]),
 }
 
 
@@ -81,6 +90,7 @@ def test_every_call_is_tried_here() -> None:
     assert public(AzureBlobStore) == {name.removesuffix(" much") for name in BLOB_CALLS} | elsewhere
     assert public(BlobRunLog) == set(LOG_CALLS)
     assert public(Table) == set(TABLE_CALLS)
+    assert public(AzureTaskQueues) == set(QUEUE_CALLS)
     assert public(AzurePoisonQueues) == {"peek"}
 
 
@@ -112,6 +122,15 @@ async def test_a_look_at_poison_queues_ends(connect: Connect) -> None:
         queues = AzurePoisonQueues(storage(server, connect).queues, timeout_s=LIMITS.call_s)
         with pytest.raises(CallTimeoutError, match="queue storage"):
             await queues.peek()
+
+
+@pytest.mark.parametrize("call", QUEUE_CALLS.values(), ids=QUEUE_CALLS)
+async def test_a_call_for_a_queue_ends(
+    connect: Connect, call: Callable[[AzureTaskQueues], Awaitable[Any]]
+) -> None:
+    async with ScriptedServer(SILENCE) as server, asyncio.timeout(HANG_GUARD_S):
+        with pytest.raises(CallTimeoutError, match="queue storage"):
+            await call(AzureTaskQueues(storage(server, connect).queues, timeout_s=LIMITS.call_s))
 
 
 @pytest.mark.parametrize("answer", [SILENCE, HALF], ids=["no answer", "half an answer"])

@@ -40,7 +40,7 @@ async def use(call):
 
 async def main(settings):
     services = build_services(Settings(**settings))
-    limits = CallLimits(timeout_s=5, max_retries=0)
+    limits = CallLimits(timeout_s=60, max_retries=0)  # within it the SDK is imported
     prompt = Prompt(name="answer", system="s", user="u")
     calls = [
         anext(services.chat_model.stream(prompt, limits)),
