@@ -1,22 +1,33 @@
 """Hybrid search over blocks: keyword and vector results asked for apart, their scores fused in core.
 
 The service itself fuses by rank, which loses to fused scores on every set measured (docs/decisions/0006).
-Documents that the question names are looked for while it is embedded; their blocks are searched apart, too,
-and move up (docs/decisions/0013). What one search found and another did not show is asked for once more, by
-id, so that scores are compared and never guessed. At most ten requests for a question, six for each further
-phrasing, in two rounds.
+While a question is embedded, the documents that it names and the blocks that share its words are found. Then
+the blocks that mean the like are asked for: anywhere, and among what words and names found. What words did
+not show is asked for once more, by id, so that scores are compared and never guessed (docs/decisions/0013).
+At most six requests for a question, five for each further phrasing, in three rounds, the first of them beside
+the embedding.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from shared.core.document_first import Place, documents_to_narrow_to, order_blocks
 from shared.core.fusion import cosine_of_vector_score, fuse_ranks, fuse_scores
-from shared.core.keyword_query import question_query
-from shared.core.odata import all_of, quote, search_in
+from shared.core.odata import quote
 from shared.errors import GroundworkError
 from shared.models.prompts import CallLimits
-from shared.models.search import Filters, Hit, IndexRow, SearchPage, SearchRequest, VectorQuery
+from shared.models.search import Filters, Hit, IndexRow, SearchPage, SearchRequest
 from shared.ports import Embedder
+from shared.retrieval.block_requests import (
+    CANDIDATES,
+    FIELDS,
+    SCORE,
+    as_hit,
+    by_meaning,
+    by_words,
+    focused,
+    words_of,
+)
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
 from shared.retrieval.secured_index import SecuredIndex
@@ -24,25 +35,16 @@ from shared.retrieval.together import both, together
 from shared.telemetry import get_logger
 
 MAX_TOP_K = 50
-_CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
-_FIELDS = (
-    "block_id",
-    "doc_id",
-    "filename",
-    "block_type",
-    "page_number",
-    "start_seconds",
-    "heading_path",
-    "content",
-    "image_url",
-    "image_caption",
-)
-# Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.
-_KEYWORD_FIELDS = ("content", "image_caption")
-_VECTOR_FIELDS = ("content_vector", "image_caption_vector")
 _AROUND = 60  # rows: three pages of some twenty blocks
-_SCORE = "@search.score"
-_Pages = tuple[SearchPage, list[SearchPage]]
+
+
+@dataclass(frozen=True)
+class _Phrasing:
+    """One phrasing, with what its words found."""
+
+    text: str
+    vector: tuple[float, ...]
+    found: SearchPage
 
 
 class BlockSearch:
@@ -79,13 +81,16 @@ class BlockSearch:
         if not phrasings:
             return []
         condition = render_filters(filters, BLOCK_FIELDS)
-        vectors, named = await both(
-            self._embedder.embed(phrasings, self._limits), self._named(phrasings[0], filters)
+        vectors, (named, pages) = await both(
+            self._embedder.embed(phrasings, self._limits),
+            both(
+                self._named(phrasings[0], filters),
+                together(self._index.search(by_words(text, condition)) for text in phrasings),
+            ),
         )
-        narrowed = _narrowed(condition, documents_to_narrow_to(named))
         found = await together(
-            self._one_phrasing(text, vector, [condition, *(() if position else narrowed)], named)
-            for position, (text, vector) in enumerate(zip(phrasings, vectors, strict=True))
+            self._one_phrasing(phrasing, condition, named, () if position else documents_to_narrow_to(named))
+            for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
         )
         return _merge(found)[: min(max(top_k, 1), MAX_TOP_K)]
 
@@ -105,11 +110,11 @@ class BlockSearch:
             for doc_id, page in list(places)[: max(pages, 1)]
         ]
         request = SearchRequest(
-            filter=f"({' or '.join(near)})", select=_FIELDS, order_by=("page_number",), top=_AROUND
+            filter=f"({' or '.join(near)})", select=FIELDS, order_by=("page_number",), top=_AROUND
         )
         known = {hit.block_id for hit in hits}
         page_of_rows = await self._index.search(request)
-        return [_hit(row, 0.0) for row in page_of_rows.rows if row["block_id"] not in known]
+        return [as_hit(row, 0.0) for row in page_of_rows.rows if row["block_id"] not in known]
 
     async def _named(self, question: str, filters: Filters) -> Mapping[str, float]:
         """The documents that the question names. They only help: failures are told and borne."""
@@ -124,119 +129,65 @@ class BlockSearch:
 
     async def _one_phrasing(
         self,
-        text: str,
-        vector: tuple[float, ...],
-        conditions: Sequence[str | None],
+        phrasing: _Phrasing,
+        condition: str | None,
         named: Mapping[str, float],
+        doc_ids: Sequence[str],
     ) -> list[Hit]:
-        """The blocks for one phrasing under any of the conditions, best first."""
-        asked = await together(self._ask(text, vector, condition) for condition in conditions)
-        seen = _Seen(asked)
-        await together(
-            self._look_again(request, scores) for request, scores in _second_look(seen, text, vector)
-        )
-        return seen.hits(named)
+        """The blocks for one phrasing, best first.
 
-    async def _look_again(self, request: SearchRequest, scores: dict[str, float]) -> None:
-        page = await self._index.search(request)
-        scores.update((str(row["block_id"]), float(row[_SCORE])) for row in page.rows)
-
-    async def _ask(self, text: str, vector: tuple[float, ...], condition: str | None) -> _Pages:
+        Args:
+            doc_ids: documents in which to look closer.
+        """
+        vector, found = phrasing.vector, phrasing.found
         requests = [
-            _keyword_request(text, condition),
-            *(_vector_request(field, vector, condition) for field in _VECTOR_FIELDS),
+            by_meaning("text", vector, condition),
+            by_meaning("image", vector, condition),
+            focused(vector, condition, doc_ids, found.rows),
         ]
-        by_keyword, *by_vector = await together(self._index.search(request) for request in requests)
-        return by_keyword, by_vector
-
-
-def _narrowed(condition: str | None, doc_ids: Sequence[str]) -> tuple[str, ...]:
-    """The caller's condition within some documents; none when no document is named."""
-    narrowed = all_of(search_in("doc_id", doc_ids), condition) if doc_ids else None
-    return (narrowed,) if narrowed else ()
-
-
-def _keyword_request(text: str, condition: str | None) -> SearchRequest:
-    return SearchRequest(
-        text=question_query(text),
-        search_fields=_KEYWORD_FIELDS,
-        filter=condition,
-        select=_FIELDS,
-        top=_CANDIDATES,
-    )
-
-
-def _vector_request(field: str, vector: tuple[float, ...], condition: str | None) -> SearchRequest:
-    # Text blocks have no caption vector and image blocks no content vector; the type keeps rows without
-    # the field out, whatever score a service would give them.
-    kind = "text" if field == "content_vector" else "image"
-    return SearchRequest(
-        vectors=(VectorQuery(vector=vector, field=field, k=_CANDIDATES),),
-        filter=all_of(f"block_type eq '{kind}'", condition),
-        select=_FIELDS,
-        top=_CANDIDATES,
-    )
+        pages = await together(self._index.search(request) for request in requests if request)
+        seen = _Seen(found, pages)
+        if unknown := seen.without_words():
+            seen.add_words(await self._index.search(words_of(phrasing.text, unknown)))
+        return seen.hits(named)
 
 
 class _Seen:
     """Blocks found for one phrasing, with the scores of the service: by keyword, and by vector."""
 
-    def __init__(self, asked: Sequence[_Pages]) -> None:
-        self._rows: dict[str, IndexRow] = {}
-        self.keyword: dict[str, float] = {}
-        self.vector: dict[str, float] = {}
-        for by_keyword, by_vector in asked:
-            self._add(by_keyword, self.keyword)
-            for page in by_vector:
-                self._add(page, self.vector)
+    def __init__(self, by_keyword: SearchPage, by_vector: Sequence[SearchPage]) -> None:
+        pages = (by_keyword, *by_vector)
+        self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
+        self._keyword = _scores(by_keyword)
+        self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}
+        # Fewer rows than asked for: words found no others, so what is missing scores 0.
+        self._knows_all_words = len(by_keyword.rows) < CANDIDATES
 
-    def without(self, scores: Mapping[str, float], block_type: str | None = None) -> list[str]:
-        """The blocks that a search did not show, of one type or of any."""
-        return [
-            block_id
-            for block_id, row in self._rows.items()
-            if block_id not in scores and block_type in (None, row.get("block_type"))
-        ]
+    def without_words(self) -> list[str]:
+        """The blocks of which it is not known how well their words fit."""
+        if self._knows_all_words:
+            return []
+        return [block_id for block_id in self._rows if block_id not in self._keyword]
+
+    def add_words(self, page: SearchPage) -> None:
+        """Keyword scores of blocks that are known otherwise."""
+        self._keyword.update(_scores(page))
 
     def hits(self, named: Mapping[str, float]) -> list[Hit]:
         """Fused, best first."""
-        cosine = {block_id: cosine_of_vector_score(score) for block_id, score in self.vector.items()}
-        fused = dict(fuse_scores(self.keyword, cosine))
+        cosine = {block_id: cosine_of_vector_score(score) for block_id, score in self._vector.items()}
+        fused = dict(fuse_scores(self._keyword, cosine))
         places = {
             block_id: Place(str(row["doc_id"]), row.get("page_number"))
             for block_id, row in self._rows.items()
         }
         return [
-            _hit(self._rows[block_id], fused[block_id]) for block_id in order_blocks(fused, places, named)
+            as_hit(self._rows[block_id], fused[block_id]) for block_id in order_blocks(fused, places, named)
         ]
 
-    def _add(self, page: SearchPage, scores: dict[str, float]) -> None:
-        for row in page.rows:
-            block_id = str(row["block_id"])
-            self._rows[block_id] = row
-            scores[block_id] = float(row[_SCORE])
 
-
-def _second_look(
-    seen: _Seen, text: str, vector: tuple[float, ...]
-) -> list[tuple[SearchRequest, dict[str, float]]]:
-    """What one search found and the other did not show: its score there, and not a guess, decides.
-
-    The ids come out of trimmed searches; these requests are trimmed all the same.
-    """
-    looks = [(_keyword_request(text, None), seen.without(seen.keyword), seen.keyword)]
-    for field, kind in zip(_VECTOR_FIELDS, ("text", "image"), strict=True):
-        looks.append((_vector_request(field, vector, None), seen.without(seen.vector, kind), seen.vector))
-    return [(_only(request, block_ids), scores) for request, block_ids, scores in looks if block_ids]
-
-
-def _only(request: SearchRequest, block_ids: Sequence[str]) -> SearchRequest:
-    """The request for some blocks, all of them, without their texts."""
-    count = len(block_ids)
-    vectors = tuple(query.model_copy(update={"k": count}) for query in request.vectors)
-    condition = all_of(search_in("block_id", block_ids), request.filter)
-    changed = {"filter": condition, "select": ("block_id",), "top": count, "vectors": vectors}
-    return request.model_copy(update=changed)
+def _scores(page: SearchPage) -> dict[str, float]:
+    return {str(row["block_id"]): float(row[SCORE]) for row in page.rows}
 
 
 def _merge(found: Sequence[Sequence[Hit]]) -> list[Hit]:
@@ -248,8 +199,3 @@ def _merge(found: Sequence[Sequence[Hit]]) -> list[Hit]:
             best[hit.block_id] = hit
     ranked = fuse_ranks([[hit.block_id for hit in hits] for hits in found])
     return [best[block_id] for block_id, _ in ranked]
-
-
-def _hit(row: Mapping[str, object], score: float) -> Hit:
-    values = {name: row[name] for name in _FIELDS if row.get(name) is not None}
-    return Hit.model_validate({**values, "score": round(score, 6)})

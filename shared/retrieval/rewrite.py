@@ -12,7 +12,7 @@ from shared.ports import ChatModel
 from shared.retrieval.prompt_files import load
 from shared.telemetry import get_logger
 
-MAX_PHRASINGS = 4  # each is three searches
+MAX_PHRASINGS = 4  # each is five searches
 _MAX_PHRASING_CHARS = 400
 _MAX_TURN_CHARS = 1000  # what a pronoun stands for is said early in a turn
 

@@ -105,7 +105,7 @@ async def test_signs_in_a_question_are_words_and_no_operators() -> None:
 
 
 class HangingIndex(RecordingIndex):
-    """Refuses keyword searches; vector searches hang, and say when they were ended."""
+    """Refuses the search for texts; those for pictures hang, and say when they were ended."""
 
     def __init__(self) -> None:
         super().__init__(SearchPage(rows=()))
@@ -113,6 +113,8 @@ class HangingIndex(RecordingIndex):
 
     async def search(self, request: SearchRequest) -> SearchPage:
         if not request.vectors:
+            return SearchPage(rows=())
+        if request.vectors[0].field == "content_vector":
             await asyncio.sleep(0)  # the others have begun
             raise RateLimitError("slow down")
         try:
@@ -125,7 +127,28 @@ async def test_one_failed_search_ends_all_the_others() -> None:
     index = HangingIndex()
     with pytest.raises(RateLimitError):
         await searching(index).search(["one", "two"], 10, {})
-    assert index.ended == 4
+    assert index.ended == 2
+
+
+class SlowEmbedder(LengthEmbedder):
+    """Takes its time, and remembers what an index was asked meanwhile."""
+
+    def __init__(self, index: RecordingIndex) -> None:
+        self._index = index
+        self.meanwhile: list[SearchRequest] = []
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        self.meanwhile = list(self._index.requests)
+        return await super().embed(texts, limits)
+
+
+async def test_words_are_looked_for_while_the_question_is_embedded() -> None:
+    index = ScriptedIndex([row("k", 10.0)])
+    embedder = SlowEmbedder(index)
+    await BlockSearch(SecuredIndex(index, ANNA), embedder, LIMITS).search(["one", "two"], 10, {})
+    assert [request.text for request in embedder.meanwhile] == ["one", "two"]
 
 
 class NamedDocuments(RecordingIndex):
@@ -153,15 +176,15 @@ async def test_blocks_of_a_named_document_come_first_with_the_score_they_have() 
     assert hits[0].score < hits[1].score
 
 
-async def test_a_named_document_costs_one_request_more_there_and_three_here() -> None:
+async def test_a_named_document_costs_one_request_more_there_and_one_here() -> None:
     index, documents = ScriptedIndex([]), NamedDocuments()
     await with_documents(index, documents).search(["Acme", "Acme pumps"], 10, {})
-    assert (len(index.requests), len(documents.requests)) == (9, 1)
-    narrowed = [
+    assert (len(index.requests), len(documents.requests)) == (7, 1)
+    (narrowed,) = [
         request for request in index.requests if "search.in(doc_id, 'named'" in (request.filter or "")
     ]
-    assert len(narrowed) == 3
-    assert all("access_control_list/any(" in (request.filter or "") for request in narrowed)
+    assert (narrowed.filter or "").startswith("(access_control_list/any(")
+    assert narrowed.top == 50
 
 
 async def test_names_are_looked_for_within_the_callers_filters_and_rights() -> None:
@@ -197,15 +220,38 @@ async def test_what_has_no_page_has_no_surroundings() -> None:
     assert index.requests == []
 
 
-async def test_what_one_search_did_not_show_is_asked_for_once_more_by_id() -> None:
-    index = ScriptedIndex([row("k", 10.0)], content_vector=[row("v", 0.8)])
+async def test_the_meaning_of_what_words_found_is_asked_for_by_id() -> None:
+    found = [row("k", 10.0), row("picture", 9.0, block_type="image")]
+    index = ScriptedIndex(found, content_vector=[row("v", 0.8)])
     await searching(index).search(["pressure"], 10, {"doc_id": "d"})
-    again = index.requests[3:]
-    assert [(bool(request.vectors), request.select, request.top) for request in again] == [
-        (False, ("block_id",), 1),
-        (True, ("block_id",), 1),
-    ]
-    by_keyword, by_vector = (request.filter or "" for request in again)
-    assert "search.in(block_id, 'v'" in by_keyword
-    assert "search.in(block_id, 'k'" in by_vector
-    assert all((request.filter or "").startswith("(access_control_list/any(") for request in again)
+    focused = index.requests[3]
+    assert (focused.vectors[0].field, focused.vectors[0].k, focused.top) == ("content_vector", 1, 1)
+    asked = focused.filter or ""
+    assert "search.in(block_id, 'k'" in asked
+    assert "doc_id eq 'd'" in asked
+    assert asked.startswith("(access_control_list/any(")
+
+
+async def test_what_words_and_names_found_is_one_request() -> None:
+    index = ScriptedIndex([row("k", 10.0)])
+    await with_documents(index, NamedDocuments()).search(["Acme"], 10, {})
+    focused = index.requests[3]
+    assert "search.in(doc_id, 'named', '|') or search.in(block_id, 'k', '|')" in (focused.filter or "")
+    assert focused.top == 51
+
+
+async def test_the_words_of_what_meaning_found_are_asked_for_by_id() -> None:
+    many = [row(f"k{number}", 50.0 - number) for number in range(50)]
+    index = ScriptedIndex(many, content_vector=[row("v", 0.8), row("k3", 0.7)])
+    await searching(index).search(["pressure"], 10, {})
+    again = index.requests[-1]
+    assert (again.text, again.select, again.top) == ("pressure", ("block_id",), 1)
+    assert "search.in(block_id, 'v'" in (again.filter or "")
+    assert (again.filter or "").startswith("(access_control_list/any(")
+
+
+async def test_words_that_showed_all_they_match_are_not_asked_again() -> None:
+    index = ScriptedIndex([row("k", 10.0)], content_vector=[row("v", 0.8)])
+    hits = await searching(index).search(["pressure"], 10, {})
+    assert [bool(request.vectors) for request in index.requests] == [False, True, True, True]
+    assert {hit.block_id: hit.score for hit in hits} == {"v": 0.5625, "k": 0.8125}
