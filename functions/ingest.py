@@ -31,9 +31,13 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was written."""
     # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.ingestion.news import is_old_news
     from shared.wiring import get_services
 
-    properties = await get_services().blobs.properties(DOCUMENTS, blob.name)
+    services = get_services()
+    properties = await services.blobs.properties(DOCUMENTS, blob.name)
+    if properties is not None and await is_old_news(properties, services):
+        return
     occasion = properties.etag if properties is not None else "gone"
     await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")
 
@@ -54,16 +58,14 @@ async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str,
     An instance that has ended is started again: it finds that all is done, or repairs what is not.
     """
     instance = instance_id(blob_name, occasion)
-    if await _is_at_work(client, instance):
-        return instance
     payload = IngestRequest(blob_name=blob_name).model_dump(mode="json")
     try:
         started: str = await client.start_new("ingest_document", instance, payload)
-    except Exception:
-        # The SDK raises a bare Exception for a conflict; its text is not to be relied on, the status is.
+    except Exception:  # noqa: BLE001 - what the SDK raises for a conflict: its status tells, not its text
         if await _is_at_work(client, instance):
             return instance
-        raise
+        # It has ended since, and may not have seen this event; another refusal is raised now.
+        started = await client.start_new("ingest_document", instance, payload)
     return started
 
 

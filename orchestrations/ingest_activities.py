@@ -43,6 +43,12 @@ async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) 
 
 
 @blueprint.activity_trigger(input_name="payload")
+async def ingest_small_document(payload: Payload) -> dict[str, Any]:
+    """All the rest, for a small document. Input: IngestStep. Output: SmallDone or a failure."""
+    return await _perform("small", payload)
+
+
+@blueprint.activity_trigger(input_name="payload")
 async def parse_document(payload: Payload) -> dict[str, Any]:
     """Download, parse and chunk. Input: IngestStep. Output: Parsed or a failure."""
     return await _perform("parse", payload)

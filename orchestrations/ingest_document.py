@@ -27,6 +27,7 @@ from shared.models.ingestion import (
     Parsed,
     Planned,
     RightsApplied,
+    SmallDone,
     Superseded,
     Written,
 )
@@ -80,6 +81,9 @@ def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) ->
     if accepted.rights_changed:
         yield from _step(context, "apply_rights", step, RightsApplied)
         result = IngestResult(outcome="rights")
+    if accepted.content_changed and accepted.small:  # older histories say nothing of it
+        done = yield from _step(context, "ingest_small_document", step, SmallDone)
+        return (result if done.result.outcome == "current" else done.result), done.again
     if accepted.content_changed:
         result = yield from _ingest(context, step, result)
     closed = yield from _step(context, "close_document", CloseRequest(step=step, status="ready"), Closed)

@@ -67,7 +67,7 @@ def _reversed(text: str) -> str:
     return " ".join(reversed(text.split()))
 
 
-def index(stack: LocalStack, texts: Sequence[str]) -> float:
+def index(stack: LocalStack, texts: Sequence[str], rows_a_request: int = INDEX_BATCH) -> float:
     """Seconds for writing the texts as rows with a vector each."""
     credential = AzureKeyCredential(stack.secrets.search_key)
     chance = random.Random(1)
@@ -80,8 +80,8 @@ def index(stack: LocalStack, texts: Sequence[str]) -> float:
     ]
     began = time.perf_counter()
     with SearchClient(stack.search_url, _INDEX, credential) as client:
-        for start in range(0, len(rows), INDEX_BATCH):
-            client.upload_documents(rows[start : start + INDEX_BATCH])
+        for start in range(0, len(rows), rows_a_request):
+            client.upload_documents(rows[start : start + rows_a_request])
     return time.perf_counter() - began
 
 

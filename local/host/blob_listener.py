@@ -22,9 +22,7 @@ from local.host.settings import DEFAULT_STORAGE, BlobOptions
 from local.host.storage import StorageClients
 
 LISTING_PAUSE_S = 0.5
-LISTING_SHARE = (
-    4  # pause at least four times as long as a listing takes: large containers must not eat a core
-)
+LISTING_SHARE = 9  # pause so many times as long as a listing takes: large containers must not eat a core
 LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25
@@ -102,10 +100,8 @@ class BlobListener:
         triggers = [trigger for trigger in self._triggers.values() if trigger.place == place]
         container = self._storage.container(triggers[0].connection, triggers[0].container)
         known = self._journal.names(place)
-        seen: dict[str, str] = {}
         try:
-            async for blob in container.list_blobs():
-                seen[blob.name] = str(blob.etag).strip('"')
+            seen = await self._storage.lister.etags(container)
         except ResourceNotFoundError:
             return  # no container (yet): says nothing about its blobs
         self._journal.record(

@@ -10,6 +10,7 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobClient, BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
+from local.host.blob_listing import BlobLister
 from local.host.settings import resolve_references, storage_connection
 
 # The default retries wait for up to a minute: listeners try again by themselves, and stopping must not wait.
@@ -18,6 +19,8 @@ RETRIES: dict[str, Any] = {
     "initial_backoff": 0.5,
     "increment_base": 0.5,
     "random_jitter_range": 0,
+    # Else the transport reads ~/.netrc in a thread before every request; this machine needs no proxy.
+    "use_env_settings": False,
 }
 
 
@@ -29,6 +32,8 @@ class StorageClients:
         self._blob_services: dict[str, BlobServiceClient] = {}
         self._queue_services: dict[str, QueueServiceClient] = {}
         self._open = AsyncExitStack()
+        self.lister = BlobLister()
+        self._open.push_async_callback(self.lister.close)
 
     def resolve(self, text: str) -> str:
         """Replace `%SETTING%` references.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shared.clients.connection import Connection, SdkClient
 from shared.clients.credentials import Credentials, credential_modules
 from shared.clients.dependency import SEARCH
+from shared.clients.proxies import environment_options
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate import StatusTranslation, azure_errors
 from shared.settings import Settings
@@ -87,4 +88,5 @@ def _options(settings: Settings) -> dict[str, Any]:
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": settings.search_timeout_s,
         "retry_total": 0,
+        **environment_options(),
     }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection, SdkClient
 from shared.clients.credentials import Credentials, credential_modules
+from shared.clients.proxies import environment_options
 from shared.errors import ConfigurationError
 from shared.settings import Settings
 
@@ -18,7 +19,11 @@ READ_TIMEOUT_S = 10  # of silence; then it is tried again, within the limit of t
 DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
 UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp hands larger ones to the socket in one go, and warns
 
-_TIMEOUTS: dict[str, Any] = {"connection_timeout": CONNECT_TIMEOUT_S, "read_timeout": READ_TIMEOUT_S}
+_TIMEOUTS: dict[str, Any] = {
+    "connection_timeout": CONNECT_TIMEOUT_S,
+    "read_timeout": READ_TIMEOUT_S,
+    **environment_options(),
+}
 # The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
 _BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,

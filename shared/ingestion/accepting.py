@@ -8,6 +8,7 @@ from shared.ingestion.claims import claim, update, with_status
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import keeps_out
 from shared.ingestion.rights import note_newest, read_rights
+from shared.ingestion.small_files import is_small
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import Accepted, DocumentState, IngestStep, Rights
 from shared.models.names import DOCUMENTS
@@ -83,7 +84,12 @@ def _compare(
     rights_changed = state.content_hash != "" and state.rights != rights
     if not content_changed and not rights_changed:
         return Accepted(outcome="current")
-    return Accepted(outcome="changed", content_changed=content_changed, rights_changed=rights_changed)
+    return Accepted(
+        outcome="changed",
+        content_changed=content_changed,
+        rights_changed=rights_changed,
+        small=content_changed and is_small(properties),
+    )
 
 
 def _with_rights(

@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 
 from shared.core.document_ids import document_id
 from shared.errors import ConflictError, DependencyError
+from shared.ingestion.quarantine import is_quarantined
+from shared.ingestion.sitting import current_sitting
 from shared.models.documents import DocumentStatus
 from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep, PhaseTime
 from shared.ports import DocumentStore
@@ -51,11 +53,11 @@ async def claim(store: DocumentStore, step: IngestStep) -> DocumentState | None:
         state = await store.get(doc_id)
         try:
             if state is None:
-                return await store.create(_held(fresh_state(step.blob_name), step))
+                return _remembered(await store.create(_held(fresh_state(step.blob_name), step)))
             if _is_held_by_other(state, step):
                 await store.replace(state.model_copy(update={"pending": True}))
                 return None
-            return await store.replace(_held(state.model_copy(update={"pending": False}), step))
+            return _remembered(await store.replace(_held(state.model_copy(update={"pending": False}), step)))
         except ConflictError:
             continue
     raise _contended()
@@ -69,15 +71,35 @@ async def update(
     Raises:
         ClaimLostError: it holds it no more.
     """
+    doc_id, known = document_id(step.blob_name), current_sitting().states
     for _ in range(_TRIES):
-        state = await store.get(document_id(step.blob_name))
+        # What this activity wrote last is what is there, unless the write below is a conflict.
+        state = known.pop(doc_id, None) or await store.get(doc_id)
         if state is None or state.holder != step.instance_id:
             raise ClaimLostError
         try:
-            return await store.replace(_touched(change(state)))
+            return _remembered(await store.replace(_touched(change(state))))
         except ConflictError:
             continue
     raise _contended()
+
+
+async def look(store: DocumentStore, step: IngestStep) -> DocumentState:
+    """The state of a document that the step's instance holds, as this activity knows it; changes nothing.
+
+    Raises:
+        ClaimLostError: it holds it no more.
+    """
+    doc_id = document_id(step.blob_name)
+    state = current_sitting().states.get(doc_id) or await store.get(doc_id)
+    if state is None or state.holder != step.instance_id:
+        raise ClaimLostError
+    return _remembered(state)
+
+
+def _remembered(state: DocumentState) -> DocumentState:
+    current_sitting().states[state.doc_id] = state
+    return state
 
 
 async def enter(store: DocumentStore, step: IngestStep, status: DocumentStatus) -> DocumentState:
@@ -128,9 +150,12 @@ async def close(store: DocumentStore, request: CloseRequest) -> Closed:
     """
 
     def ended(state: DocumentState) -> DocumentState:
-        if request.status is not None:
+        # Quarantined stays quarantined, though its rights may have changed: it has failed all the same.
+        if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
             tries = state.failed_tries + 1 if request.status == "failed" else 0
             told = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
+            if request.status == "ready":  # also of a version that turned out to be as before
+                told["blob_etag"] = state.wanted_etag or state.blob_etag
             state = with_status(state, request.status).model_copy(update=told)
         # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
         return state if state.pending else state.model_copy(update={"holder": None})

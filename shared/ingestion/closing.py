@@ -3,21 +3,16 @@
 from shared.core.document_ids import document_id
 from shared.errors import GroundworkError
 from shared.ingestion import claims, extracted, index_rows, work_files
-from shared.ingestion.quarantine import is_quarantined
 from shared.ingestion.renaming import hand_over
 from shared.ingestion.undoing import clear_up
-from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep
+from shared.models.ingestion import Closed, CloseRequest, IngestStep
 from shared.models.names import FIGURES
 from shared.services import Services
 from shared.telemetry import get_logger
 
 
 async def close(request: CloseRequest, services: Services) -> Closed:
-    """Note how it ended. A document that turned out to be as before has the blob's new etag from now on."""
-    if request.status == "ready":
-        state = await claims.update(services.documents, request.step, _with_wanted_etag)
-        if is_quarantined(state):  # its rights may have changed; what failed has failed all the same
-            request = request.model_copy(update={"status": None})
+    """Note how it ended."""
     if request.status == "failed":
         await _clear_up(request.step, services)
     return await claims.close(services.documents, request)
@@ -47,9 +42,3 @@ async def _clear_up(step: IngestStep, services: Services) -> None:
     except GroundworkError as failed:
         # That it failed, and why, must be told in any case; what is left, the next ingestion replaces.
         get_logger().warning("ingestion.not_cleared", doc_id=state.doc_id, error_type=failed.code)
-
-
-def _with_wanted_etag(state: DocumentState) -> DocumentState:
-    if is_quarantined(state):
-        return state
-    return state.model_copy(update={"blob_etag": state.wanted_etag or state.blob_etag})

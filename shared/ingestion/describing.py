@@ -8,7 +8,7 @@ from shared.core.prompts import element
 from shared.errors import GroundworkError, ModelFixableError, NotFoundError
 from shared.ingestion import extracted, work_files
 from shared.ingestion.accepting import pipeline
-from shared.ingestion.claims import update, with_model_calls, with_status
+from shared.ingestion.claims import look, update, with_model_calls, with_status
 from shared.ingestion.copying import find_original
 from shared.models.documents import DocumentMetadata
 from shared.models.ingestion import Described, DocumentState, IngestStep, ParsedFile
@@ -31,22 +31,25 @@ async def describe(step: IngestStep, services: Services) -> Described:
     Raises:
         DependencyError: the model is out of reach. On the last attempt the rule takes over instead.
     """
-    state = await update(services.documents, step, _begun)
+    state = await look(services.documents, step)
     if await _is_described(step, services):
+        await update(services.documents, step, _begun)
         return Described(by_model=True)
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
     metadata, calls = await _by_earlier(step, state, parsed.opening, services), 0
     if metadata is None and parsed.opening:
         metadata, calls = await _by_model(services.chat_model, step, state, parsed)
-    if calls:
-        await update(services.documents, step, partial(with_model_calls, status="parsing", calls=calls))
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
-        if parsed.opening:
-            await update(services.documents, step, _warned)
-    described = DescribedFile(**with_language_code(metadata, parsed.opening).model_dump(), by_model=by_model)
+    told = partial(_told, calls=calls, is_warned=not by_model and bool(parsed.opening))
+    await update(services.documents, step, told)
+    metadata = with_language_code(metadata, parsed.opening)
+    described = DescribedFile(**metadata.model_dump(), by_model=by_model)
     await work_files.put(services.blobs, step, work_files.METADATA, described)
+    if by_model and work_files.are_kept_in_memory(step):
+        # Kept now and not in the last step: there is no work file that saves a repetition the model's call.
+        await extracted.keep(step, state, metadata, services)
     return Described(by_model=by_model)
 
 
@@ -105,6 +108,12 @@ def _repair(prompt: Prompt, invalid: ModelFixableError) -> Prompt:
     """The same again, and what was wrong with the first try."""
     told = element("previous_error", invalid.detail)
     return prompt.model_copy(update={"user": f"{prompt.user}\n{told}"})
+
+
+def _told(state: DocumentState, calls: int, *, is_warned: bool) -> DocumentState:
+    """The state once the document is described; `calls` = answers of the model."""
+    state = with_model_calls(_begun(state), "parsing", calls)
+    return _warned(state) if is_warned else state
 
 
 @cache

@@ -5,9 +5,13 @@ what it was before.
 """
 
 from shared.errors import NotFoundError
+from shared.ingestion.accepting import pipeline
+from shared.models.documents import DocumentMetadata
+from shared.models.ingestion import DocumentState, IngestStep
 from shared.models.names import WORK
 from shared.models.work_files import ExtractedFile
 from shared.ports import BlobStore
+from shared.services import Services
 
 FOLDER = "extracted/"
 
@@ -15,6 +19,19 @@ FOLDER = "extracted/"
 async def put(blobs: BlobStore, doc_id: str, content: ExtractedFile) -> None:
     """Create or replace."""
     await blobs.write(WORK, _name(doc_id), content.model_dump_json().encode())
+
+
+async def keep(
+    step: IngestStep, state: DocumentState, metadata: DocumentMetadata, services: Services
+) -> None:
+    """Remember what the model said of these bytes."""
+    content = ExtractedFile(
+        content_hash=step.content_hash,
+        pipeline=pipeline(services.settings),
+        filename=state.filename,
+        metadata=metadata,
+    )
+    await put(services.blobs, state.doc_id, content)
 
 
 async def get(blobs: BlobStore, doc_id: str) -> ExtractedFile | None:

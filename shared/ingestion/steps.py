@@ -4,19 +4,30 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 from shared.errors import GroundworkError
-from shared.ingestion import accepting, captioning, closing, describing, parsing, writing
+from shared.ingestion import accepting, captioning, closing, describing, parsing, small, writing
 from shared.ingestion.claims import ClaimLostError
 from shared.ingestion.holders import HasEnded, check_holder
+from shared.ingestion.sitting import sitting
 from shared.models.ingestion import CloseRequest, IngestFailure, IngestReply, IngestStep, Superseded
 from shared.services import Services
 from shared.telemetry import get_logger
 
 StepName = Literal[
-    "accept", "parse", "describe", "plan", "caption", "write_blocks", "finish", "apply_rights", "remove"
+    "accept",
+    "small",
+    "parse",
+    "describe",
+    "plan",
+    "caption",
+    "write_blocks",
+    "finish",
+    "apply_rights",
+    "remove",
 ]
 
 _STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply]]] = {
     "accept": accepting.accept,
+    "small": small.ingest,
     "parse": parsing.parse,
     "describe": describing.describe,
     "plan": writing.plan,
@@ -46,7 +57,8 @@ async def perform_check(step: IngestStep, services: Services, has_ended: HasEnde
 
 async def _answer(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:
     try:
-        return await performed
+        with sitting(is_whole=name == "small"):
+            return await performed
     except ClaimLostError:
         return Superseded()
     except GroundworkError as failed:

@@ -91,8 +91,9 @@ async def _announce(written: BlobProperties, services: Services) -> DocumentStat
     state = await services.documents.get(document_id(written.name))
     try:
         if state is None:
-            rights, _ = await read_rights(services, written)
-            fresh = claims.fresh_state(written.name).model_copy(update={"wanted_rights": rights})
+            rights, sidecar_etag = await read_rights(services, written)
+            known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+            fresh = claims.fresh_state(written.name).model_copy(update=known)
             return await services.documents.create(fresh)
         # Held, or begun already with this very version: whoever works on it tells how far it is.
         if state.holder is not None or state.wanted_etag == written.etag:

@@ -13,7 +13,8 @@ from shared.core.metadata_rules import with_corrections
 from shared.core.record_manager import make_blocks, make_figure_blocks, plan_changes
 from shared.ingestion import copying, extracted, figure_store, index_rows, rights, work_files
 from shared.ingestion.accepting import pipeline
-from shared.ingestion.claims import enter, now, update, with_model_calls
+from shared.ingestion.claims import enter, look, now, update, with_model_calls
+from shared.ingestion.sitting import current_sitting
 from shared.models.blocks import Block, Figure
 from shared.models.documents import DocumentMetadata, DocumentRecord
 from shared.models.ingestion import (
@@ -27,7 +28,7 @@ from shared.models.ingestion import (
     Written,
 )
 from shared.models.prompts import CallLimits
-from shared.models.work_files import DescribedFile, ExtractedFile
+from shared.models.work_files import DescribedFile
 from shared.services import Services
 
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
@@ -56,7 +57,7 @@ class _Version:
 
 async def plan(step: IngestStep, services: Services) -> Planned:
     """Compare chunks and figures with the index; the verdict goes to the work container."""
-    doc_id = (await update(services.documents, step, lambda current: current)).doc_id
+    doc_id = (await look(services.documents, step)).doc_id
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
     blocks = await _blocks(doc_id, parsed, services, planned=True)
     changes = plan_changes(blocks, await index_rows.block_hashes(services.content_index, doc_id))
@@ -76,14 +77,13 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     positions = changes.new[step.first : step.end]
     original = await copying.original_of(step, services)
-    calls = 0
     for start in range(0, len(positions), EMBED_BATCH):
         batch = positions[start : start + EMBED_BATCH]
         vectors, asked = await _vectors(version, batch, original, services)
-        calls += asked
         # Embedding may take minutes: whoever lost the document meanwhile must not write into it any more, and
         # whoever changed its rights wants them in what is written from now on.
-        version = version.of_now(await update(services.documents, step, lambda current: current))
+        count = partial(with_model_calls, status="embedding", calls=asked)
+        version = version.of_now(await update(services.documents, step, count))
         # A figure's picture comes before its block: what is found can be shown.
         for position in batch:
             if (figure := version.figure_at(position)) is not None:
@@ -93,7 +93,6 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
             for position, vector in zip(batch, vectors, strict=True)
         ]
         await rights.upload_blocks(rows, version.state.doc_id, version.state.wanted_rights, services)
-    await update(services.documents, step, partial(with_model_calls, status="embedding", calls=calls))
     return Written(block_count=len(positions))
 
 
@@ -116,7 +115,7 @@ async def finish(step: IngestStep, services: Services) -> Written:
     await services.content_index.delete(await _gone(version, changes, services))
     keys = {figure.key for figure in version.parsed.figures}
     await figure_store.keep_only(services.blobs, state.doc_id, keys)
-    await _keep_extracted(version, services)
+    await _keep_extracted(step, version, services)
     await work_files.remove_all(services.blobs, state.doc_id)
     return Written(block_count=len(version.blocks))
 
@@ -209,20 +208,13 @@ def _with_rights(record: DocumentRecord, wanted: Rights) -> DocumentRecord:
     return record.model_copy(update=fields)
 
 
-async def _keep_extracted(version: _Version, services: Services) -> None:
+async def _keep_extracted(step: IngestStep, version: _Version, services: Services) -> None:
     """Remember what the model said: for copies of the file, and for a repair."""
-    doc_id = version.state.doc_id
     if not version.described.by_model:
-        await extracted.remove(services.blobs, doc_id)
-        return
-    said = DocumentMetadata.model_validate(version.described.model_dump(exclude={"by_model"}))
-    content = ExtractedFile(
-        content_hash=version.record.content_hash,
-        pipeline=pipeline(services.settings),
-        filename=version.state.filename,
-        metadata=said,
-    )
-    await extracted.put(services.blobs, doc_id, content)
+        await extracted.remove(services.blobs, version.state.doc_id)
+    elif version.state.content_hash or not current_sitting().is_whole:  # else it was kept at once
+        said = DocumentMetadata.model_validate(version.described.model_dump(exclude={"by_model"}))
+        await extracted.keep(step, version.state, said, services)
 
 
 async def _merge_rows(version: _Version, changes: BlockChanges, services: Services) -> None:

@@ -46,13 +46,14 @@ class Accepted(Model):
 
     `noted`: another instance works on the document and will look again when it ends. `nothing`: there is no
     such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the
-    flags.
+    flags. `small`: its content takes one step.
     """
 
     kind: Literal["accepted"] = "accepted"
     outcome: Literal["noted", "nothing", "gone", "current", "changed"]
     content_changed: bool = False
     rights_changed: bool = False
+    small: bool = False
 
 
 class Parsed(Model):
@@ -111,6 +112,25 @@ class Closed(Model):
     again: bool
 
 
+class IngestResult(Model):
+    """Output of the orchestration. Counts are 0 where nothing of the kind was done."""
+
+    outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
+    reason: str | None = None
+    new_count: int = 0
+    kept_count: int = 0
+    moved_count: int = 0
+    gone_count: int = 0
+
+
+class SmallDone(Model):
+    """All of a small document is done, and the claim given up as `Closed` says."""
+
+    kind: Literal["small_done"] = "small_done"
+    result: IngestResult
+    again: bool
+
+
 class Superseded(Model):
     """Another instance took the document over: whatever this one would do is its business no more."""
 
@@ -141,6 +161,7 @@ IngestReply = Annotated[
     | Written
     | RightsApplied
     | Closed
+    | SmallDone
     | Superseded
     | IngestFailure,
     Field(discriminator="kind"),
@@ -160,17 +181,6 @@ class CloseRequest(Model):
     status: Literal["ready", "failed"] | None
     reason: str | None = None
     hint: str | None = None
-
-
-class IngestResult(Model):
-    """Output of the orchestration. Counts are 0 where nothing of the kind was done."""
-
-    outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
-    reason: str | None = None
-    new_count: int = 0
-    kept_count: int = 0
-    moved_count: int = 0
-    gone_count: int = 0
 
 
 class Rights(Model):

@@ -17,9 +17,11 @@ from shared.models.ingestion import (
     IngestFailure,
     IngestReply,
     IngestReplyEnvelope,
+    IngestResult,
     Parsed,
     Planned,
     RightsApplied,
+    SmallDone,
     Superseded,
     Written,
 )
@@ -28,11 +30,13 @@ from tests.replay.recording import replay_recording
 
 HISTORIES = Path(__file__).parent.parent / "histories"
 CHANGED = Accepted(outcome="changed", content_changed=True)
+SMALL = Accepted(outcome="changed", content_changed=True, small=True)
 BUSY = IngestFailure(reason="Too many requests.", retryable=True, retry_after_s=20)
 BROKEN = IngestFailure(reason="The PDF is damaged.", hint="Export it again.")
 GOOD: Mapping[str, IngestReply] = {
     "accept_document": CHANGED,
     "check_holder": Closed(again=False),
+    "ingest_small_document": SmallDone(result=IngestResult(outcome="ready", new_count=3), again=False),
     "parse_document": Parsed(content_hash="abc", chunk_count=3),
     "describe_document": Described(by_model=True),
     "plan_document": Planned(new_count=3, moved_count=0, kept_count=0, gone_count=0),
@@ -110,6 +114,32 @@ def test_only_what_is_needed_is_done(accepted: Accepted, steps: list[str], outco
     run = ingest(accept_document=accepted)
     assert names(run) == ["accept_document", *steps]
     assert run.output["outcome"] == outcome
+
+
+def test_a_small_document_takes_one_step_more() -> None:
+    run = ingest(accept_document=SMALL)
+    assert names(run) == ["accept_document", "ingest_small_document"]
+    assert (run.output["outcome"], run.output["new_count"]) == ("ready", 3)
+
+
+def test_an_event_that_came_meanwhile_is_followed_by_a_small_document_too() -> None:
+    done = SmallDone(result=IngestResult(outcome="ready"), again=True)
+    run = ingest(accept_document=SMALL, ingest_small_document=done)
+    assert run.continued_with == {"blob_name": "a.pdf"}
+
+
+def test_a_small_document_that_fails_is_closed_with_its_reason() -> None:
+    run = ingest(accept_document=SMALL, ingest_small_document=BROKEN)
+    assert names(run) == ["accept_document", "ingest_small_document", "close_document"]
+    assert run.output["outcome"] == "failed"
+
+
+def test_narrower_rights_of_a_small_document_hold_first_and_are_told() -> None:
+    both = SMALL.model_copy(update={"rights_changed": True})
+    done = SmallDone(result=IngestResult(outcome="current"), again=False)
+    run = ingest(accept_document=both, ingest_small_document=done)
+    assert names(run) == ["accept_document", "apply_rights", "ingest_small_document"]
+    assert run.output["outcome"] == "rights"
 
 
 def test_a_document_whose_holder_is_dead_is_looked_at_again() -> None:
@@ -220,6 +250,6 @@ def test_a_document_dropped_again_while_it_was_removed_is_ingested() -> None:
     assert run.continued_with == {"blob_name": "a.pdf"}
 
 
-@pytest.mark.parametrize("name", ["ingest_document-new", "ingest_document-retried"])
+@pytest.mark.parametrize("name", ["ingest_document-new", "ingest_document-retried", "ingest_document-small"])
 def test_running_instances_survive_a_deployment(name: str) -> None:
     replay_recording(HISTORIES / f"{name}.json", ingest_document)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from local.azurite.server import AzuriteServer
+from shared.ingestion import small_files
 from shared.ingestion.parser_process import parser_pool
 from shared.services import Services
 from shared.settings import Settings
@@ -37,6 +38,13 @@ def ingestion_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searc
 def workers_end() -> Iterator[None]:
     yield
     parser_pool().close()
+
+
+@pytest.fixture(autouse=True, params=["one step", "many steps"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short texts go either way: every promise holds on both."""
+    if request.param == "many steps" and "test_small" not in request.node.nodeid:
+        monkeypatch.setattr(small_files, "MAX_BYTES", -1)
 
 
 @pytest.fixture

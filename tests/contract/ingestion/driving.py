@@ -18,6 +18,7 @@ from tests.replay.harness import Script, simulate
 
 ACTIVITIES = (
     "accept_document",
+    "ingest_small_document",
     "parse_document",
     "describe_document",
     "plan_document",

@@ -20,23 +20,24 @@ Status = df.OrchestrationRuntimeStatus
 class RecordingClient:
     """The two calls of the durable client that are used here."""
 
-    def __init__(self, *statuses: Any, refuses: bool = False) -> None:
+    def __init__(self, *statuses: Any, refusals: int = 0) -> None:
         self.started: list[tuple[str, str, Any]] = []
         self._statuses = list(statuses)
-        self._refuses = refuses
+        self._refusals = refusals
 
     async def get_status(self, instance: str) -> Any:
         return SimpleNamespace(runtime_status=self._statuses.pop(0))
 
     async def start_new(self, name: str, instance: str, payload: Any) -> str:
-        if self._refuses:
+        if self._refusals:
+            self._refusals -= 1
             raise Exception("conflict, in words that may change")  # noqa: TRY002 - what the SDK raises
         self.started.append((name, instance, payload))
         return instance
 
 
 async def test_an_event_starts_the_ingestion_of_its_document() -> None:
-    client = RecordingClient(None)
+    client = RecordingClient()
     started = await start_ingestion(client, "a/b.pdf", "0x1")
     assert client.started == [("ingest_document", started, {"blob_name": "a/b.pdf"})]
     assert started == instance_id("a/b.pdf", "0x1")
@@ -44,26 +45,33 @@ async def test_an_event_starts_the_ingestion_of_its_document() -> None:
 
 @pytest.mark.parametrize("status", [Status.Pending, Status.Running, Status.ContinuedAsNew])
 async def test_a_redelivered_event_finds_the_instance_at_work(status: Any) -> None:
-    client = RecordingClient(status)
+    client = RecordingClient(status, refusals=1)
     await start_ingestion(client, "a.pdf", "0x1")
     assert client.started == []
 
 
+async def test_an_instance_that_ended_is_started_again() -> None:
+    client = RecordingClient()
+    for _ in range(2):
+        await start_ingestion(client, "a.pdf", "0x1")
+    assert len(client.started) == 2
+
+
 @pytest.mark.parametrize("status", [Status.Completed, Status.Failed, Status.Terminated])
-async def test_an_instance_that_ended_is_started_again(status: Any) -> None:
-    client = RecordingClient(status)
+async def test_an_instance_that_ends_between_refusal_and_look_is_started_again(status: Any) -> None:
+    client = RecordingClient(status, refusals=1)
     await start_ingestion(client, "a.pdf", "0x1")
     assert len(client.started) == 1
 
 
 async def test_two_deliveries_at_once_are_one_instance() -> None:
-    client = RecordingClient(None, Status.Running, refuses=True)
+    client = RecordingClient(Status.Running, refusals=1)
     assert await start_ingestion(client, "a.pdf", "0x1") == instance_id("a.pdf", "0x1")
 
 
 async def test_a_refusal_for_another_reason_is_raised_so_that_the_event_comes_again() -> None:
     with pytest.raises(Exception, match="in words"):
-        await start_ingestion(RecordingClient(None, None, refuses=True), "a.pdf", "0x1")
+        await start_ingestion(RecordingClient(None, refusals=2), "a.pdf", "0x1")
 
 
 DELETED = {
