@@ -6,6 +6,7 @@ Room rule: takes header values and settings, returns a UserContext or raises; kn
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,11 +22,21 @@ DEV_AUDIENCE = "groundwork"
 PRINCIPAL_HEADER = "x-ms-client-principal"
 _CLOCK_SKEW_S = 30
 
+PUBLIC = "*"  # as shared/core/security_filter.py, which this room may not import, writes principals
+ORGANISATION = "org:"
+
 _SCHEMAS = "http://schemas.microsoft.com/identity/claims/"
 _USER_CLAIMS = ("oid", f"{_SCHEMAS}objectidentifier")
 _TENANT_CLAIMS = ("tid", f"{_SCHEMAS}tenantid")
 _GROUP_CLAIMS = ("groups", "http://schemas.microsoft.com/ws/2008/06/identity/claims/groups")
 _ROLE_CLAIMS = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
+# As Entra ID writes it in tokens: a mapped claim, or a directory extension with or without its app's id.
+# Source: learn.microsoft.com, "Configure and manage optional claims", directory extensions.
+_DEPARTMENT = re.compile(
+    r"(?:http://schemas\.(?:microsoft\.com|xmlsoap\.org)/(?:[\w.]+/)+)?"
+    r"(?:extn\.|extension_(?:[0-9a-f]{32}_)?)?department",
+    re.ASCII | re.IGNORECASE,
+)
 _NAME_CLAIMS = ("name",)
 _MAX_NAME_CHARS = 100
 _OVERAGE_CLAIMS = ("hasgroups", "_claim_names")
@@ -59,7 +70,7 @@ def authenticate(headers: Mapping[str, str], settings: Settings) -> UserContext:
         NotAuthenticatedError: nothing that can be believed says who is asking.
     """
     if settings.website_auth_enabled:
-        return _from_principal(headers.get(PRINCIPAL_HEADER, ""))
+        return _from_principal(headers.get(PRINCIPAL_HEADER, ""), settings.department_claim)
     if settings.dev_token_secret and not settings.in_azure:
         return _from_dev_token(headers.get("authorization", ""), settings.dev_token_secret)
     raise NotAuthenticatedError("No identity provider is configured.", "See docs/settings.md on identity.")
@@ -105,7 +116,7 @@ def _from_dev_token(header: str, secret: str) -> UserContext:
     return _named(user, claims.name)
 
 
-def _from_principal(header: str) -> UserContext:
+def _from_principal(header: str, department_claim: str | None) -> UserContext:
     if not header:
         raise NotAuthenticatedError("The request carries no identity.", "Sign in.")
     try:
@@ -125,6 +136,7 @@ def _from_principal(header: str) -> UserContext:
         user_ids[0] if user_ids else "",
         groups,
         tuple(_values(claims, _ROLE_CLAIMS)),
+        department=_department(claims, department_claim),
         org_id=tenants[0] if tenants else None,
     )
     return _named(user, next(iter(_values(claims, _NAME_CLAIMS)), None))
@@ -138,9 +150,30 @@ def _user(
     department: str | None = None,
     org_id: str | None = None,
 ) -> UserContext:
-    if not user_id.strip():
+    if not user_id.strip() or _is_reserved(user_id):
         raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
-    return UserContext(user_id=user_id, department=department, org_id=org_id, groups=groups, roles=roles)
+    return UserContext(
+        user_id=user_id,
+        department=None if department is None or _is_reserved(department) else department,
+        org_id=org_id,
+        groups=tuple(group for group in groups if not _is_reserved(group)),
+        roles=roles,
+    )
+
+
+def _is_reserved(name: str) -> bool:
+    """Names in access lists that only an organisation, or everybody, goes by: a department is free text."""
+    return name.strip() == PUBLIC or name.strip().startswith(ORGANISATION)
+
+
+def _department(claims: Iterable[_Claim], configured: str | None) -> str | None:
+    """The department; None unless it is clear. Two that differ would each open other documents."""
+    found = {
+        claim.val.strip()
+        for claim in claims
+        if (claim.typ == configured if configured else _DEPARTMENT.fullmatch(claim.typ)) and claim.val.strip()
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _named(user: UserContext, name: str | None) -> UserContext:

@@ -224,6 +224,12 @@ class Settings(AgentSettings):
     website_auth_enabled: bool = Field(
         default=False, description="Set by Azure while App Service Authentication guards the app."
     )
+    department_claim: str | None = Field(
+        default=None,
+        description="Claim that carries a person's department; unset = `department`, or a directory "
+        "extension of that name.",
+        examples=["extension_0123456789abcdef0123456789abcdef_division"],
+    )
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:

@@ -8,8 +8,9 @@ from typing import Any
 import jwt
 import pytest
 
+from shared.core.security_filter import principals
 from shared.errors import ConfigurationError, NotAuthenticatedError
-from shared.identity import authenticate, sign_dev_token
+from shared.identity import ORGANISATION, PUBLIC, authenticate, sign_dev_token
 from shared.settings import Settings
 
 SECRET = "s" * 40
@@ -131,3 +132,58 @@ def test_a_name_is_what_the_provider_says_on_one_line_and_not_too_long() -> None
     assert authenticate(bearer(name="Eva  \n Lind"), LOCAL).name == "Eva Lind"
     assert authenticate(bearer(), LOCAL).name is None
     assert authenticate(principal(("oid", "1"), ("name", "x" * 500)), AZURE).name == "x" * 100
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "department",
+        "extn.department",
+        "extension_department",
+        "extension_0123456789abcdef0123456789abcdef_department",
+        "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/department",
+        "http://schemas.microsoft.com/identity/claims/extn.department",
+    ],
+)
+def test_the_department_of_a_principal_is_read_under_its_usual_names(claim: str) -> None:
+    user = authenticate(principal(("oid", "u1"), (claim, " Legal ")), AZURE)
+    assert user.department == "Legal"
+    assert "Legal" in principals(user)
+
+
+def test_the_claim_that_carries_the_department_can_be_named() -> None:
+    named = settings(website_site_name="app", website_auth_enabled=True, department_claim="division")
+    both = principal(("oid", "u1"), ("division", "Legal"), ("department", "Sales"))
+    assert authenticate(both, named).department == "Legal"
+    assert authenticate(principal(("oid", "u1"), ("department", "Sales")), named).department is None
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [],
+        [("department", "")],
+        [("department", "  ")],
+        [("department", "Legal"), ("extn.department", "Sales")],
+        [("my_department", "Legal")],
+        [("department_head", "Legal")],
+        [("http://example.com/department", "Legal")],
+        [("department", "*")],
+        [("department", "org:t")],
+    ],
+)
+def test_a_department_that_is_not_clear_is_none(claims: list[tuple[str, str]]) -> None:
+    assert authenticate(principal(("oid", "u1"), *claims), AZURE).department is None
+
+
+@pytest.mark.parametrize("name", ["*", "org:fernhill", " org:fernhill", " * "])
+def test_nobody_goes_by_a_name_that_stands_for_others(name: str) -> None:
+    user = authenticate(bearer(groups=["hr", name], department=name), LOCAL)
+    assert (user.groups, user.department) == (("hr",), None)
+    with pytest.raises(NotAuthenticatedError):
+        authenticate(bearer(sub=name), LOCAL)
+
+
+def test_the_reserved_names_are_those_of_access_lists() -> None:
+    user = authenticate(bearer(org_id="fernhill"), LOCAL)
+    assert {PUBLIC, f"{ORGANISATION}fernhill"} <= set(principals(user))
