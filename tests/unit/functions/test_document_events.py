@@ -46,7 +46,7 @@ async def test_a_feed_begins_with_what_is_in_work_and_goes_on_with_changes(
     store: InMemoryDocumentStore,
 ) -> None:
     await store.create(state("d1", status="parsing"))
-    await store.create(state("d2", status="ready"))
+    await store.create(state("d2", status="ready", updated_at=NOW - timedelta(minutes=1)))
     feed = DocumentFeed(store, ANNA, None)
     assert await told(feed) == [("document", "d1", "parsing")]
     assert await told(feed) == []
