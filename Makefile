@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types audit docs ingest-report eval bench bench-start bench-search bench-durable bench-ingestion clean
+.PHONY: help run demo test e2e fmt lint types audit docs ingest-report eval eval-routing bench bench-start bench-search bench-durable bench-ingestion bench-answer clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=repo
 	  $(if $(filter 0,$(ANSWERS)),--no-answers) $(if $(filter-out 0,$(KEEP)),--keep) \
 	  $(if $(QUERIES),--queries "$(QUERIES)") $(if $(BASELINE),--baseline "$(BASELINE)") $(ARGS)
 
+eval-routing: .set-up-run          ## what questions are taken for, and when the app asks back: OUT=report.json
+	@$(BIN)/python -m evals.routing --out "$(OUT)" $(ARGS)
+
 bench: bench-search bench-durable  ## the search server and the durable executor
 
 bench-start: .set-up-test          ## cold start: imports and agent creation
@@ -69,6 +72,9 @@ bench-durable: .set-up-test
 
 bench-ingestion: .set-up-test      ## pages a second: parse beside pypdf, embed, index, all; ARGS="--data folder"
 	$(BIN)/python -m benchmarks.ingestion $(ARGS)
+
+bench-answer: .set-up-test         ## what a question costs beside its model, by step; ARGS="--rounds 5 --out report.json"
+	$(BIN)/python -m benchmarks.answer $(ARGS)
 
 clean:               ## remove everything that was installed or made here
 	rm -rf .venv .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -1,0 +1,180 @@
+"""What a question costs beside its model: `python -m benchmarks.answer --out report.json`.
+
+Asks the running stack with the local models, each question in a new thread and then all in one thread. Taps
+between the app and its servers tell model time from our own; the baseline is each question's own model and
+search requests, sent again with nothing around them, in turns with the questions.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.answer.asking import Asked, ask, steps_of
+from benchmarks.answer.baseline import replay_s
+from benchmarks.answer.breakdown import KINDS, Part, busy_ms, parts_of
+from benchmarks.answer.tap import Exchange, Taps
+from local.run_all.demo import bring_samples
+from local.run_all.sample_documents import ProgressBar
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from samples.acl import ANNA
+from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
+
+OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0  # the aims
+QUESTIONS = tuple(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One question, in milliseconds. `overhead_ms`: the whole time less the time with a model call open."""
+
+    question: str
+    total_ms: float
+    first_event_ms: float
+    model_ms: float
+    search_ms: float
+    overhead_ms: float
+    baseline_ms: float
+    cpu_ms: float
+    parts: list[Part]
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.answer", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help=f"of {len(QUESTIONS)} questions, per group")
+    parser.add_argument(
+        "--pause", type=float, default=1.5, help="seconds before each; the last turn is remembered then"
+    )
+    parser.add_argument("--out", type=Path, default=Path("report.json"))
+    arguments = parser.parse_args()
+    taps = Taps()
+    with (
+        tempfile.TemporaryDirectory(prefix="groundwork-bench-") as folder,
+        _tapped(Path(folder), taps) as stack,
+    ):
+        bench = Bench(stack, taps, arguments.pause)
+        bench.round(None)  # the first calls open connections and make tables
+        groups: dict[str, list[Measured]] = {"new thread": [], "same thread": []}
+        for _ in range(arguments.rounds):
+            groups["new thread"] += bench.round(None)
+            groups["same thread"] += bench.round(bench.new_thread())
+    _write(arguments.out, groups)
+    for name, measured in groups.items():
+        _print(name, measured)
+
+
+class Bench:
+    """Asks a tapped stack."""
+
+    def __init__(self, stack: LocalStack, taps: Taps, pause_s: float) -> None:
+        self._stack, self._taps, self._pause_s = stack, taps, pause_s
+        self._token = stack.token(ANNA)
+        self._host = psutil.Process(stack.host_pid)
+
+    def new_thread(self) -> str:
+        """A thread in which one question was asked."""
+        return ask(self._stack, self._token, QUESTIONS[0], None).thread_id
+
+    def round(self, thread_id: str | None) -> list[Measured]:
+        """Every question once."""
+        return [self._measure(question, thread_id) for question in QUESTIONS]
+
+    def _measure(self, question: str, thread_id: str | None) -> Measured:
+        time.sleep(self._pause_s)
+        cpu = self._cpu_s()
+        asked = ask(self._stack, self._token, question, thread_id)
+        cpu = self._cpu_s() - cpu
+        steps = steps_of(self._stack, asked.run_id)
+        seen = self._taps.between(asked.asked, asked.completed)
+        return _measured(question, asked, cpu, parts_of(asked.asked, asked.completed, steps, seen), seen)
+
+    def _cpu_s(self) -> float:
+        used = self._host.cpu_times()
+        return float(used.user + used.system)
+
+
+def _measured(question: str, asked: Asked, cpu_s: float, parts: list[Part], seen: list[Exchange]) -> Measured:
+    total = (asked.completed - asked.asked) * 1000
+    model = busy_ms("model", asked.asked, asked.completed, seen)
+    return Measured(
+        question=question,
+        total_ms=total,
+        first_event_ms=(asked.first_event - asked.asked) * 1000,
+        model_ms=model,
+        search_ms=busy_ms("search", asked.asked, asked.completed, seen),
+        overhead_ms=total - model,
+        baseline_ms=replay_s(seen) * 1000,
+        cpu_ms=cpu_s * 1000,
+        parts=parts,
+    )
+
+
+@contextmanager
+def _tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
+    """A stack whose app reaches its servers through taps; its host's own queues and blobs do not."""
+    with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
+        bring_samples(stack, ProgressBar())
+        ports = {name: getattr(stack.ports, name) for name in ("search", "model", "blob", "queue", "table")}
+        with taps.serving(ports) as opened:
+            stack.kill_host()
+            names = ("DocumentsStorage", "AZURE_SEARCH_ENDPOINT", "OPENAI_BASE_URL")
+            changes = {name: stack.app_settings[name] for name in names}
+            for service, port in opened.items():
+                changes = {
+                    name: value.replace(f":{ports[service]}", f":{port}") for name, value in changes.items()
+                }
+            stack.start_host(changes)
+            yield stack
+
+
+def _write(out: Path, groups: dict[str, list[Measured]]) -> None:
+    machine = {"cores": os.cpu_count(), "load": os.getloadavg()}
+    rows = {name: [asdict(one) for one in measured] for name, measured in groups.items()}
+    out.write_text(json.dumps({"machine": machine, "questions": rows}, indent=1) + "\n")
+
+
+def _print(name: str, measured: Sequence[Measured]) -> None:
+    print(f"\n## {name}: {len(measured)} questions, load {os.getloadavg()[0]:.1f}\n")
+    print("| | p50 | p95 |\n|---|---|---|")
+    for field in ("total", "model", "search", "overhead", "first_event", "baseline", "cpu"):
+        values = [getattr(one, f"{field}_ms") for one in measured]
+        print(f"| {field.replace('_', ' ')}, ms | {statistics.median(values):.0f} | {_p95(values):.0f} |")
+    ratios = [one.total_ms / one.baseline_ms for one in measured]
+    print(f"| total / baseline | {statistics.median(ratios):.2f} | {_p95(ratios):.2f} |\n")
+    print("| step (runs) | wall | model | search | storage | own | model, search, storage requests |")
+    print("|---|---|---|---|---|---|---|")
+    parts = [part for one in measured for part in one.parts]
+    for kind in dict.fromkeys(part.kind for part in parts):
+        _print_part(kind, [part for part in parts if part.kind == kind])
+    for field, value, aim in (
+        ("overhead", "overhead_ms", OVERHEAD_MS),
+        ("first event", "first_event_ms", FIRST_EVENT_MS),
+    ):
+        middle = statistics.median(getattr(one, value) for one in measured)
+        print(f"{field}: {middle:.0f} ms (aim {aim:.0f}): {'met' if middle <= aim else 'MISSED'}")
+
+
+def _print_part(kind: str, parts: Sequence[Part]) -> None:
+    busy = " | ".join(f"{statistics.median(part.busy_ms[name] for part in parts):.0f}" for name in KINDS)
+    counts = ", ".join(f"{statistics.mean(part.requests[name] for part in parts):.1f}" for name in KINDS)
+    wall = statistics.median(part.wall_ms for part in parts)
+    own = statistics.median(part.own_ms for part in parts)
+    print(f"| {kind} ({len(parts)}) | {wall:.0f} | {busy} | {own:.0f} | {counts} |")
+
+
+def _p95(values: Sequence[float]) -> float:
+    return sorted(values)[min(len(values) - 1, round(0.95 * len(values)))]
+
+
+if __name__ == "__main__":
+    main()

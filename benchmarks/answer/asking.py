@@ -1,0 +1,81 @@
+"""One question through the running stack as its caller sees it, and its steps from the history."""
+
+import http.client
+import json
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpx
+
+from benchmarks.answer.breakdown import Span
+from local.run_all.api_client import read_events
+from local.run_all.stack import LocalStack
+
+_TIMEOUT_S = 60.0
+_ENDS = ("complete", "error", "ask_user")
+_PREFIX = "/runtime/webhooks/durabletask/instances"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Moments in seconds since the epoch."""
+
+    run_id: str
+    thread_id: str
+    asked: float
+    first_event: float
+    completed: float
+
+
+def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> Asked:
+    """Ask over a new connection, and follow the stream to its end.
+
+    Raises:
+        RuntimeError: the question was refused, or did not end in an answer.
+    """
+    body = {"question": question, **({"thread_id": thread_id} if thread_id else {})}
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    asked = time.time()
+    with closing(http.client.HTTPConnection("127.0.0.1", stack.ports.http, timeout=_TIMEOUT_S)) as connection:
+        connection.request("POST", "/api/chat", body=json.dumps(body), headers=headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise RuntimeError(f"{response.status} {response.read()[:300]!r}")
+        events, moments = [], []
+        for event in read_events(response):
+            events.append(event)
+            moments.append(time.time())
+            if event.name in _ENDS:
+                break
+    if events[-1].name != "complete":
+        raise RuntimeError(f"{question!r} ended with {events[-1].name}: {events[-1].data}")
+    accepted = events[0].data
+    return Asked(accepted["run_id"], accepted["thread_id"], asked, moments[0], moments[-1])
+
+
+def steps_of(stack: LocalStack, run_id: str) -> list[Span]:
+    """The run's steps, once the orchestration has ended."""
+    wanted = {"showHistory": "true", "showInput": "true"}
+    give_up = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < give_up:
+        told = httpx.get(f"{stack.base_url}{_PREFIX}/{run_id}", params=wanted).json()
+        if told["runtimeStatus"] == "Completed":
+            ended = [one for one in told["historyEvents"] if one["EventType"] == "TaskCompleted"]
+            return [_span(one) for one in ended]
+        time.sleep(0.1)
+    raise RuntimeError(f"The orchestration of {run_id} did not end.")
+
+
+def _span(event: dict[str, Any]) -> Span:
+    taken = event["Input"]
+    while isinstance(taken, str):
+        taken = json.loads(taken)
+    taken = taken[0] if isinstance(taken, list) else taken
+    return Span(taken["action"]["kind"], _moment(event["ScheduledTime"]), _moment(event["Timestamp"]))
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
