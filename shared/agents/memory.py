@@ -23,7 +23,9 @@ from shared.models.memories import MemoriesDeleted, MemoryList
 from shared.models.names import TURNS_QUEUE
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.threads import ConversationSummary, RememberTask, Thread, ThreadTurn
-from shared.retrieval.memories import Memories, MemorySearch
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.memories import Memories, MemorySearch, as_told_now
+from shared.retrieval.secured_index import SecuredIndex
 from shared.services import Services
 from shared.telemetry import get_logger
 
@@ -67,7 +69,7 @@ async def list_memories(
     skip = _read_cursor(cursor)
     found = await Memories(services.memory_index, user).newest(limit + 1, skip)
     has_more = len(found) > limit and skip + limit < _MAX_LISTED
-    shown = tuple(found[:limit])
+    shown = tuple(await as_told_now(found[:limit], _documents(user, services)))
     return MemoryList(memories=shown, count=len(shown), cursor=str(skip + limit) if has_more else None)
 
 
@@ -90,7 +92,12 @@ async def forget_all(user: UserContext, services: Services) -> MemoriesDeleted:
 def memory_search(services: Services, user: UserContext) -> MemorySearch:
     """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
-    return MemorySearch(Memories(services.memory_index, user), services.embedder, limits)
+    memories = Memories(services.memory_index, user)
+    return MemorySearch(memories, services.embedder, limits, _documents(user, services))
+
+
+def _documents(user: UserContext, services: Services) -> DocumentSearch:
+    return DocumentSearch(SecuredIndex(services.documents_index, user))
 
 
 async def _remember_thread(owner_id: str, thread_id: str, services: Services) -> None:
@@ -118,6 +125,7 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Services) ->
             "answer_summary": summary,
             "vector": list(vector),
             "created_at": turn.asked_at.isoformat(),
+            "doc_ids": list(turn.doc_ids),
         }
         await services.memory_index.upload([row])
         # Deleted while it was written: the deletion may have found nothing yet.

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from html import escape
 
 from shared.core.prompts import element
+from shared.models.citations import Citation
 from shared.models.conversation import Conversation, Turn
+from shared.models.figures import AnswerFigure
 from shared.models.runs import RunAnswer
 from shared.models.threads import MAX_TITLE_CHARS, Thread, ThreadTurn
 
@@ -40,8 +42,9 @@ def title_of(question: str) -> str:
 def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
     """The turn with what later questions need of its answer; addresses of pictures are no part of it."""
     cited: dict[str, str] = {}
-    for citation in answer.citations:
-        cited.setdefault(citation.doc_id, citation.filename)
+    sources: tuple[Citation | AnswerFigure, ...] = (*answer.citations, *answer.figures)
+    for source in sources:
+        cited.setdefault(source.doc_id, source.filename)
     documents = list(cited.items())[:MAX_DOCUMENTS]
     return turn.model_copy(
         update={

@@ -86,6 +86,7 @@ def memory_index(name: str, dimensions: int) -> IndexRow:
             _text("answer_summary", searchable=True),
             _vector("vector", dimensions),
             _plain("created_at", "Edm.DateTimeOffset", filterable=True, sortable=True),
+            _plain("doc_ids", "Collection(Edm.String)"),
         ],
         "vectorSearch": _vector_search(),
     }

@@ -2,11 +2,18 @@
 
 from datetime import datetime
 
+from pydantic import Field
+
 from shared.models.base import Model
 
 
 class Memory(Model):
-    """One remembered turn. `memory_id` is the run's id; `score` (0-1) is there when it was searched for."""
+    """One remembered turn. `memory_id` is the run's id; `score` (0-1) is there when it was searched for.
+
+    Attributes:
+        answer_summary: empty as well when a document that the answer cites is not open to its owner any more.
+        doc_ids: the documents that the answer cites; for that check, and shown to nobody.
+    """
 
     memory_id: str
     thread_id: str
@@ -14,6 +21,7 @@ class Memory(Model):
     answer_summary: str
     created_at: datetime
     score: float | None = None
+    doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
 
 
 class MemoryList(Model):

@@ -15,11 +15,12 @@ from shared.models.memories import Memory
 from shared.models.prompts import CallLimits
 from shared.models.search import IndexRow, SearchPage, SearchRequest, VectorQuery
 from shared.ports import Embedder, SearchIndex
+from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.together import together
 
 MAX_RECALLED = 10
 _CANDIDATES = 30  # per ranking (unmeasured; a person has hundreds of memories, not millions)
-_FIELDS = ("memory_id", "thread_id", "question", "answer_summary", "created_at")
+_FIELDS = ("memory_id", "thread_id", "question", "answer_summary", "created_at", "doc_ids")
 _SCORE = "@search.score"
 
 
@@ -58,8 +59,12 @@ class Memories:
 class MemorySearch:
     """Finds what a person asked before, by words and by meaning."""
 
-    def __init__(self, memories: Memories, embedder: Embedder, limits: CallLimits) -> None:
+    def __init__(
+        self, memories: Memories, embedder: Embedder, limits: CallLimits, documents: DocumentSearch
+    ) -> None:
+        """`documents` of the same user say which answers may still be told."""
         self._memories = memories
+        self._documents = documents
         self._embedder = embedder
         self._limits = limits
 
@@ -83,7 +88,18 @@ class MemorySearch:
                 ),
             )
         )
-        return _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
+        best = _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
+        return await as_told_now(best, self._documents)
+
+
+async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
+    """The memories, without answers that cite a document which is closed to their owner, or gone, by now."""
+    cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
+    readable = await documents.get_many(sorted(cited))
+    return [
+        memory if readable.keys() >= set(memory.doc_ids) else memory.model_copy(update={"answer_summary": ""})
+        for memory in memories
+    ]
 
 
 def _fused(by_keyword: Sequence[IndexRow], by_vector: Sequence[IndexRow]) -> list[Memory]:
@@ -94,4 +110,6 @@ def _fused(by_keyword: Sequence[IndexRow], by_vector: Sequence[IndexRow]) -> lis
 
 
 def _memory(row: IndexRow, score: float | None = None) -> Memory:
-    return Memory.model_validate({**{name: row[name] for name in _FIELDS}, "score": score})
+    return Memory.model_validate(
+        {**{name: row[name] for name in _FIELDS if row.get(name) is not None}, "score": score}
+    )

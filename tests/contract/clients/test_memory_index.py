@@ -8,14 +8,22 @@ from shared.clients.search_index import AzureSearchIndex
 from shared.core.index_schema import memory_index
 from shared.models.identity import UserContext
 from shared.models.prompts import CallLimits
+from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.memories import Memories, MemorySearch
+from shared.retrieval.secured_index import SecuredIndex
 from tests.azurite_fixture import unique_name
 from tests.fakes.models import HashingEmbedder
+from tests.fakes.search_index import InMemorySearchIndex
 
 pytestmark = pytest.mark.contract
 
 LIMITS = CallLimits(timeout_s=30)
+NO_DOCUMENTS = DocumentSearch(SecuredIndex(InMemorySearchIndex("doc_id"), UserContext(user_id="anna")))
 OWNERS = ("anna", "ben", "it's", "x' or user_id ne 'x")
+
+
+def searching(memories: Memories) -> MemorySearch:
+    return MemorySearch(memories, HashingEmbedder(), LIMITS, NO_DOCUMENTS)
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ async def test_everybody_finds_their_own_memories_alone(index: AzureSearchIndex,
     assert [memory.created_at.day for memory in newest] == [3, 2, 1]
     assert [memory.created_at.day for memory in await memories.newest(1, skip=1)] == [2]
     assert len(await memories.ids(10)) == 3
-    found = await MemorySearch(memories, HashingEmbedder(), LIMITS).recall("What did 2 pumps cost?")
+    found = await searching(memories).recall("What did 2 pumps cost?")
     assert {memory.answer_summary for memory in found} == {f"Of {owner}."}
     assert found[0].question == "What did 2 pumps cost?"
     assert all(memory.score is not None and 0 <= memory.score <= 1 for memory in found)
@@ -60,4 +68,4 @@ async def test_everybody_finds_their_own_memories_alone(index: AzureSearchIndex,
 async def test_a_stranger_finds_nothing(index: AzureSearchIndex) -> None:
     memories = Memories(index, UserContext(user_id="carl", groups=("anna",)))
     assert await memories.newest(10) == []
-    assert await MemorySearch(memories, HashingEmbedder(), LIMITS).recall("pumps cost") == []
+    assert await searching(memories).recall("pumps cost") == []

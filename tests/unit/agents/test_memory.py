@@ -65,6 +65,21 @@ async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() ->
     assert listed.question == "At what pressure does the pump run?"
 
 
+async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again() -> None:
+    services = await world()
+    await ask(services, "At what pressure does the pump run?")
+    await remember_all(services)
+    search = memory_search(services, ANNA)
+    assert (await search.recall("pressure"))[0].answer_summary == "It runs at 15 bar."
+    assert isinstance(services.documents_index, InMemorySearchIndex)
+    for row in services.documents_index.rows.values():
+        row["access_control_list"] = ["ben"]
+    listed = await list_memories(ANNA, services, 10)
+    for memory in (*listed.memories, *await search.recall("pressure")):
+        assert (memory.question, memory.answer_summary) == ("At what pressure does the pump run?", "")
+    assert "doc_ids" not in listed.model_dump_json()
+
+
 async def test_a_message_that_was_lost_is_made_good_by_the_next() -> None:
     services = await world()
     first = await ask(services, "At what pressure does the pump run?")
