@@ -5,7 +5,6 @@ cannot be read or the app cannot be reached; bad numbers are no error.
 """
 
 import argparse
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from evals.evaluation.ingesting import Ingestion, ingest
 from evals.evaluation.question_set import QuestionSet, find_sets, read_set
 from evals.evaluation.report import Origin, as_json, as_json_lines, as_markdown
 from evals.evaluation.result import SetResult, conclude
+from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.errors import StackError
 
@@ -36,7 +36,7 @@ def main() -> int:
         baseline = read_report(arguments.baseline) if arguments.baseline else None
         with connected_app() as app:
             results = [_evaluate(app, questions, arguments) for questions in sets]
-            origin = Origin(app.model, _commit())
+            origin = Origin(app.model, revision())
     except (StackError, ValueError, OSError) as failed:
         print(failed, file=sys.stderr)
         return 2
@@ -90,18 +90,6 @@ def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
     out.with_suffix(".md").write_text(markdown, encoding="utf-8")
     out.with_suffix(".questions.jsonl").write_text(as_json_lines(results), encoding="utf-8")
     print(f"{markdown}\nWritten to {out}, with .md and .questions.jsonl beside it")
-
-
-def _commit() -> str:
-    """The revision of this folder, `+changes` when files differ from it; "unknown" without a repository."""
-    folder = Path(__file__).parent
-    head, changed = (
-        subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
-        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain"))
-    )
-    if head.returncode:
-        return "unknown"
-    return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
 
 
 def _arguments() -> argparse.Namespace:

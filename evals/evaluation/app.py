@@ -1,5 +1,6 @@
 """The app under test, over HTTP and nothing else; it runs already, or is a local stack of one's own."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ CALL_TIMEOUT_S = 300.0  # longer than the app lets a run take
 TRIES = 4
 PAUSE_S = 1.0  # before the second try; doubled before each further one
 _RETRIED = frozenset({429, 502, 503, 504})
+_HAS_ENDED = 409
 JsonObject = dict[str, Any]
 
 
@@ -68,6 +70,31 @@ class App:
         answer = self._http.post("/api/chat", json=body).raise_for_status()
         run: JsonObject = answer.json()
         return run
+
+    def begin(self, question: str, project_id: str, thread_id: str | None = None) -> JsonObject:
+        """A run that was started and is not waited for. Asked once, as `ask`."""
+        body = {"question": question, "project_id": project_id, "thread_id": thread_id}
+        begun = self._http.post("/api/chat", json=body, headers={"Prefer": "respond-async"})
+        run: JsonObject = begun.raise_for_status().json()
+        return run
+
+    def events(self, run_id: str) -> Iterator[tuple[str, JsonObject]]:
+        """A run's events from the first, (name, data), until the stream ends or nobody reads on."""
+        with self._http.stream("GET", f"/api/runs/{run_id}/events") as stream:
+            stream.raise_for_status()
+            name = ""
+            for line in stream.iter_lines():
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "data":
+                    yield name, json.loads(value)
+
+    def cancel(self, run_id: str) -> None:
+        """End a run; one that has ended already is left as it is."""
+        answer = self._http.post(f"/api/runs/{run_id}/cancel")
+        if answer.status_code != _HAS_ENDED:
+            answer.raise_for_status()
 
     def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
         """The answer's JSON."""

@@ -205,6 +205,7 @@ _LISTING = re.compile(
             rf"all\s+)?(?:available\s+)?{_OF_NAME}{PLURAL}\b",
             rf"^{_QUANTIFIED}\s+(?:the\s+|our\s+)?{_OF_NAME}{PLURAL}\b(?!.{{0,60}}\b(?:say|says|state|"
             r"sagen|steht)\b)",
+            rf"^{_QUANTIFIED}\s+{_OF_NAME}{ANY}\s+(?:we|i)\s+(?:have|hold|own)\b",
             rf"^(?:übersicht|liste|overview)\s+{_OF_NAME}{PLURAL}\b",
             rf"\b{_LIST_OF}\s+(?:of|about)\s+(?:the\s+)?available\b",
         )

@@ -1,0 +1,17 @@
+"""Which revision of the project this is, for reports."""
+
+import subprocess
+from pathlib import Path
+
+_PROJECT = Path(__file__).parents[2]
+
+
+def revision() -> str:
+    """The commit of this folder, `+changes` when files differ from it; "unknown" without a repository."""
+    head, changed = (
+        subprocess.run(["git", *arguments], cwd=_PROJECT, capture_output=True, text=True, check=False)
+        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+    )
+    if head.returncode:
+        return "unknown"
+    return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
