@@ -27,7 +27,7 @@ blueprint = df.Blueprint()
 @endpoint
 async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
-    from shared.agents.runs import begin_run, owned_run, view_run
+    from shared.agents.runs import begin_run, begun_log, owned_run, view_run
 
     user = user_of(req)
     body = await read_model(req, ChatRequest)
@@ -45,6 +45,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
         0,
         services.settings.stream_seconds,
         closer(client, request.run_id, services),
+        begun=begun_log(request),
     )
     if body.stream:
         return event_stream(frames, request.run_id)

@@ -1,10 +1,15 @@
-"""A run's log as server-sent events: numbered by line, resumable, byte-identical on replay."""
+"""A run's log as server-sent events: numbered by line, resumable, byte-identical on replay.
+
+A run mostly goes on in the process that serves its reader; each append wakes the reader then. One that
+goes on elsewhere is polled for.
+"""
 
 import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 
 from shared.errors import CallerError, NotFoundError
 from shared.models.events import TERMINAL_EVENTS, LogSlice
@@ -21,7 +26,13 @@ CloseIfDead = Callable[[], Awaitable[None]]
 
 
 async def follow(
-    log: RunLog, run_id: str, after: int, stream_seconds: float, close_if_dead: CloseIfDead
+    log: RunLog,
+    run_id: str,
+    after: int,
+    stream_seconds: float,
+    close_if_dead: CloseIfDead,
+    *,
+    begun: LogSlice | None = None,
 ) -> AsyncIterator[bytes]:
     """Frames of every event after number `after`, as they come.
 
@@ -30,12 +41,47 @@ async def follow(
     Args:
         close_if_dead: called now and then while nothing comes; writes the run's last event if the run
             cannot go on by itself.
+        begun: how the log begins, for whoever has just written that.
     """
-    offset, number, delay = 0, 0, _POLL_FIRST_S
-    started = spoke = checked = time.monotonic()
+    with log.watch(run_id) as grown:
+        slices = _slices(log, run_id, begun, grown)
+        frames = _frames(slices, after, stream_seconds, close_if_dead)
+        async with aclosing(slices), aclosing(frames):
+            async for frame in frames:
+                yield frame
+
+
+async def _slices(
+    log: RunLog, run_id: str, begun: LogSlice | None, grown: asyncio.Event
+) -> AsyncGenerator[LogSlice, None]:
+    """The log, piece by piece; now and then an empty one."""
+    written = begun or await _read(log, run_id, 0)
+    delay, is_here = _POLL_FIRST_S, False
     while True:
-        written = await _read(log, run_id, offset)
-        offset = written.next_offset
+        yield written
+        if is_here:
+            delay = _POLL_SLOWEST_S
+        else:
+            delay = _POLL_FIRST_S if written.lines else min(delay * 1.5, _POLL_SLOWEST_S)
+        is_here = await _is_set(grown, delay)
+        grown.clear()
+        written = await _read(log, run_id, written.next_offset)
+
+
+async def _is_set(grown: asyncio.Event, within_s: float) -> bool:
+    try:
+        async with asyncio.timeout(within_s):
+            return await grown.wait()
+    except TimeoutError:
+        return False
+
+
+async def _frames(
+    slices: AsyncIterator[LogSlice], after: int, stream_seconds: float, close_if_dead: CloseIfDead
+) -> AsyncGenerator[bytes, None]:
+    number = 0
+    started = spoke = checked = time.monotonic()
+    async for written in slices:
         for line in written.lines:
             number += 1
             name, frame = _frame(number, line)
@@ -54,8 +100,6 @@ async def follow(
         if not written.lines and now - max(checked, spoke) >= _CHECK_AFTER_S:
             await close_if_dead()
             checked = now
-        delay = _POLL_FIRST_S if written.lines else min(delay * 1.5, _POLL_SLOWEST_S)
-        await asyncio.sleep(delay)
 
 
 def last_event_id(header: str | None) -> int:

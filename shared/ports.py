@@ -3,7 +3,9 @@
 Every method raises only errors of `shared/errors.py`, and holds to the limits it is given.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -187,6 +189,14 @@ class RunLog(Protocol):
 
     async def delete(self, run_id: str) -> None:
         """Remove the log; an absent one is no error."""
+
+    @contextmanager
+    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
+        """An event that is set when this process adds to the log; the watcher clears it.
+
+        Only a hint when to read again: what other processes add sets nothing, and a log may never set it.
+        """
+        yield asyncio.Event()
 
 
 class RunStore(Protocol):

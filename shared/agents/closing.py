@@ -11,6 +11,7 @@ from shared.models.names import RUN_LOG
 from shared.models.plan import TodoItem
 from shared.models.runs import RunAnswer, RunRecord
 from shared.models.steps import ReportFailure
+from shared.retrieval.together import both
 from shared.services import Services
 
 
@@ -23,16 +24,21 @@ async def commit_answer(
     answer: RunAnswer, todo: Sequence[TodoItem], services: Services, journal: Journal
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
-    request = await WorkingMemory(services.blobs, answer.run_id).request()
     content = answer.model_dump_json().encode()
-    await services.blobs.write(RUN_LOG, answer_path(answer.run_id), content)
-    record = await services.runs.get(answer.run_id)
+    request, (record, _) = await both(
+        WorkingMemory(services.blobs, answer.run_id).request(),
+        both(
+            services.runs.get(answer.run_id),
+            services.blobs.write(RUN_LOG, answer_path(answer.run_id), content),
+        ),
+    )
     if record is not None:
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(todo)}
         await _commit_record(record.model_copy(update=ended), answer, services)
-    # COMPLETE is sent last: whoever sees it can read the answer everywhere.
+    # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
+    complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
     try:
-        await journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
+        await (both(complete, ask_to_remember(record, services)) if record is not None else complete)
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services) from None
 
@@ -68,7 +74,6 @@ async def _commit_record(record: RunRecord, answer: RunAnswer, services: Service
         await services.runs.replace(record)
     except (RunClosedError, NotFoundError):
         raise await _withdrawn(record.run_id, services) from None
-    await ask_to_remember(record, services)
 
 
 async def _withdrawn(run_id: str, services: Services) -> RunClosedError:

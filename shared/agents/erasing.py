@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import ConflictError, NotFoundError
-from shared.models.names import ERASURES_QUEUE, RUN_LOG, WORK
+from shared.models.names import ERASURES_QUEUE, RUN_LOG
 from shared.models.threads import EraseTask, Thread, ThreadTurn
 from shared.services import Services
 
@@ -59,7 +59,7 @@ async def erase_run(run_id: str, services: Services, stop: StopRun) -> None:
     await asyncio.gather(
         services.run_log.delete(run_id),
         services.blobs.delete_prefix(RUN_LOG, f"{run_id}/"),
-        services.blobs.delete_prefix(WORK, WorkingMemory(services.blobs, run_id).folder),
+        WorkingMemory(services.blobs, run_id).erase(),
         services.memory_index.delete([run_id]),
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.errors import ConflictError
-from shared.models.events import TERMINAL_EVENTS, EventName, RunEvent
+from shared.models.events import TERMINAL_EVENTS, EventName, LogSlice, RunEvent
 from shared.ports import RunLog
 
 
@@ -35,6 +35,7 @@ class Journal:
         self._run_id = run_id
         self._step = step
         self._offset = offset
+        self.met_others = False  # whether anybody wrote behind what was read when this attempt began
 
     async def write(self, name: EventName, **data: Any) -> None:
         """Append one event.
@@ -68,31 +69,47 @@ class Journal:
         events = [RunEvent.model_validate_json(line) for line in added.lines]
         is_ours = events[: len(batch)] == list(batch)
         others = events[len(batch) :] if is_ours else events
+        self.met_others = self.met_others or bool(others)
         if any(_begins_attempt(event, self._step) for event in others):
             raise StaleAttemptError("A later attempt of this step has taken over.")
         _refuse_closed(others)
         return is_ours
 
 
-async def open_journal(log: RunLog, run_id: str, step: int) -> Journal:
+async def open_journal(
+    log: RunLog,
+    run_id: str,
+    step: int,
+    written: LogSlice | None = None,
+    then: Sequence[tuple[EventName, dict[str, Any]]] = (),
+) -> Journal:
     """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`.
+
+    Args:
+        written: the whole log as it was read before; what came since is found when writing. None = read it.
+        then: the attempt's first events, sent with the mark in one append.
 
     Raises:
         RunClosedError: the run has ended.
     """
-    written = await log.read(run_id)
-    events = [RunEvent.model_validate_json(line) for line in written.lines]
+    written = written or await log.read(run_id)
+    events = events_of(written)
     _refuse_closed(events)
     journal = Journal(log, run_id, step, written.next_offset)
     seen = any(event.data.get("step") == step for event in events)
-    await journal.write("STATUS", state="restarted" if seen else "started", attempt=uuid.uuid4().hex[:8])
+    begun = {"state": "restarted" if seen else "started", "attempt": uuid.uuid4().hex[:8]}
+    await journal.write_all([("STATUS", begun), *then])
     return journal
 
 
-async def run_is_closed(log: RunLog, run_id: str) -> bool:
-    """Whether the run has its last event."""
-    written = await log.read(run_id)
-    return any(RunEvent.model_validate_json(line).name in TERMINAL_EVENTS for line in written.lines)
+def is_closed(written: LogSlice) -> bool:
+    """Whether a log, read whole, has its run's last event."""
+    return any(event.name in TERMINAL_EVENTS for event in events_of(written))
+
+
+def events_of(written: LogSlice) -> list[RunEvent]:
+    """The events of a part of a log."""
+    return [RunEvent.model_validate_json(line) for line in written.lines]
 
 
 def _refuse_closed(events: Sequence[RunEvent]) -> None:

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from shared.errors import ConflictError, NotFoundError
 from shared.models.events import LogSlice, RunEvent
+from shared.ports import RunLog
 
 
-class MemoryRunLog:
+class MemoryRunLog(RunLog):
     """Implements the port RunLog; an offset counts lines, not bytes, which no caller can tell."""
 
     def __init__(self) -> None:

@@ -10,7 +10,6 @@ from shared.agents.erasing import StopRun
 from shared.agents.threads import ask_to_erase
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError
-from shared.models.names import WORK
 from shared.models.runs import RunRecord
 from shared.services import Services
 
@@ -45,7 +44,7 @@ async def _purge(record: RunRecord, services: Services, forget: StopRun) -> None
     await asyncio.gather(
         forget(record.run_id),
         services.run_log.delete(record.run_id),
-        services.blobs.delete_prefix(WORK, WorkingMemory(services.blobs, record.run_id).folder),
+        WorkingMemory(services.blobs, record.run_id).erase(),
     )
     try:
         await services.runs.replace(record.model_copy(update={"has_log": False}))

@@ -14,12 +14,12 @@ from shared.agents.turns import OpenedTurn, open_turn
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError, PayloadTooLargeError
 from shared.models.chat import ID_PATTERN, ChatRequest, RunView
-from shared.models.events import RunEvent
+from shared.models.events import LogSlice, RunEvent
 from shared.models.identity import UserContext
 from shared.models.names import RUN_LOG
 from shared.models.runs import RunAnswer, RunRecord, RunRequest
 from shared.models.steps import ReportFailure
-from shared.retrieval.together import together
+from shared.retrieval.together import both, together
 from shared.services import Services
 
 _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
@@ -52,10 +52,18 @@ async def begin_run(chat: ChatRequest, user: UserContext, services: Services) ->
     turn = await _open(request, services, is_new=chat.thread_id is None)
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
-        await WorkingMemory(services.blobs, request.run_id).put_request(request)
-    # The record comes last: a run that can be looked up has its question and its log.
+        keeping = WorkingMemory(services.blobs, request.run_id).put_request(request)
+        await both(keeping, services.runs.create(_record(request, turn.number)))
+        return request
+    # The record comes last: a run that can be looked up has its log, in which it can be closed.
     await services.runs.create(_record(request, turn.number))
     return request
+
+
+def begun_log(request: RunRequest) -> LogSlice:
+    """How the log of a run begins that `begin_run` has just begun: its reader need not ask for that."""
+    line = _accepted(request).model_dump_json()
+    return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
 
 async def owned_run(run_id: str, user: UserContext, services: Services) -> RunRecord:
@@ -145,13 +153,12 @@ def _record(request: RunRequest, turn: int) -> RunRecord:
 
 async def _first_event(request: RunRequest, services: Services) -> None:
     await services.run_log.create(request.run_id)
-    accepted = {
-        "step": 0,
-        "state": "accepted",
-        "run_id": request.run_id,
-        "thread_id": request.thread_id,
-    }
-    await services.run_log.append(request.run_id, [RunEvent(name="STATUS", data=accepted)], at_offset=0)
+    await services.run_log.append(request.run_id, [_accepted(request)], at_offset=0)
+
+
+def _accepted(request: RunRequest) -> RunEvent:
+    told = {"step": 0, "state": "accepted", "run_id": request.run_id, "thread_id": request.thread_id}
+    return RunEvent(name="STATUS", data=told)
 
 
 async def _latest_todo(run_id: str, services: Services) -> tuple[dict[str, object], ...]:

@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import Iterable
 
-from shared.agents.journal import RunClosedError
+from shared.agents.journal import RunClosedError, events_of
 from shared.errors import ConflictError
 from shared.models.events import TERMINAL_EVENTS, RunEvent
 from shared.models.runs import RunAnswer
@@ -26,7 +26,7 @@ async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
     """
     while True:
         written = await log.read(answer.run_id)
-        events = [RunEvent.model_validate_json(line) for line in written.lines]
+        events = events_of(written)
         if any(event.name in TERMINAL_EVENTS for event in events):
             raise RunClosedError("The run has ended.")
         if shown_text(events, step) == answer.text:

@@ -3,29 +3,31 @@
 A result is stored once: of two attempts the first to store counts, and what readers see follows it.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import assert_never
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, assert_never
 
 from shared.agents.asking import ask_step, resolve_step, take_step
 from shared.agents.closing import commit_answer, report_failure
 from shared.agents.gathering import gather_blocks, gather_documents, phrasings
-from shared.agents.journal import Journal, open_journal, run_is_closed
+from shared.agents.journal import Journal, events_of, is_closed, open_journal
 from shared.agents.planning import names_documents, plan_question, todo_items
 from shared.agents.refining import refine
-from shared.agents.shown_answer import show_stored
+from shared.agents.shown_answer import show_stored, shown_text
 from shared.agents.step_results import (
+    Events,
     answer_written,
     evidence_found,
     plan_events,
     tool_result,
     writing_thought,
 )
+from shared.agents.step_searches import StepSearches
 from shared.agents.synthesis import write_answer
 from shared.agents.working_memory import WorkingMemory
-from shared.errors import CallTimeoutError, GroundworkError
+from shared.errors import GroundworkError
 from shared.models.clarification import Clarification
+from shared.models.events import EventName, LogSlice
 from shared.models.prompts import CallLimits
 from shared.models.runs import RunAnswer, RunRequest
 from shared.models.steps import (
@@ -51,10 +53,7 @@ from shared.models.steps import (
     WriteAnswer,
 )
 from shared.models.working import Evidence, StoredPlan
-from shared.retrieval.blocks import BlockSearch
-from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.page_figures import PageFigures
-from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.together import both
 from shared.services import Services
 
 
@@ -63,17 +62,25 @@ class StepRun:
 
     def __init__(self, services: Services, step_input: StepInput) -> None:
         self._services = services
+        self._searches = StepSearches(services)
         self._memory = WorkingMemory(services.blobs, step_input.run_id)
         self._run_id = step_input.run_id
         self._action = step_input.action
         self._journal: Journal | None = None
+        self._written: LogSlice | None = None
 
     async def known_result(self, action: StepAction) -> Observation | None:
-        """What an earlier attempt brought, if one got to its end.
+        """What an earlier attempt brought, if one got to its end. Meanwhile the log is read, for `_open`.
 
         Raises:
             RunClosedError: an answer is known, and the run has ended.
         """
+        known, self._written = await both(self._known(action), self._log())
+        if isinstance(action, CommitAnswer | ReportFailure):
+            return RunClosed() if self._written and is_closed(self._written) else None
+        return known
+
+    async def _known(self, action: StepAction) -> Observation | None:
         match action:
             case MakePlan() | ResolveDocuments() | TakeAnswer():
                 stored = await self._memory.find(action.step, StoredPlan)
@@ -86,17 +93,18 @@ class StepRun:
                 return None if evidence is None else await self._found(action, evidence)
             case WriteAnswer():
                 answer = await self._memory.find(action.step, RunAnswer)
-                return None if answer is None else await self._written(action, answer)
+                return None if answer is None else await self._shown(action, answer)
             case CommitAnswer() | ReportFailure():
-                return RunClosed() if await run_is_closed(self._services.run_log, self._run_id) else None
+                return None
             case _:
                 assert_never(action)
 
     async def make_plan(self, action: MakePlan) -> Observation:
         """Classify the question and write the todo list."""
         request = await self._memory.request()
-        journal = await self._open()
-        await journal.write("THOUGHT", text="Reading the question and deciding how to answer it.")
+        journal = await self._open(
+            ("THOUGHT", {"text": "Reading the question and deciding how to answer it."})
+        )
         plan = await plan_question(
             self._services.chat_model,
             request.question,
@@ -111,9 +119,9 @@ class StepRun:
 
     async def resolve_documents(self, action: ResolveDocuments) -> Observation:
         """Which documents the plan is about."""
-        documents = self._documents(await self._memory.request())
+        documents = self._searches.documents(await self._memory.request())
         journal = await self._open()
-        async with self._gather_deadline():
+        async with self._searches.deadline():
             stored = await resolve_step(action, self._memory, documents, journal)
         return await self._planned(action, stored)
 
@@ -131,7 +139,7 @@ class StepRun:
         """Documents by metadata."""
 
         async def search(request: RunRequest, stored: StoredPlan) -> Evidence:
-            return await gather_documents(request, stored, self._documents(request))
+            return await gather_documents(request, stored, self._searches.documents(request))
 
         return await self._gather(action, "rag_list_documents", search)
 
@@ -142,7 +150,7 @@ class StepRun:
             return await gather_blocks(
                 request,
                 stored,
-                (self._blocks(request), self._documents(request)),
+                (self._searches.blocks(request), self._searches.documents(request)),
                 top_k=self._services.settings.answer_blocks,
                 widened=action.widened,
                 attempt=action.attempt,
@@ -154,8 +162,8 @@ class StepRun:
         """The best evidence first, without what does not help."""
         stored = await self._memory.get(action.plan_step, StoredPlan)
         evidence = await self._memory.get(action.evidence_step, Evidence)
-        journal = await self._open()
-        await journal.write("TOOL_STARTED", tool="rerank", arguments={"passages": len(evidence.hits)})
+        passages = {"passages": len(evidence.hits)}
+        journal = await self._open(("TOOL_STARTED", {"tool": "rerank", "arguments": passages}))
         refined = await refine(
             stored.plan.standalone_question,
             evidence,
@@ -170,10 +178,9 @@ class StepRun:
         request = await self._memory.request()
         plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
         evidence = await self._memory.get(action.evidence_step, Evidence)
-        journal = await self._open()
-        if action.replaces:
-            await journal.write("STATUS", step=action.replaces, state="discarded", reason="abstained")
-        await journal.write("THOUGHT", text=writing_thought(evidence))
+        replaced = {"step": action.replaces, "state": "discarded", "reason": "abstained"}
+        thought: Events = [("THOUGHT", {"text": writing_thought(evidence)})]
+        journal = await self._open(*([("STATUS", replaced), *thought] if action.replaces else thought))
         answer = await write_answer(
             request,
             plan,
@@ -184,17 +191,23 @@ class StepRun:
                 timeout_s=self._services.settings.answer_timeout_s,
                 max_output_tokens=self._services.settings.max_answer_tokens,
             ),
-            page_figures=self._page_figures(request),
+            page_figures=self._searches.page_figures(request),
             organisation=self._services.settings.organisation,
         )
-        return await self._written(action, await self._memory.put(action.step, answer))
+        kept = await self._memory.put(action.step, answer)
+        # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
+        return answer_written(kept) if kept is answer else await self._shown(action, kept)
 
     async def commit_answer(self, action: CommitAnswer) -> Observation:
         """Store the answer, then send COMPLETE."""
         answer = await self._memory.get(action.answer_step, RunAnswer)
-        # A second answer that failed half-way has withdrawn the first, which is committed after all.
-        await show_stored(self._services.run_log, answer, action.answer_step)
-        await commit_answer(answer, action.todo, self._services, await self._open())
+        journal = await self._open()
+        # A second answer that failed half-way has withdrawn the first, which is committed after all. That
+        # nobody wrote between the reading of the log and the mark of this attempt, the mark's append proves.
+        shown = self._written and shown_text(events_of(self._written), action.answer_step)
+        if journal.met_others or shown != answer.text:
+            await show_stored(self._services.run_log, answer, action.answer_step)
+        await commit_answer(answer, action.todo, self._services, journal)
         return RunClosed()
 
     async def report_failure(self, action: ReportFailure) -> Observation:
@@ -217,11 +230,10 @@ class StepRun:
     ) -> Observation:
         request = await self._memory.request()
         stored = await self._memory.get(action.plan_step, StoredPlan)
-        journal = await self._open()
         attempt = action.attempt if isinstance(action, RetrieveBlocks) else 1
-        queries = phrasings(request, stored.plan, attempt)
-        await journal.write("TOOL_STARTED", tool=tool, arguments={"query": queries[0], "attempt": attempt})
-        async with self._gather_deadline():
+        arguments = {"query": phrasings(request, stored.plan, attempt)[0], "attempt": attempt}
+        journal = await self._open(("TOOL_STARTED", {"tool": tool, "arguments": arguments}))
+        async with self._searches.deadline():
             evidence = await search(request, stored)
         found = await self._found(action, evidence)
         await journal.write_all(tool_result(tool, found))
@@ -258,41 +270,25 @@ class StepRun:
         seen = await self._memory.get(seen_step, Evidence) if seen_step else None
         return evidence_found(evidence, seen)
 
-    async def _written(self, action: WriteAnswer, answer: RunAnswer) -> AnswerWritten:
+    async def _shown(self, action: WriteAnswer, answer: RunAnswer) -> AnswerWritten:
         await show_stored(self._services.run_log, answer, action.step)
         return answer_written(answer)
 
-    @asynccontextmanager
-    async def _gather_deadline(self) -> AsyncIterator[None]:
-        """One limit for all searches of a step together; each has its own below it."""
-        limit_s = self._services.settings.gather_timeout_s
-        try:
-            async with asyncio.timeout(limit_s):
-                yield
-        except TimeoutError as late:
-            raise CallTimeoutError(
-                f"The search did not finish within {limit_s:g} s.", "Ask again, or raise GATHER_TIMEOUT_S."
-            ) from late
+    async def _log(self) -> LogSlice | None:
+        """The log so far; None when it cannot be read: whoever needs it will be told why."""
+        with suppress(GroundworkError):
+            return await self._services.run_log.read(self._run_id)
+        return None
 
-    async def _open(self) -> Journal:
-        self._journal = await open_journal(self._services.run_log, self._run_id, self._action.step)
+    async def _open(self, *then: tuple[EventName, dict[str, Any]]) -> Journal:
+        """Begin this attempt in the log, with its first events."""
         if self._action.todo and not isinstance(self._action, CommitAnswer):  # COMPLETE carries that one
             todo = [item.model_dump(mode="json") for item in self._action.todo]
-            await self._journal.write("STATUS", state="progress", todo=todo)
+            then = (("STATUS", {"state": "progress", "todo": todo}), *then)
+        self._journal = await open_journal(
+            self._services.run_log, self._run_id, self._action.step, self._written, then
+        )
         return self._journal
-
-    def _blocks(self, request: RunRequest) -> BlockSearch:
-        secured = SecuredIndex(self._services.content_index, request.user)
-        documents = SecuredIndex(self._services.documents_index, request.user)
-        limits = self._limits("search_timeout_s")
-        return BlockSearch(secured, self._services.embedder, limits, documents)
-
-    def _page_figures(self, request: RunRequest) -> PageFigures:
-        secured = SecuredIndex(self._services.content_index, request.user)
-        return PageFigures(secured, self._services.embedder, self._limits("search_timeout_s"))
-
-    def _documents(self, request: RunRequest) -> DocumentSearch:
-        return DocumentSearch(SecuredIndex(self._services.documents_index, request.user))
 
     def _limits(self, setting: str) -> CallLimits:
         return CallLimits(timeout_s=getattr(self._services.settings, setting))

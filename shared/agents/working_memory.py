@@ -1,6 +1,12 @@
-"""Working memory of one run in the `work` container: one JSON blob per step and kind of result."""
+"""Working memory of one run in the `work` container: one JSON blob per step and kind of result.
 
+What is stored never changes, so what this process read or wrote of late is not read again: steps of a run
+mostly follow each other in one process. What is not there is asked for each time.
+"""
+
+from collections import OrderedDict
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from shared.errors import NotFoundError
 from shared.models.base import Model
@@ -10,6 +16,8 @@ from shared.models.runs import RunRequest
 from shared.ports import BlobStore
 
 Stored = TypeVar("Stored", bound=Model)
+_KEPT = 64  # values in one process: the request, plan and evidence of some twenty runs at once
+_recent: WeakKeyDictionary[BlobStore, OrderedDict[str, Model]] = WeakKeyDictionary()
 
 
 class WorkingMemory:
@@ -17,12 +25,19 @@ class WorkingMemory:
 
     def __init__(self, blobs: BlobStore, run_id: str) -> None:
         self._blobs = blobs
+        self._recent = _recent.setdefault(blobs, OrderedDict())
         self.run_id = run_id
 
     @property
     def folder(self) -> str:
         """How the names of all its blobs begin."""
         return f"runs/{self.run_id}/"
+
+    async def erase(self) -> None:
+        """Remove all of it, also what this process remembers."""
+        for path in [path for path in self._recent if path.startswith(self.folder)]:
+            del self._recent[path]
+        await self._blobs.delete_prefix(WORK, self.folder)
 
     async def put_request(self, request: RunRequest) -> None:
         """Keep the question; done before the orchestration starts."""
@@ -68,13 +83,28 @@ class WorkingMemory:
 
     async def _keep(self, name: str, value: Stored) -> Stored:
         created = await self._blobs.create(WORK, self._path(name), value.model_dump_json().encode())
-        return value if created else await self._read(name, type(value))
+        if not created:
+            return await self._read(name, type(value))
+        self._note(name, value)
+        return value
 
     async def _write(self, name: str, value: Model) -> None:
         await self._blobs.write(WORK, self._path(name), value.model_dump_json().encode())
+        self._note(name, value)
 
     async def _read(self, name: str, kind: type[Stored]) -> Stored:
-        return kind.model_validate_json(await self._blobs.read(WORK, self._path(name)))
+        known = self._recent.get(self._path(name))
+        if isinstance(known, kind):
+            return known
+        value = kind.model_validate_json(await self._blobs.read(WORK, self._path(name)))
+        self._note(name, value)
+        return value
+
+    def _note(self, name: str, value: Model) -> None:
+        self._recent[self._path(name)] = value
+        self._recent.move_to_end(self._path(name))
+        while len(self._recent) > _KEPT:
+            self._recent.popitem(last=False)
 
     def _path(self, name: str) -> str:
         return f"{self.folder}{name}.json"

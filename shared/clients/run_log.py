@@ -6,8 +6,8 @@ can know whether it was done.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.calling import STORAGE_LIMITS, StorageLimits, calling, each_within
@@ -46,6 +46,19 @@ class BlobRunLog(RunLog):
         self._connection = connection
         self._container = container
         self._limits = limits
+        self._watchers: dict[str, set[asyncio.Event]] = {}
+
+    @contextmanager
+    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
+        """An event that is set when this process adds to the log; the watcher clears it."""
+        grown = asyncio.Event()
+        self._watchers.setdefault(run_id, set()).add(grown)
+        try:
+            yield grown
+        finally:
+            self._watchers[run_id].discard(grown)
+            if not self._watchers[run_id]:
+                del self._watchers[run_id]
 
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
@@ -74,7 +87,10 @@ class BlobRunLog(RunLog):
                     return await _append(blob, lines, at_offset)
 
         # "Busy" is said before anything is done: the one answer after which trying again is safe.
-        return await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
+        end = await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
+        for grown in self._watchers.get(run_id, ()):
+            grown.set()
+        return end
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
         """Whole lines from a byte offset on."""

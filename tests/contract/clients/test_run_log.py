@@ -100,3 +100,19 @@ async def test_a_deleted_log_is_gone_and_deleting_it_again_is_no_error(log: RunL
     await log.delete("r1")
     with pytest.raises(NotFoundError):
         await log.read("r1")
+
+
+@pytest.mark.contract
+async def test_an_append_wakes_whoever_watches_that_run(azurite: AzuriteServer, connect: Connect) -> None:
+    connections = connect(documents_storage=azurite.connection_string)
+    container = unique_name("run-log")
+    await AzureBlobStore(connections.blobs).ensure_containers([container])
+    log = BlobRunLog(connections.blobs, container)
+    for run_id in ("r1", "r2"):
+        await log.create(run_id)
+    with log.watch("r1") as first, log.watch("r1") as second, log.watch("r2") as other:
+        await log.append("r1", [token("x")])
+        assert (first.is_set(), second.is_set(), other.is_set()) == (True, True, False)
+    first.clear()
+    await log.append("r1", [token("y")])
+    assert not first.is_set()

@@ -1,11 +1,15 @@
 """A run's log as frames: numbered, resumable, equal on every reading."""
 
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import pytest
 
 from functions.event_stream import follow, last_event_id
 from shared.agents.memory_log import MemoryRunLog
 from shared.errors import CallerError
-from shared.models.events import EventName, RunEvent
+from shared.models.events import EventName, LogSlice, RunEvent
 
 
 async def never() -> None:
@@ -69,3 +73,45 @@ def test_last_event_id_is_read(header: str | None, number: int) -> None:
 def test_a_last_event_id_that_is_no_number_is_refused(header: str) -> None:
     with pytest.raises(CallerError):
         last_event_id(header)
+
+
+class WatchedLog(MemoryRunLog):
+    """Tells its watchers of appends, and counts readings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grown = asyncio.Event()
+        self.readings = 0
+
+    @contextmanager
+    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
+        yield self.grown
+
+    async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+        self.readings += 1
+        return await super().read(run_id, offset)
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        end = await super().append(run_id, events, at_offset=at_offset)
+        self.grown.set()
+        return end
+
+
+async def test_a_reader_beside_the_writer_reads_once_for_each_append() -> None:
+    log = WatchedLog()
+    await log.create("r")
+    await log.append("r", [RunEvent(name="STATUS", data={})])
+    received = []
+    async for frame in follow(log, "r", 0, 5, never):
+        received.append(frame)
+        await log.append("r", [RunEvent(name="TOKEN" if len(received) < 9 else "COMPLETE", data={})])
+    assert len(received) == 10
+    assert log.readings == 10
+
+
+async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> None:
+    log = await log_of("STATUS")
+    begun = await log.read("r")
+    await log.append("r", [RunEvent(name="COMPLETE", data={})])
+    received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]
+    assert received == await frames(log)
