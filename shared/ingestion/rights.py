@@ -49,6 +49,8 @@ async def note_newest(blob_name: str, services: Services) -> None:
             return
         rights, sidecar_etag = await read_rights(services, properties)
         if rights == state.wanted_rights and not state.rows_outdated:
+            if rights != state.rights:  # whoever works on it has noted them, and may write them much later
+                await _merge_newest(state.doc_id, rights, services)
             return
         noted = {
             "wanted_rights": rights,

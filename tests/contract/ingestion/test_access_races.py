@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.ingestion.changing import change_access
+from shared.ingestion.accepting import accept
+from shared.ingestion.changing import change_access, write_rights
 from shared.ingestion.steps import perform
-from shared.models.ingestion import Accepted, IngestStep, Written
+from shared.models.ingestion import Accepted, IngestStep, Rights, Written
 from shared.models.names import DOCUMENTS
 from shared.models.prompts import CallLimits
 from shared.models.search import IndexRow
@@ -178,4 +179,18 @@ async def test_an_embedder_is_asked_once_for_each_block_whatever_happens_to_the_
 
     assert (await ingest(interrupted(services, "content_index after", happen), name)).outcome == "current"
     assert len(embedder.texts) == SECTIONS
+    assert await readers_of(services, name) == {("anna", "board")}
+
+
+async def test_a_list_that_an_ingestion_has_only_noted_holds_when_the_change_returns(
+    services: Services, name: str
+) -> None:
+    await drop(services, name)
+    await ingest(services, name)
+    state = await state_of(services, name)
+    assert await readers_of(services, name) == {("anna", "board", "sales")}
+    await write_rights(name, Rights(acl=("board",), owner_id="anna"), services)
+    accepted = await accept(IngestStep(blob_name=name, instance_id="at-work"), services)
+    assert accepted.rights_changed
+    await change_access(state, AccessChange(acl=("board",)), services)
     assert await readers_of(services, name) == {("anna", "board")}
