@@ -3,25 +3,29 @@
 Every method raises only errors of `shared/errors.py`, and holds to the limits it is given.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from shared.models.blobs import BlobProperties, SignedUrl
-from shared.models.conversing import Message, ModelTurn, ToolDefinition
-from shared.models.events import LogSlice, RunEvent
-from shared.models.ingestion import DocumentState
-from shared.models.layout import Layout, PageTexts
-from shared.models.poison import PoisonMessage
-from shared.models.prompts import CallLimits, Prompt
-from shared.models.runs import RunRecord
-from shared.models.search import IndexRow, SearchPage, SearchRequest
-from shared.models.threads import Thread, ThreadPage, ThreadTurn
+# For annotations alone: the start of the app need not build every model.
+if TYPE_CHECKING:
+    from shared.models.blobs import BlobProperties, SignedUrl
+    from shared.models.conversing import Message, ModelTurn, ToolDefinition
+    from shared.models.events import LogSlice, RunEvent
+    from shared.models.ingestion import DocumentState
+    from shared.models.layout import Layout, PageTexts
+    from shared.models.poison import PoisonMessage
+    from shared.models.prompts import CallLimits, Prompt
+    from shared.models.runs import RunRecord
+    from shared.models.search import IndexRow, SearchPage, SearchRequest
+    from shared.models.threads import Thread, ThreadPage, ThreadTurn
 
 StructuredOutput = TypeVar("StructuredOutput", bound=BaseModel)
 

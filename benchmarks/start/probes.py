@@ -5,12 +5,12 @@ The text of a probe is run by `python -c`, so that nothing of this process is im
 
 _HEAD = """
 import json, resource, time
-began = time.perf_counter()
+began, cpu_began = time.perf_counter(), time.process_time()
 """
 _TAIL = """
-seconds = time.perf_counter() - began
+seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"seconds": seconds, "peak": peak, **extra}))
+print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": peak, **extra}))
 """
 
 # The floor: what every Python function app with streaming and orchestrations imports.
@@ -46,7 +46,7 @@ AGENT_CREATION = f"""
 import asyncio, json, resource, statistics, time
 
 async def make():
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     from shared.agents.agent import Agent
     from shared.models.identity import UserContext
     from shared.wiring import get_services
@@ -55,7 +55,7 @@ async def make():
         return Agent.create_rag_agent(get_services(), UserContext(user_id="u", groups=("g",)))
 
     agent = create()
-    seconds = time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     warm = []
     for _ in range({WARM_REPETITIONS}):
         again = time.perf_counter()
@@ -63,7 +63,8 @@ async def make():
         warm.append(time.perf_counter() - again)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tools = [tool.name for tool in agent.tools]
-    print(json.dumps({{"seconds": seconds, "peak": peak, "warm": max(warm), "tools": len(tools)}}))
+    told = {{"seconds": seconds, "cpu": cpu, "peak": peak, "warm": max(warm), "tools": len(tools)}}
+    print(json.dumps(told))
 
 asyncio.run(make())
 """

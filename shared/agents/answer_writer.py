@@ -207,10 +207,12 @@ class AnswerWriter:
 
     async def _flush(self) -> None:
         self._move_pending()
-        self._flushed_at = time.monotonic()
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             await self.journal.write_all(waiting)
+        # Counted from the end of the append: where appends are slow, what the model writes meanwhile goes
+        # into one, and is not held up by one for each word.
+        self._flushed_at = time.monotonic()
 
 
 def _abstention_text(tag: AbstainTag, words: OwnWords, *, is_partial: bool) -> str:
