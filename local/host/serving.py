@@ -58,6 +58,9 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
         lifespan="off",
         log_config=None,
         access_log=False,
+        # The Durable client keeps its connections for 15 s; closing one earlier races with its next call,
+        # and that call's failure closes the connections of all others.
+        timeout_keep_alive=120,
         timeout_graceful_shutdown=round(GRACE_S) + 2,
     )
     server = _Server(config)
