@@ -7,13 +7,14 @@ from local.model_server.answers.markup import abstain, cite, statement
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import phrases_for
 from local.model_server.answers.support import judge_support
+from local.model_server.text.asked import asked_of
 from local.model_server.text.parts import question_parts
 from local.model_server.text.passages import Passage, passages_of
 from local.model_server.text.ranking import Ranked, rank_passages
 from local.model_server.text.words import content_words, stem
 
 MAX_STATEMENTS = 4
-CLOSE_TO_BEST = 0.85  # share of the best score that a further sentence needs; unmeasured
+CLOSE_TO_BEST = 0.95  # share of the best score that a further sentence needs: see docs/model-server.md
 STATEMENTS_OF_PART = 2
 MAX_LIST_ITEMS = 6
 SAME_STATEMENT = 0.7  # share of common words from which two sentences say the same
@@ -22,8 +23,9 @@ SAME_STATEMENT = 0.7  # share of common words from which two sentences say the s
 def answer_content(material: Material) -> str:
     """Markdown with one cite tag after each statement, or the abstain tag alone."""
     passages = passages_of(material.documents)
-    ranked = rank_passages(material.question, passages, material.embedder)
-    if not judge_support(material.question, ranked, passages, material.embedder).is_enough:
+    asked = asked_of(material.question)
+    ranked = rank_passages(asked, passages, material.embedder)
+    if not judge_support(asked, ranked, passages, material.embedder).is_enough:
         return abstain_from(material.question)
     chosen = _choose_for_parts(material, passages) or choose(ranked)
     paragraphs = [_paragraph(group) for group in _with_list_items(chosen, passages)]
@@ -34,7 +36,7 @@ def answer_content(material: Material) -> str:
 
 def _choose_for_parts(material: Material, passages: Sequence[Passage]) -> list[Passage]:
     """The best passages for each question inside the question; none when there is only one."""
-    parts = question_parts(material.question)
+    parts = question_parts(asked_of(material.question))
     if len(parts) < 2:
         return []
     chosen: dict[str, Passage] = {}

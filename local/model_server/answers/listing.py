@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from local.model_server.answers.markup import abstain, plain
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import Phrases, phrases_for
-from local.model_server.answers.support import NAME
 from local.model_server.prompt_reader import Document
+from local.model_server.text.names import NAME
 from local.model_server.text.words import is_content_word, stem, stems_of, words_of
 
 _NO_FIELDS = frozenset({"page_count", "language"})

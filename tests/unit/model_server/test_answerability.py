@@ -1,0 +1,144 @@
+"""Questions that the passages at hand answer, and questions that only resemble them, in both languages."""
+
+import pytest
+
+from local.model_server.answers.compose import answer_from_documents
+from local.model_server.answers.material import read_material
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.text.asked import asked_of
+from local.model_server.text.names import missing_names, names_of, occurs
+from local.model_server.text.words import stem, stems_of
+from tests.unit.model_server.conftest import block, document, prompt
+
+TRAVEL = document(
+    "travel",
+    block(
+        "Employees book train journeys in second class. Flights are allowed from 600 kilometres on. "
+        "Hotels are reimbursed up to 140 EUR a night. Receipts are handed in within 30 days of the journey.",
+        heading="2 Business travel",
+    ),
+    block(
+        "The office in Lyon opened in 2019 and has 85 desks. Its manager is Claire Fontaine. "
+        "Visitors register at the reception and wear a badge.",
+        heading="5 Offices",
+    ),
+    block(
+        "Gift cards that were not redeemed amounted to 3.2 million EUR at the end of 2021. "
+        "Sales rose by 4 % in that year.",
+        heading="7 Figures of the year",
+    ),
+    filename="handbook.pdf",
+    title="Staff handbook",
+)
+REISEN = document(
+    "reisen",
+    block(
+        "Bahnfahrten werden in der zweiten Klasse gebucht. Flüge sind ab einer Entfernung von 600 Kilometern "
+        "erlaubt. Hotels werden bis 140 EUR je Nacht erstattet. Belege sind innerhalb von 30 Tagen "
+        "nach der Reise einzureichen.",
+        heading="2 Dienstreisen",
+    ),
+    block(
+        "Das Büro in Lyon wurde 2019 eröffnet und hat 85 Arbeitsplätze. Besucher melden sich am Empfang an "
+        "und tragen einen Ausweis.",
+        heading="5 Büros",
+    ),
+    filename="handbuch.pdf",
+    title="Mitarbeiterhandbuch",
+)
+
+
+def answer(embedder: EmbeddingService, question: str, *documents: str) -> str:
+    return answer_from_documents(read_material(prompt(question, "CONTENT_SEARCH", *documents), embedder))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Up to which amount are hotels reimbursed?", "140 EUR"),
+        ("Within how many days must receipts be handed in?", "30 days"),
+        ("When did the office in Lyon open?", "2019"),
+        ("How mcuh is reimbursed for a hotell?", "140 EUR"),
+        (
+            "What amount of gift cards was not redeemed in FY2021? Answer in billion, round to 2 decimals.",
+            "3.2",
+        ),
+        ("Bis zu welchem Betrag werden Hotels erstattet?", "140 EUR"),
+        ("Ab welcher Entfernung sind Flüge erlaubt?", "600 Kilometer"),
+        ("Wann wurde das Büro in Lyon eröffnet? Antworte bitte in einem Wort.", "2019"),
+    ],
+)
+def test_what_the_passages_say_is_answered(embedder: EmbeddingService, question: str, said: str) -> None:
+    passages = REISEN if question.startswith(("Bis", "Ab", "Wann")) else TRAVEL
+    assert said in answer(embedder, question, passages)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did the office in Toronto open?",
+        "By how much did sales rise in 2024?",
+        "Who painted the ceiling of the Sistine Chapel?",
+        "Are electric bicycles leased for staff?",
+        "What does the company pay for parental leave?",
+        "Wie hoch war der Umsatz im Jahr 2024?",
+        "Wer hat die Zauberflöte komponiert?",
+        "Wie viele Urlaubstage bekommen Auszubildende?",
+    ],
+)
+def test_what_they_do_not_say_is_declined(embedder: EmbeddingService, question: str) -> None:
+    passages = REISEN if question.startswith(("Wie", "Wer")) else TRAVEL
+    assert answer(embedder, question, passages).startswith("<abstain ")
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "What is the margin in 2021? Answer in percent, rounded to one decimal.",
+            "What is the margin in 2021?",
+        ),
+        ('Which pumps leak? Write the answer as a list, e.g., ["A", "B"].', "Which pumps leak?"),
+        ("How much was spent (in USD millions) on rent?", "How much was spent on rent?"),
+        ("Wie hoch ist die Marge? Bitte gib die Antwort in Prozent an.", "Wie hoch ist die Marge?"),
+        ("List the products in alphabetical order.", "List the products in alphabetical order."),
+        ("Who is Mr. R. Shah? Where does he live?", "Who is Mr. R. Shah? Where does he live?"),
+        ("Answer in one word.", "Answer in one word."),
+    ],
+)
+def test_what_only_says_the_form_of_the_answer_is_not_asked_about(question: str, asked: str) -> None:
+    assert asked_of(question) == asked
+
+
+def test_names_are_capitalised_words_and_numbers_but_no_places_in_the_document() -> None:
+    assert names_of("Did Claire move to Lyon in 2019, as Figure 7 on page 12 says?") == [
+        "claire",
+        "lyon",
+        "2019",
+    ]
+    assert names_of("Hat die Abteilung ACME im Jahr 2019 den X200 gekauft?") == ["acme", "2019", "x200"]
+
+
+def test_a_name_is_there_in_another_form_or_with_a_slip_but_not_as_another_number() -> None:
+    text = set(stems_of("Saxophones were sold from 2018 on, on the 1 st of May, for 1,200 EUR."))
+    assert missing_names("Were the Saxohones sold in FY2018 for 1,200 EUR?", text) == []
+    assert missing_names("Were the Trumpets sold in 2019 for 1,300 EUR?", text) == [
+        "trumpets",
+        "2019",
+        "1,300",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant", "same"),
+    [
+        ("helth", "health", True),
+        ("healht", "health", True),
+        ("heallth", "health", True),
+        ("haelth", "wealth", False),
+        ("cost", "post", False),
+        ("pumps", "dumps", False),
+    ],
+)
+def test_a_slip_is_one_letter_behind_the_first(written: str, meant: str, same: bool) -> None:
+    assert occurs(stem(written), {stem(meant)}) is same
