@@ -186,6 +186,10 @@ class Settings(AgentSettings):
     max_attempts: int = Field(
         default=2, ge=1, le=3, description="Attempts at finding evidence, each wider; 1 = no second one."
     )
+    semantic_ranker: bool = Field(
+        default=False,  # not every tier and region has it, and it is charged by the query
+        description="The search service's semantic ranker orders what was found, where the service has one.",
+    )
     refine_evidence: bool = Field(
         default=True, description="The model orders and sorts out passages of which retrieval is not sure."
     )

@@ -24,7 +24,13 @@ class StepSearches:
         """Blocks that the asker may read."""
         secured = SecuredIndex(self._services.content_index, request.user)
         documents = SecuredIndex(self._services.documents_index, request.user)
-        return BlockSearch(secured, self._services.embedder, self._limits(), documents)
+        return BlockSearch(
+            secured,
+            self._services.embedder,
+            self._limits(),
+            documents,
+            semantic_ranker=self._services.settings.semantic_ranker,
+        )
 
     def page_figures(self, request: RunRequest) -> PageFigures:
         """Pictures that the asker may see."""

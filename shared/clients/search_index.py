@@ -27,6 +27,7 @@ MAX_BATCH_BYTES = 1_000_000  # the service takes 16 MB, but encoding those holds
 _ROW_ENVELOPE_BYTES = 40  # "@search.action": "mergeOrUpload", and a comma
 
 SCORE = "@search.score"
+SCORE_OF_RANKER = "@search.reranker_score"
 
 
 class AzureSearchIndex(SearchIndex):
@@ -179,7 +180,9 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         "search_text": request.text,
         "search_fields": list(request.search_fields) or None,
         "search_mode": request.search_mode if request.text else None,
-        "query_type": request.query_type if request.text else None,
+        "query_type": _query_type(request),
+        "semantic_configuration_name": request.semantic_configuration,
+        "semantic_query": request.semantic_query,
         "vector_queries": vectors or None,
         # Always said: an index from before this was the default trims after the nearest k were chosen.
         "vector_filter_mode": "preFilter" if vectors else None,
@@ -193,8 +196,17 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
     }
 
 
+def _query_type(request: SearchRequest) -> str | None:
+    if request.semantic_configuration:
+        return "semantic"
+    return request.query_type if request.text else None
+
+
 def _row(found: IndexRow) -> IndexRow:
-    return {name: value for name, value in found.items() if name == SCORE or not name.startswith("@search.")}
+    kept = {name: value for name, value in found.items() if name == SCORE or not name.startswith("@search.")}
+    if found.get(SCORE_OF_RANKER) is not None:
+        kept[SCORE_OF_RANKER] = found[SCORE_OF_RANKER]
+    return kept
 
 
 def _facet_values(facets: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[FacetValue, ...]]:

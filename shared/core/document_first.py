@@ -1,16 +1,17 @@
 """Document first, softly: what is known of documents moves their blocks up. Pure.
 
-Three signs, each added to a block's fused score, none of them able to exclude a block:
-the document is named in the question; many of the best blocks are of the same document; the page before or
-after holds a good block, too. The weights are measured on five sets (docs/decisions/0013).
+Four signs, each added to a block's fused score, none of them able to exclude a block:
+the document is named in the question; many of the best blocks are of the same document; the page itself, or
+the one before or after, holds a good block, too. The weights are measured on five sets (docs/decisions/0013).
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 NAMED_WEIGHT = 0.3  # 0.2-0.4 do nearly as well
-TOGETHER_WEIGHT = 0.1
+TOGETHER_WEIGHT = 0.07
+PAGE_WEIGHT = 0.03
 NEIGHBOUR_WEIGHT = 0.05
 _HALF_NAMED = 2.0  # a score of rarity (natural logarithm) at which a name is worth half of its weight
 _MAX_NARROWED = 8
@@ -50,7 +51,7 @@ def order_blocks(
         block: score + NAMED_WEIGHT * naming_share(named.get(places[block].doc_id, 0.0))
         for block, score in fused.items()
     }
-    scores = _with_neighbours(_with_documents(scores, places), places)
+    scores = _with_pages(_with_documents(scores, places), places)
     return sorted(scores, key=lambda block: -scores[block])
 
 
@@ -68,19 +69,18 @@ def _with_documents(scores: Mapping[str, float], places: Mapping[str, Place]) ->
     }
 
 
-def _with_neighbours(scores: Mapping[str, float], places: Mapping[str, Place]) -> dict[str, float]:
-    pages: dict[tuple[str, int], float] = {}
+def _with_pages(scores: Mapping[str, float], places: Mapping[str, Place]) -> dict[str, float]:
+    """What a page says for its blocks: its second-best block, and the best one beside it."""
+    pages: defaultdict[Place, list[float]] = defaultdict(list)
     for block, score in scores.items():
-        place = places[block]
-        if place.page_number is not None:
-            key = (place.doc_id, place.page_number)
-            pages[key] = max(pages.get(key, 0.0), score)
-    return {
-        block: score + NEIGHBOUR_WEIGHT * _beside(places[block], pages) for block, score in scores.items()
-    }
+        if places[block].page_number is not None:
+            pages[places[block]].append(score)
+    best_two = {page: (*sorted(found, reverse=True), 0.0)[:2] for page, found in pages.items()}
+    return {block: score + _of_page(places[block], best_two) for block, score in scores.items()}
 
 
-def _beside(place: Place, pages: Mapping[tuple[str, int], float]) -> float:
+def _of_page(place: Place, best_two: Mapping[Place, Sequence[float]]) -> float:
     if place.page_number is None:
         return 0.0
-    return max(pages.get((place.doc_id, place.page_number + step), 0.0) for step in (-1, 1))
+    beside = (best_two.get(Place(place.doc_id, place.page_number + step), (0.0,)) for step in (-1, 1))
+    return PAGE_WEIGHT * best_two[place][1] + NEIGHBOUR_WEIGHT * max(found[0] for found in beside)

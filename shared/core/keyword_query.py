@@ -1,6 +1,8 @@
-"""Keyword queries. The one place where what a person writes becomes a query in the simple syntax."""
+"""Keyword queries. The one place where what a person writes becomes a query: words, never operators."""
 
 import re
+from collections.abc import Iterable
+from itertools import pairwise
 
 from shared.core.function_words import FUNCTION_WORDS
 from shared.core.naming import without_possessive
@@ -9,6 +11,10 @@ _ANYWHERE = re.compile(r"""([+|"()'\\])""")
 _MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere it is part of a word: R-134a
 _AROUND_WORDS = '.,;:!?¿¡…()[]{}"“”„«»‘'
 _STAR_LAST = re.compile(r"\*(?!\S)")
+_LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
+_LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
+PAIR_WEIGHT = 0.25  # of two words that stand together, against each alone; 0.5 does as well (decision 0013)
+_MAX_PAIRS = 40  # a longer text is no question, and the service takes 1,024 clauses
 
 
 def keyword_query(text: str) -> str:
@@ -23,14 +29,32 @@ def keyword_query(text: str) -> str:
 
 
 def question_query(question: str) -> str:
-    """A query for the words of a question that say something; the whole question if none of them does.
+    """A query in the full Lucene syntax for the words of a question that say something, and pairs of them.
 
     Function words match nearly every block, and together outweigh the rare word that counts; of a possessive
-    the word itself is looked for, each word once.
+    the word itself is looked for, each word once. Two such words side by side count more where they stand
+    side by side, too: `relief valve "relief valve"^0.25`. All the words if none of them says something.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
-    told = [word for word in dict.fromkeys(words) if word and _says_something(word, question)]
-    return keyword_query(" ".join(told) if told else question)
+    told = [word if word and _says_something(word, question) else "" for word in words]
+    if not any(told):
+        return _each(question.split())
+    pairs = dict.fromkeys(
+        f'"{_escaped(one)} {_escaped(other)}"' for one, other in pairwise(told) if one and other
+    )
+    return " ".join([_each(told), *(f"{pair}^{PAIR_WEIGHT}" for pair in list(pairs)[:_MAX_PAIRS])])
+
+
+def _each(words: Iterable[str]) -> str:
+    return " ".join(_escaped(word) for word in dict.fromkeys(words) if word)
+
+
+def _escaped(word: str) -> str:
+    """A word that the full syntax reads as one; AND, OR and NOT in capitals are words like others.
+
+    Source: "Lucene query syntax in Azure AI Search", the section on escaping.
+    """
+    return f"\\{word}" if word in _LUCENE_WORDS else _LUCENE.sub(r"\\\1", word)
 
 
 def _says_something(word: str, question: str) -> bool:

@@ -39,6 +39,8 @@ class SearchRequest(Model):
         filter: OData; None means every row, which only the ingestion side may ask for.
         order_by: OData order clauses, such as "upload_date desc".
         top: rows wanted, 1-1000.
+        semantic_configuration: of the index; the service's semantic ranker then reads the rows once more for
+            `semantic_query`. `text` is read in the simple syntax.
     """
 
     text: str | None = None
@@ -53,6 +55,8 @@ class SearchRequest(Model):
     skip: int = 0
     facets: tuple[str, ...] = ()
     count: bool = False
+    semantic_configuration: str | None = None
+    semantic_query: str | None = None
 
 
 class FacetValue(Model):
@@ -63,7 +67,7 @@ class FacetValue(Model):
 
 
 class SearchPage(Model):
-    """Rows in rank order; each row's `@search.score` is kept under that name."""
+    """Rows in rank order; each row keeps `@search.score`, and `@search.reranker_score` if it has one."""
 
     rows: tuple[IndexRow, ...]
     count: int | None = None

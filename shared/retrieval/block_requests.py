@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from shared.core.keyword_query import question_query
+from shared.core.keyword_query import keyword_query, question_query
 from shared.core.odata import all_of, search_in
 from shared.models.blocks import BlockType
 from shared.models.search import Hit, IndexRow, SearchRequest, VectorQuery
 
 CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
 SCORE = "@search.score"
+SCORE_OF_RANKER = "@search.reranker_score"
 FIELDS = (
     "block_id",
     "doc_id",
@@ -30,6 +31,7 @@ def by_words(text: str, condition: str | None) -> SearchRequest:
     """The blocks that share words with a question."""
     return SearchRequest(
         text=question_query(text),
+        query_type="full",
         search_fields=_KEYWORD_FIELDS,
         filter=condition,
         select=FIELDS,
@@ -73,6 +75,19 @@ def words_of(text: str, block_ids: Sequence[str]) -> SearchRequest:
     """The words that some blocks share with a question: only their scores are wanted."""
     found = by_words(text, search_in("block_id", block_ids))
     return found.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
+
+
+def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequence[str]) -> SearchRequest:
+    """Some blocks, all of them, however little they fit: what the semantic ranker is to read."""
+    count = len(block_ids)
+    return SearchRequest(
+        text=keyword_query(text),
+        search_fields=_KEYWORD_FIELDS,
+        vectors=tuple(VectorQuery(vector=vector, field=field, k=count) for field in _VECTOR_FIELDS.values()),
+        filter=search_in("block_id", block_ids),
+        select=("block_id",),
+        top=count,
+    )
 
 
 def as_hit(row: Mapping[str, object], score: float) -> Hit:

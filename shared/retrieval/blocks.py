@@ -31,6 +31,7 @@ from shared.retrieval.block_requests import (
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
 from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.semantic_ranker import semantically_ranked
 from shared.retrieval.together import both, together
 from shared.telemetry import get_logger
 
@@ -56,12 +57,20 @@ class BlockSearch:
         embedder: Embedder,
         limits: CallLimits,
         documents: SecuredIndex | None = None,
+        *,
+        semantic_ranker: bool = False,
     ) -> None:
-        """`documents`: the index of documents for the same user; None = all documents are alike."""
+        """Search for one user.
+
+        Args:
+            documents: the index of documents for the same user; None = all documents are alike.
+            semantic_ranker: the service's own ranker has the last word: one request more.
+        """
         self._index = index
         self._embedder = embedder
         self._limits = limits
         self._documents = DocumentSearch(documents) if documents else None
+        self._semantic_ranker = semantic_ranker
 
     async def search(self, queries: Sequence[str], top_k: int, filters: Filters) -> list[Hit]:
         """The best blocks for any of the phrasings, best first.
@@ -92,7 +101,10 @@ class BlockSearch:
             self._one_phrasing(phrasing, condition, named, () if position else documents_to_narrow_to(named))
             for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
         )
-        return _merge(found)[: min(max(top_k, 1), MAX_TOP_K)]
+        hits = _merge(found)
+        if self._semantic_ranker:
+            hits = await semantically_ranked(self._index, phrasings[0], vectors[0], hits)
+        return hits[: min(max(top_k, 1), MAX_TOP_K)]
 
     async def around(self, hits: Sequence[Hit], pages: int = 3) -> list[Hit]:
         """The other blocks of the best hits' pages and of the pages before and after; score 0.

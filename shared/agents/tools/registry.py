@@ -36,7 +36,13 @@ def block_search(services: Services, user: UserContext) -> BlockSearch:
     """Search over blocks, trimmed to what `user` may read."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
     documents = SecuredIndex(services.documents_index, user)
-    return BlockSearch(SecuredIndex(services.content_index, user), services.embedder, limits, documents)
+    return BlockSearch(
+        SecuredIndex(services.content_index, user),
+        services.embedder,
+        limits,
+        documents,
+        semantic_ranker=services.settings.semantic_ranker,
+    )
 
 
 def document_search(services: Services, user: UserContext) -> DocumentSearch:

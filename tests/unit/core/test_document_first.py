@@ -36,6 +36,12 @@ def test_a_page_beside_a_good_page_comes_before_a_lonely_one() -> None:
     assert order_blocks(fused, places, {}) == ["good", "beside", "lonely"]
 
 
+def test_a_page_of_two_good_blocks_comes_before_a_page_of_one() -> None:
+    fused = {"first": 0.6, "second": 0.58, "lonely": 0.61}
+    places = {"first": Place("a", 3), "second": Place("a", 3), "lonely": Place("a", 40)}
+    assert order_blocks(fused, places, {})[0] == "first"
+
+
 def test_blocks_without_a_page_have_no_neighbours() -> None:
     places = {"x": Place("a", None), "y": Place("a", None)}
     assert order_blocks({"x": 0.5, "y": 0.4}, places, {}) == ["x", "y"]

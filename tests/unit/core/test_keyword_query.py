@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.search_server.query_nodes import Clause, Group, Occur, QueryNode, Word
+from local.search_server.lucene_syntax import parse_lucene
+from local.search_server.query_nodes import Boost, Clause, Group, Occur, Phrase, QueryNode, Word
 from local.search_server.simple_syntax import parse_simple
 from shared.core.keyword_query import keyword_query, question_query
 
@@ -47,13 +48,36 @@ def words_of(node: QueryNode) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "query"),
     [
-        ("What is Apple's revenue in 2018?", "Apple revenue 2018"),
+        ("What is Apple's revenue in 2018?", 'Apple revenue 2018 "Apple revenue"^0.25'),
         ("What does IT do for the WHO?", "IT WHO"),
         ("WHAT IS IT", "WHAT IS IT"),
         ("Was ist der Druck?", "Druck"),
-        ("pressure, pressure -12 bar", "pressure \\-12 bar"),
-        ("who is it?", "who is it?"),
+        ("valve pressure, valve pressure?", 'valve pressure "valve pressure"^0.25 "pressure valve"^0.25'),
+        ("pressure -12 bar", 'pressure \\-12 bar "pressure \\-12"^0.25 "\\-12 bar"^0.25'),
+        ("flow of R-134a in C:\\temp/*", "flow R\\-134a C\\:\\\\temp\\/\\*"),
+        ("who is it?", "who is it\\?"),
+        ("The AND of valves", "\\AND valves"),
+        ("*", "\\*"),
     ],
 )
 def test_a_question_is_looked_for_by_the_words_that_say_something(question: str, query: str) -> None:
     assert question_query(question) == query
+
+
+@given(st.text(alphabet="abANDORT1 \t+-|&\"()[]{}*\\~'?!^:/", max_size=30))
+def test_nothing_in_a_question_steers_the_full_syntax(text: str) -> None:
+    if not text.split():
+        return
+    node = parse_lucene(question_query(text), Occur.SHOULD)
+    assert isinstance(node, Group)
+    assert all(clause.occur is Occur.SHOULD for clause in node.clauses)
+    assert all(is_word_or_pair(clause.node) for clause in node.clauses)
+
+
+def is_word_or_pair(node: QueryNode) -> bool:
+    return isinstance(node, Word) or (isinstance(node, Boost) and isinstance(node.node, Phrase))
+
+
+def test_a_long_text_has_few_pairs() -> None:
+    text = " ".join(f"pump{number}" for number in range(500))
+    assert question_query(text).count("^") == 40

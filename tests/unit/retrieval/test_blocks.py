@@ -101,7 +101,8 @@ async def test_nothing_to_look_for_asks_nothing() -> None:
 async def test_signs_in_a_question_are_words_and_no_operators() -> None:
     index = ScriptedIndex([])
     await searching(index).search(['a pump at -12 b"ar'], 10, {})
-    assert [request.text for request in index.requests if request.text] == ['pump \\-12 b\\"ar']
+    asked = [(request.query_type, request.text) for request in index.requests if request.text]
+    assert asked == [("full", 'pump \\-12 b\\"ar "\\-12 b\\"ar"^0.25')]
 
 
 class HangingIndex(RecordingIndex):
