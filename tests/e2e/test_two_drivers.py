@@ -1,0 +1,117 @@
+"""One loop, two drivers: orchestration and inline driver give the same answer to every sample question.
+
+The durable answer comes from the running stack; the inline one from this process, with the same settings and
+the same user, against the same servers.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
+from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE
+from shared.agents.answering_back import answer_clarification
+from shared.agents.inline import run_to_end, waits
+from shared.agents.runs import begin_run, owned_run, view_run
+from shared.agents.working_memory import WorkingMemory
+from shared.core.loop import observe
+from shared.models.chat import ChatRequest
+from shared.models.clarification import ClarificationAnswer
+from shared.models.steps import AnswerArrived
+from shared.services import Services
+from shared.settings import load_settings
+from shared.wiring import build_services
+from tests.e2e.stack_client import HANG_GUARD_S
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+QUESTIONS = (FIRST_QUESTION.text, *(question.text for question in DEMO_QUESTIONS), UNANSWERABLE)
+AMBIGUOUS = "What was the total revenue according to the annual report?"
+_SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
+
+
+@pytest.fixture
+async def services(stack: LocalStack, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
+    for name, value in stack.app_settings.items():
+        monkeypatch.setenv(name, value)
+    built = build_services(load_settings())
+    yield built
+    await built.close()
+
+
+def client_of(stack: LocalStack, user: SampleUser) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {stack.token(user)}"}
+    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
+
+
+def said(view: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what differs from run to run: its id, signatures of addresses, when they expire."""
+    assert view["answer"] is not None, view
+    answer = {name: value for name, value in view["answer"].items() if name != "run_id"}
+    return {name: _unsigned(value) for name, value in answer.items()}
+
+
+def _unsigned(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SIGNATURE.sub("", value)
+    if isinstance(value, list):
+        return [_unsigned(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _unsigned(inner) for name, inner in value.items() if not name.endswith("expires_at")}
+    return value
+
+
+async def inline_view(durable_run: str, services: Services, choice: int | None = None) -> dict[str, Any]:
+    """The question of a durable run, asked again by the same user through the inline driver."""
+    asked = await WorkingMemory(services.blobs, durable_run).request()
+    request = await begin_run(ChatRequest(question=asked.question), asked.user, services)
+    state = await run_to_end(request.run_id, services)
+    if choice is not None:
+        assert waits(state)
+        record = await owned_run(request.run_id, asked.user, services)
+        assert await answer_clarification(record, ClarificationAnswer(choice=choice), services)
+        await run_to_end(request.run_id, services, observe(state, AnswerArrived()))
+    record = await owned_run(request.run_id, asked.user, services)
+    view: dict[str, Any] = (await view_run(record, services, asked.user)).model_dump(mode="json")
+    return view
+
+
+@pytest.mark.parametrize("user", SAMPLE_USERS, ids=lambda user: user.user_id)
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_both_drivers_answer_alike(
+    stack: LocalStack, services: Services, user: SampleUser, question: str
+) -> None:
+    with client_of(stack, user) as client:
+        durable = client.post("/chat", json={"question": question, "stream": False}).json()
+    inline = await inline_view(durable["run_id"], services)
+    assert said(inline) == said(durable)
+    assert [item["status"] for item in inline["todo"]] == [item["status"] for item in durable["todo"]]
+
+
+async def test_both_drivers_ask_back_alike_and_go_on_with_the_choice(
+    stack: LocalStack, services: Services
+) -> None:
+    with client_of(stack, ANNA) as client:
+        waiting = client.post("/chat", json={"question": AMBIGUOUS, "stream": False}).json()
+        assert waiting["status"] == "waiting"
+        run = f"/runs/{waiting['run_id']}"
+        assert client.post(f"{run}/answer", json={"choice": 2}).status_code == 202
+        with client.stream("GET", f"{run}/events") as events:
+            events.read()
+        durable = client.get(run).json()
+    inline = await inline_view(waiting["run_id"], services, choice=2)
+    assert said(inline) == said(durable)
+
+
+async def test_answers_to_different_people_differ(stack: LocalStack, services: Services) -> None:
+    views = []
+    for user in (ANNA, BEN):
+        with client_of(stack, user) as client:
+            body = {"question": FIRST_QUESTION.text, "stream": False}
+            views.append(client.post("/chat", json=body).json())
+    anna, ben = [await inline_view(view["run_id"], services) for view in views]
+    assert said(anna) != said(ben)
