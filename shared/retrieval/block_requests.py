@@ -68,7 +68,9 @@ def focused(
     if not either:
         return None
     top = len(block_ids) + (CANDIDATES if doc_ids else 0)
-    return by_meaning("text", vector, all_of(" or ".join(either), condition), top)
+    asked = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
+    # What words found is known but for its score.
+    return asked if doc_ids else asked.model_copy(update={"select": ("block_id",)})
 
 
 def words_of(text: str, block_ids: Sequence[str]) -> SearchRequest:

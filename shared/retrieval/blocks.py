@@ -168,7 +168,7 @@ class _Seen:
     """Blocks found for one phrasing, with the scores of the service: by keyword, and by vector."""
 
     def __init__(self, by_keyword: SearchPage, by_vector: Sequence[SearchPage]) -> None:
-        pages = (by_keyword, *by_vector)
+        pages = (*by_vector, by_keyword)  # of rows that several show the keyword search's is whole
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
         self._keyword = _scores(by_keyword)
         self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}

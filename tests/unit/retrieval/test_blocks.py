@@ -227,10 +227,17 @@ async def test_the_meaning_of_what_words_found_is_asked_for_by_id() -> None:
     await searching(index).search(["pressure"], 10, {"doc_id": "d"})
     focused = index.requests[3]
     assert (focused.vectors[0].field, focused.vectors[0].k, focused.top) == ("content_vector", 1, 1)
+    assert focused.select == ("block_id",)
     asked = focused.filter or ""
     assert "search.in(block_id, 'k'" in asked
     assert "doc_id eq 'd'" in asked
     assert asked.startswith("(access_control_list/any(")
+
+
+async def test_what_is_asked_for_by_id_keeps_its_text() -> None:
+    index = ScriptedIndex([row("k", 10.0)], content_vector=[{"block_id": "k", "@search.score": 0.8}])
+    (hit,) = await searching(index).search(["pressure"], 10, {})
+    assert (hit.content, hit.score) == ("text of k", 0.8125)
 
 
 async def test_what_words_and_names_found_is_one_request() -> None:
@@ -238,7 +245,7 @@ async def test_what_words_and_names_found_is_one_request() -> None:
     await with_documents(index, NamedDocuments()).search(["Acme"], 10, {})
     focused = index.requests[3]
     assert "search.in(doc_id, 'named', '|') or search.in(block_id, 'k', '|')" in (focused.filter or "")
-    assert focused.top == 51
+    assert (focused.top, "content" in focused.select) == (51, True)
 
 
 async def test_the_words_of_what_meaning_found_are_asked_for_by_id() -> None:
