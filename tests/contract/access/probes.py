@@ -1,0 +1,159 @@
+"""What each route must do for each person: one probe per kind of route, expected results from the oracle."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+
+from tests.contract.access.people import ABSENT, PAPERS, PEOPLE, Person, leaked, may_read
+from tests.contract.access.world import World
+
+Probe = Callable[[World], None]
+Make = Callable[[World, str], str]
+OWNERS = ("owner", "member", "public only")
+"""Whose runs, threads and summaries the others reach for."""
+
+
+def told(answer: httpx.Response, asked_for: str) -> tuple[int, str, str]:
+    """What a caller can see of an answer, with the id that was asked for taken out."""
+    text = answer.text.replace(asked_for, "ID").replace(asked_for[:64], "ID")
+    return answer.status_code, answer.headers.get("content-type", ""), text
+
+
+def same_as_absent(answer: httpx.Response, asked_for: str, absent: httpx.Response, about: object) -> None:
+    """What is foreign is not there, in the same words as what never was."""
+    assert told(answer, asked_for) == told(absent, ABSENT), about
+    assert answer.status_code == 404, about
+
+
+def shows_no_foreign(person: Person, answer: httpx.Response) -> None:
+    assert answer.status_code < 500, answer.text
+    assert leaked(person, answer.text) == []
+
+
+def of_document(method: str, suffix: str = "", figure: bool = False) -> Probe:
+    """A route that reads a document: for its readers, and for nobody else."""
+
+    def probe(world: World) -> None:
+        for name, person in PEOPLE.items():
+            caller = world.caller(name)
+            path = f"/documents/{{}}{suffix.format(figure=world.figure)}"
+            absent = caller.request(method, path.format(ABSENT))
+            for key, paper in PAPERS.items():
+                doc_id = world.doc_id(key)
+                answer = caller.request(method, path.format(doc_id))
+                if may_read(person, paper) and (not figure or key == "group"):
+                    assert answer.status_code == 200, (name, key, answer.text)
+                    shows_no_foreign(person, answer)
+                else:
+                    same_as_absent(answer, doc_id, absent, (name, key))
+
+    return probe
+
+
+def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = None) -> Probe:
+    """A route that changes a document: readers are refused, for others there is none.
+
+    Those who may change it are left out: other tests let them do it.
+    """
+
+    def probe(world: World) -> None:
+        for name, person in PEOPLE.items():
+            caller = world.caller(name)
+            absent = caller.request(method, f"/documents/{ABSENT}{suffix}", json=body)
+            for key, paper in PAPERS.items():
+                if paper.owner_id == person.user_id or "admin" in person.roles:
+                    continue
+                doc_id = world.doc_id(key)
+                answer = caller.request(method, f"/documents/{doc_id}{suffix}", json=body)
+                if may_read(person, paper):
+                    assert answer.status_code == 403, (name, key, answer.text)
+                else:
+                    same_as_absent(answer, doc_id, absent, (name, key))
+        for key in PAPERS:  # and nothing has happened
+            names = [name for name, person in PEOPLE.items() if may_read(person, PAPERS[key])]
+            for name in names[:1]:
+                assert world.caller(name).get(f"/documents/{world.doc_id(key)}").json()["edited_fields"] == []
+
+    return probe
+
+
+def of_one_person(
+    make: Make,
+    method: str,
+    path: str,
+    own_status: int | tuple[int, ...],
+    body: Mapping[str, Any] | None = None,
+) -> Probe:
+    """A route of something that is one person's alone, whatever others may read."""
+
+    def probe(world: World) -> None:
+        for owner in OWNERS:
+            thing = make(world, owner)
+            for name in PEOPLE.keys() - {owner}:
+                caller = world.caller(name)
+                absent = caller.request(method, path.format(ABSENT), json=body)
+                foreign = caller.request(method, path.format(thing), json=body)
+                same_as_absent(foreign, thing, absent, (owner, name))
+            own = world.caller(owner).request(method, path.format(thing), json=body)
+            expected = own_status if isinstance(own_status, tuple) else (own_status,)
+            assert own.status_code in expected, (owner, own.text)
+
+    return probe
+
+
+def for_administrators(method: str, path: str) -> Probe:
+    """A route of the application role `admin`."""
+
+    def probe(world: World) -> None:
+        for name, person in PEOPLE.items():
+            answer = world.caller(name).request(method, path)
+            assert answer.status_code == (200 if "admin" in person.roles else 403), (name, answer.text)
+            if answer.status_code == 403:
+                assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
+
+    return probe
+
+
+def for_everybody(path: str) -> Probe:
+    """A route that needs no identity, and so tells nothing of anything."""
+
+    def probe(world: World) -> None:
+        with world.client({}) as nobody:
+            answer = nobody.get(path)
+        assert answer.status_code == 200
+        assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
+
+    return probe
+
+
+def run_of(world: World, name: str) -> str:
+    return str(world.runs[name]["run_id"])
+
+
+def thread_of(world: World, name: str) -> str:
+    return str(world.runs[name]["thread_id"])
+
+
+def summary_of(world: World, name: str) -> str:
+    return world.summaries[name]
+
+
+def new_thread(world: World, name: str) -> str:
+    made = world.caller(name).post("/threads", json={"title": "secret"})
+    assert made.status_code == 201, made.text
+    return str(made.json()["thread_id"])
+
+
+def new_summary(world: World, name: str) -> str:
+    made = world.caller(name).post("/summaries", json={"doc_ids": [world.doc_id("public")]})
+    assert made.status_code == 202, made.text
+    return str(made.json()["summary_id"])
+
+
+def events_of(caller: httpx.Client, path: str, after: int | None = None) -> list[dict[str, Any]]:
+    """The data of every event of a stream, read to its end."""
+    answer = caller.get(path, headers={} if after is None else {"Last-Event-ID": str(after)})
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]

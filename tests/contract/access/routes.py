@@ -1,0 +1,251 @@
+"""Every route of the app with the probe that looks whether it keeps to the rights; none may be missing."""
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from shared.core.document_ids import digest
+from tests.contract.access.people import (
+    ABSENT,
+    PAPERS,
+    PEOPLE,
+    QUESTION,
+    foreign,
+    leaked,
+    may_read,
+    readable,
+)
+from tests.contract.access.probes import (
+    Probe,
+    events_of,
+    for_administrators,
+    for_everybody,
+    new_summary,
+    new_thread,
+    of_document,
+    of_one_person,
+    of_owner,
+    run_of,
+    same_as_absent,
+    shows_no_foreign,
+    summary_of,
+    thread_of,
+)
+from tests.contract.access.world import World, wait_for
+from tests.contract.worker.golden import read_golden
+
+FOLLOWERS = ("member", "public only", "administrator")
+"""Who follows the links of everybody's answers."""
+FORGETFUL = "organisation with a prefix"
+
+
+def routes_of_the_app() -> list[str]:
+    """`GET documents/{doc_id}`, for every HTTP function of the app."""
+    found = []
+    for function in read_golden().values():
+        for binding in function["bindings"]:
+            if binding["type"] == "httpTrigger":
+                found += [f"{method} {binding['route']}" for method in binding["methods"]]
+    return sorted(found)
+
+
+def keys_of(world: World, doc_ids: list[str]) -> set[str]:
+    known = {world.doc_id(key): key for key in PAPERS}
+    return {known[doc_id] for doc_id in doc_ids if doc_id in known}
+
+
+def listed(world: World) -> None:
+    for name, person in PEOPLE.items():
+        answer = world.caller(name).get("/documents")
+        shows_no_foreign(person, answer)
+        doc_ids = [document["doc_id"] for document in answer.json()["documents"]]
+        assert keys_of(world, doc_ids) == readable(person), name
+        hidden = world.caller(name).get("/documents", params={"project_id": "hidden"}).json()
+        assert hidden["count"] == (1 if "project" in readable(person) else 0), name
+
+
+def searched(world: World) -> None:
+    for name, person in PEOPLE.items():
+        caller = world.caller(name)
+        answer = caller.post("/search", json={"query": QUESTION, "top_k": 50})
+        shows_no_foreign(person, answer)
+        found = answer.json()
+        assert keys_of(world, [hit["doc_id"] for hit in found["results"]]) == readable(person), name
+        assert found["result_count"] == len(found["results"])
+        aimed = [world.doc_id(paper.key) for paper in foreign(person)]
+        marks = " ".join(paper.mark for paper in foreign(person))
+        nothing = caller.post("/search", json={"query": marks, "filters": {"doc_id": aimed}})
+        assert nothing.json() == {"results": [], "result_count": 0}, name
+
+
+def asked(world: World) -> None:
+    for name, person in PEOPLE.items():
+        caller = world.caller(name)
+        for run in (world.runs[name], world.scoped_runs[name]):
+            shows_no_foreign(person, caller.get(f"/runs/{run['run_id']}"))
+            shows_no_foreign(person, caller.get(f"/runs/{run['run_id']}/events"))
+        answer = world.runs[name]["answer"]
+        assert answer["citations"], name
+        assert keys_of(world, [cited["doc_id"] for cited in answer["citations"]]) <= readable(person)
+        assert world.scoped_runs[name]["answer"]["abstained"] is True, name
+        assert world.scoped_runs[name]["answer"]["citations"] == []
+        open_links_of(world, name)
+        theirs = thread_of(world, "owner" if name != "owner" else "member")
+        body = {"question": QUESTION, "thread_id": theirs}
+        absent = caller.post("/chat", json={**body, "thread_id": ABSENT})
+        same_as_absent(caller.post("/chat", json=body), theirs, absent, name)
+
+
+def open_links_of(world: World, name: str) -> None:
+    """Links of an answer lead where whoever follows them may read, and nowhere else."""
+    answer = world.runs[name]["answer"]
+    links = [(cited["doc_id"], cited["url"]) for cited in answer["citations"]]
+    links += [(figure["doc_id"], figure["path"]) for figure in answer["figures"]]
+    for doc_id, url in links:
+        (key,) = keys_of(world, [doc_id])
+        for other in {name, *FOLLOWERS}:
+            person = PEOPLE[other]
+            answered = world.caller(other).get(url.removeprefix("/api").partition("#")[0])
+            assert answered.status_code == (200 if may_read(person, PAPERS[key]) else 404), (name, other, url)
+
+
+def threads_listed(world: World) -> None:
+    for name in PEOPLE:
+        threads = world.caller(name).get("/threads", params={"limit": "100"}).json()["threads"]
+        ids = {thread["thread_id"] for thread in threads}
+        assert thread_of(world, name) in ids
+        assert ids.isdisjoint(thread_of(world, other) for other in PEOPLE if other != name), name
+
+
+def thread_made(world: World) -> None:
+    taken = world.caller("public only").post("/threads", json={"title": "x", "owner_id": "olga"})
+    assert taken.status_code == 400
+    made = new_thread(world, "public only")
+    assert world.caller("owner").get(f"/threads/{made}").status_code == 404
+
+
+def remembered(world: World) -> None:
+    for name, person in PEOPLE.items():
+        if name == FORGETFUL:
+            continue
+        caller = world.caller(name)
+        own = {run_of(world, name), str(world.scoped_runs[name]["run_id"])}
+        memories = wait_for(lambda caller=caller: caller.get("/memory").json()["memories"])  # type: ignore[misc]
+        assert {memory["memory_id"] for memory in memories} <= own, name
+        assert leaked(person, str(memories)) == []
+
+
+def forgotten(world: World) -> None:
+    """Forgetting reaches what is one's own, and leaves everybody else's."""
+    before = wait_for(lambda: world.caller("owner").get("/memory").json()["memories"])
+    assert world.caller(FORGETFUL).delete("/memory").status_code == 200
+    after = world.caller("owner").get("/memory").json()["memories"]
+    assert {memory["memory_id"] for memory in before} <= {memory["memory_id"] for memory in after}
+
+
+def watched(world: World) -> None:
+    """What changed in the last hour, which is everything: each person is told of their own documents."""
+    hour_ago = int((time.time() - 3600) * 1_000_000)
+    with ThreadPoolExecutor(len(PEOPLE)) as pool:
+        told = pool.map(
+            lambda name: events_of(world.caller(name), "/documents/events", after=hour_ago), PEOPLE
+        )
+        for (name, person), events in zip(PEOPLE.items(), told, strict=True):
+            assert keys_of(world, [event["doc_id"] for event in events]) == readable(person), name
+            assert leaked(person, str(events)) == []
+
+
+def summarised(world: World) -> None:
+    """A summary of documents that are not the caller's holds nothing of them."""
+    for name in world.summaries:
+        person = PEOPLE[name]
+        caller, path = world.caller(name), f"/summaries/{summary_of(world, name)}"
+        wait_for(lambda caller=caller, path=path: caller.get(path).json()["status"] != "running")  # type: ignore[misc]
+        answer = caller.get(path)
+        shows_no_foreign(person, answer)
+        result = answer.json()["result"]
+        assert keys_of(world, [cited["doc_id"] for cited in result["citations"]]) == {"public"}, name
+        assert [one["status"] for one in result["documents"]] == ["done", "not_found", "not_found"], name
+
+
+def uploaded(world: World) -> None:
+    """The same name, and a folder that leads into somebody else's, make a document of one's own."""
+    owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
+    whole = {}
+    for name in ("owner", "public only"):
+        for folder in ("", f"../{owner_folder}"):
+            sent = world.caller(name).post(
+                "/documents",
+                data={"folder": folder},
+                files={"file": ("same.txt", f"Of {name} in {folder}.".encode())},
+            )
+            assert sent.status_code == 202, sent.text
+            whole[sent.json()["doc_id"]] = (name, f"Of {name} in {folder}.")
+    assert len(whole) == 4
+    for doc_id, (name, text) in whole.items():
+        for caller in ("owner", "public only", "administrator"):
+            path = f"/documents/{doc_id}"
+            if caller != name:
+                assert world.caller(caller).get(path).status_code == 404
+                continue
+            wait_for(
+                lambda path=path, name=name: world.caller(name).get(path).json()["status"] == "ready"  # type: ignore[misc]
+            )
+            assert world.caller(name).get(f"{path}/content").text == text
+
+
+def ticket_made(world: World) -> None:
+    """An address to write to lies in the sender's own folder, whatever the sender calls the file."""
+    own = digest("uploader", PEOPLE["public only"].user_id)[:16]
+    owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
+    for filename in ("later.txt", f"../{owner_folder}/later.txt", f"..%2f{owner_folder}%2flater.txt"):
+        body = {"filename": filename, "folder": f"../{owner_folder}"}
+        made = world.caller("public only").post("/documents/uploads", json=body)
+        assert made.status_code == 201, made.text
+        assert f"/uploads/{own}/" in made.json()["url"]
+        # Nothing was written: for everybody, its sender as well, there is no such document yet.
+        assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
+
+
+CHANGE = {"title": "taken over"}
+ACCESS = {"acl": ["*"]}
+
+ROUTES: Mapping[str, Probe] = {
+    "GET health": for_everybody("/health"),
+    "GET health/ready": for_everybody("/health/ready"),
+    "POST chat": asked,
+    "POST search": searched,
+    "GET documents": listed,
+    "POST documents": uploaded,
+    "POST documents/uploads": ticket_made,
+    "GET documents/events": watched,
+    "GET documents/{doc_id}": of_document("GET"),
+    "GET documents/{doc_id}/content": of_document("GET", "/content"),
+    "GET documents/{doc_id}/figures/{name}": of_document("GET", "/figures/{figure}", figure=True),
+    "PATCH documents/{doc_id}": of_owner("PATCH", body=CHANGE),
+    "PUT documents/{doc_id}/access": of_owner("PUT", "/access", body=ACCESS),
+    "POST documents/{doc_id}/reingest": of_owner("POST", "/reingest"),
+    "DELETE documents/{doc_id}": of_owner("DELETE"),
+    "GET runs/{run_id}": of_one_person(run_of, "GET", "/runs/{}", 200),
+    "GET runs/{run_id}/events": of_one_person(run_of, "GET", "/runs/{}/events", 200),
+    "POST runs/{run_id}/answer": of_one_person(run_of, "POST", "/runs/{}/answer", 409, {"choice": 1}),
+    "POST runs/{run_id}/cancel": of_one_person(run_of, "POST", "/runs/{}/cancel", 409),
+    "POST summaries": summarised,
+    "GET summaries/{summary_id}": of_one_person(summary_of, "GET", "/summaries/{}", 200),
+    "POST summaries/{summary_id}/cancel": of_one_person(
+        new_summary, "POST", "/summaries/{}/cancel", (200, 409)
+    ),
+    "DELETE summaries/{summary_id}": of_one_person(new_summary, "DELETE", "/summaries/{}", 204),
+    "GET threads": threads_listed,
+    "POST threads": thread_made,
+    "GET threads/{thread_id}": of_one_person(thread_of, "GET", "/threads/{}", 200),
+    "PATCH threads/{thread_id}": of_one_person(new_thread, "PATCH", "/threads/{}", 200, CHANGE),
+    "DELETE threads/{thread_id}": of_one_person(new_thread, "DELETE", "/threads/{}", 204),
+    "POST threads/{thread_id}/clear": of_one_person(new_thread, "POST", "/threads/{}/clear", 200),
+    "GET threads/{thread_id}/messages": of_one_person(thread_of, "GET", "/threads/{}/messages", 200),
+    "GET memory": remembered,
+    "DELETE memory": forgotten,
+    "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
+    "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),
+    "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),
+}

@@ -1,0 +1,174 @@
+"""Hostile strings in every id, filter, name and body: never an error of ours, never a row more."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.contract.access.people import ABSENT, PEOPLE, leaked
+from tests.contract.access.routes import routes_of_the_app
+from tests.contract.access.strings import FILTER_NAMES, FILTER_VALUES, HOSTILE
+from tests.contract.access.world import World
+
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
+
+WHO = ("public only", "quoted name")
+FILTERS = ("doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type")
+SENT = ("doc_id", "project_id", "page_number")  # a key, a text, a number: each is rendered in its own way
+PARAMETERS = ("document_type", "department", "project_id", "language", "author", "filename", "tags", "limit")
+EVERY = pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+
+
+def send(caller: httpx.Client, method: str, path: str, body: Any) -> httpx.Response:
+    """As JSON with everything outside of ASCII escaped, so that halves of pairs can be sent as well."""
+    content = None if body is None else json.dumps(body).encode("ascii")
+    return caller.request(method, path, content=content, headers={"Content-Type": "application/json"})
+
+
+def in_a_path(text: str) -> str:
+    return quote(text.encode("utf-8", "surrogatepass"), safe="")
+
+
+def harmless(name: str, answer: httpx.Response, about: object) -> None:
+    """No failure of ours, nothing of others, and no header that the text has made."""
+    assert answer.status_code < 500, (about, answer.text)
+    assert leaked(PEOPLE[name], answer.text) == [], about
+    assert "x-injected" not in answer.headers, about
+
+
+def rows_of(caller: httpx.Client, **body: Any) -> tuple[int, set[str]]:
+    answer = send(caller, "POST", "/search", {"query": "turbine", "top_k": 50, **body})
+    assert answer.status_code < 500, (body, answer.text)
+    results = answer.json().get("results", [])
+    return answer.status_code, {hit["block_id"] for hit in results}
+
+
+@EVERY
+def test_in_the_place_of_an_id(world: World, text: str) -> None:
+    for name in WHO:
+        for route in routes_of_the_app():
+            method, _, path = route.partition(" ")
+            if "{" not in path or path.endswith("/events"):
+                continue
+            for kept in (False, True):  # the second id as well, behind a first that is well-formed
+                hostile = path.replace("{doc_id}", ABSENT) if kept else path
+                if "{" not in hostile:
+                    continue
+                filled = "/".join(
+                    in_a_path(text) if part.startswith("{") else part for part in hostile.split("/")
+                )
+                answer = send(
+                    world.caller(name), method, f"/{filled}", {"title": "x"} if method != "GET" else None
+                )
+                harmless(name, answer, (route, text))
+                # A path may lead elsewhere once it is decoded and normalised; then it is that route's answer.
+                assert answer.status_code in (400, 404, 405) or method == "GET", (route, answer.text)
+
+
+@EVERY
+def test_as_the_value_of_a_filter(world: World, text: str) -> None:
+    for name in WHO:
+        caller = world.caller(name)
+        _, plain = rows_of(caller)
+        for field in SENT:
+            for value in (text, [text, "x"]):
+                status, rows = rows_of(caller, filters={field: value})
+                assert status in (200, 400), (field, value)
+                assert rows <= plain, (field, value)
+                assert not rows, (field, value)
+
+
+@EVERY
+def test_as_a_query_and_as_query_parameters(world: World, text: str) -> None:
+    for name in WHO:
+        caller = world.caller(name)
+        own = {document["doc_id"] for document in caller.get("/documents").json()["documents"]}
+        harmless(name, send(caller, "POST", "/search", {"query": text, "top_k": 50}), text)
+        for parameter in PARAMETERS:
+            answer = caller.get(f"/documents?{parameter}={in_a_path(text)}")
+            harmless(name, answer, (parameter, text))
+            listed = {document["doc_id"] for document in answer.json().get("documents", [])}
+            assert listed <= own, (parameter, text)
+        for path in ("/threads", "/memory"):
+            harmless(name, caller.get(f"{path}?cursor={in_a_path(text)}&limit={in_a_path(text)}"), text)
+            harmless(name, caller.get(f"{path}?cursor={in_a_path(text)}"), (path, text))
+
+
+@pytest.mark.parametrize("field", FILTER_NAMES, ids=range(len(FILTER_NAMES)))
+def test_as_the_name_of_a_filter(world: World, field: str) -> None:
+    for name in WHO:
+        for value in ("*", ["*"], {"start": "2024-01-01"}):
+            body = {"query": "turbine", "filters": {field: value}}
+            answer = send(world.caller(name), "POST", "/search", body)
+            harmless(name, answer, field)
+            assert answer.status_code == 400, (field, answer.text)
+
+
+@pytest.mark.parametrize("value", FILTER_VALUES, ids=range(len(FILTER_VALUES)))
+def test_as_values_of_strange_kinds(world: World, value: Any) -> None:
+    caller = world.caller("public only")
+    _, plain = rows_of(caller)
+    for field in FILTERS:
+        status, rows = rows_of(caller, filters={field: value})
+        assert status in (200, 400), (field, value)
+        assert rows <= plain, (field, value)
+
+
+def test_numbers_that_json_does_not_have(world: World) -> None:
+    for number in ("1e999", "-1e999", "NaN", "Infinity", "1" * 5000):
+        content = f'{{"query": "turbine", "filters": {{"page_number": {number}}}}}'
+        answer = world.caller("public only").post("/search", content=content)
+        assert answer.status_code in (200, 400), (number, answer.text)
+        assert leaked(PEOPLE["public only"], answer.text) == []
+
+
+@EVERY
+def test_in_the_bodies_of_changes(world: World, text: str) -> None:
+    """Only what fails is sent to the end: nothing is asked of the model here."""
+    caller = world.caller("public only")
+    foreign = f"/documents/{world.doc_id('owner')}"
+    bodies: list[tuple[str, str, Any]] = [
+        ("POST", "/chat", {"question": text, "thread_id": text}),
+        ("POST", "/chat", {"question": "x", "thread_id": ABSENT, "project_id": text, "doc_ids": [text]}),
+        ("POST", "/chat", {"question": "x", "user_id": text, "thread_id": ABSENT}),
+        ("POST", "/summaries", {"doc_ids": [text], "language": text}),
+        ("POST", f"/runs/{ABSENT}/answer", {"text": text}),
+        ("PATCH", f"/threads/{ABSENT}", {"title": text}),
+        ("PATCH", foreign, {"title": text, "tags": [text]}),
+        ("PUT", f"{foreign}/access", {"acl": [text], "project_id": text}),
+        ("POST", "/documents/uploads", {"filename": f"{text}.json", "folder": text, "acl": [text]}),
+    ]
+    for method, path, body in bodies:
+        answer = send(caller, method, path, body)
+        harmless("public only", answer, (path, text))
+        if not path.endswith("uploads"):
+            assert answer.status_code in (400, 404, 413), (path, answer.status_code, answer.text)
+    assert world.caller("owner").get(foreign).json()["title"] != text
+
+
+CHAT = ("always true", "closing search.in", "bar", "Lucene", "null", "parent", "other scripts", "long quotes")
+
+
+@pytest.mark.parametrize("text", [HOSTILE[key] for key in CHAT], ids=CHAT)
+def test_a_question_about_projects_and_documents_that_are_no_names(world: World, text: str) -> None:
+    caller = world.caller("public only")
+    body = {"question": f"What is the calibration interval of the turbine? {text}", "stream": False}
+    for limits in ({}, {"project_id": text[:100]}, {"doc_ids": [text, text + "x"]}):
+        answer = send(caller, "POST", "/chat", {**body, **limits})
+        harmless("public only", answer, limits)
+        run_id = answer.headers.get("x-run-id")
+        if run_id and answer.status_code in (200, 202):
+            harmless("public only", caller.get(f"/runs/{run_id}/events"), limits)
+
+
+@EVERY
+def test_as_a_file_name_it_stays_in_the_folder_of_its_sender(world: World, text: str) -> None:
+    name = text.encode("utf-8", "replace").decode()
+    caller = world.caller("public only")
+    answer = caller.post(
+        "/documents", data={"folder": name}, files={"file": (f"{name}.zip", b"x")}
+    )  # of a kind that is not read: refused once its name and place are clear
+    harmless("public only", answer, text)
+    assert answer.status_code in (400, 413, 422), (text, answer.status_code, answer.text)

@@ -1,0 +1,71 @@
+"""Every route of the app x every person x every document: what is not yours does not exist for you."""
+
+import base64
+import json
+import re
+
+import pytest
+
+from tests.contract.access.people import ABSENT, PAPERS, PEOPLE, may_read, readable
+from tests.contract.access.probes import run_of
+from tests.contract.access.routes import ROUTES, routes_of_the_app
+from tests.contract.access.world import World
+
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
+
+WITHOUT_IDENTITY = {"GET health", "GET health/ready"}
+
+
+def test_no_route_is_without_a_probe() -> None:
+    assert set(routes_of_the_app()) == set(ROUTES)
+
+
+def test_the_oracle_tells_people_apart() -> None:
+    """Each list opens its document to somebody, and none opens one to all, but `*`."""
+    readers = {key: {name for name in PEOPLE if may_read(PEOPLE[name], PAPERS[key])} for key in PAPERS}
+    assert readers["public"] == set(PEOPLE)
+    assert readers["nobody"] == set()
+    assert all(len(readers[key]) == 1 for key in PAPERS if key not in ("public", "nobody"))
+    assert sum(readable(person) == {"public"} for person in PEOPLE.values()) >= 6
+
+
+@pytest.mark.parametrize("route", routes_of_the_app())
+def test_a_route_gives_what_the_oracle_says(world: World, route: str) -> None:
+    ROUTES[route](world)
+
+
+def forged_principal() -> str:
+    claims = [{"typ": "oid", "val": "olga"}, {"typ": "roles", "val": "admin"}]
+    return base64.b64encode(json.dumps({"claims": claims}).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer not.a.token"},
+        {"Authorization": f"Bearer {PEOPLE['owner'].token('another secret, of 32 characters')}"},
+        {"X-MS-CLIENT-PRINCIPAL": forged_principal()},
+        {"X-MS-CLIENT-PRINCIPAL-ID": "olga"},
+    ],
+    ids=["nothing", "no token", "signed by another", "forged principal", "forged id"],
+)
+def test_without_identity_there_is_nothing(world: World, headers: dict[str, str]) -> None:
+    ids = {"doc_id": world.doc_id("public"), "run_id": run_of(world, "owner"), "name": world.figure}
+    with world.client(headers) as nobody:
+        for route in set(routes_of_the_app()) - WITHOUT_IDENTITY:
+            method, _, path = route.partition(" ")
+            filled = re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], ABSENT), path)
+            answer = nobody.request(method, f"/{filled}", json={})
+            assert answer.status_code == 401, (route, answer.text)
+            assert answer.json()["title"] == "NotAuthenticatedError"
+            assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
+
+
+def test_an_administrator_changes_what_only_its_readers_read(world: World) -> None:
+    doc_id = world.doc_id("nobody")
+    changed = world.caller("administrator").put(f"/documents/{doc_id}/access", json={"acl": []})
+    assert changed.status_code == 200, changed.text
+    assert not changed.json()["summary_standard"]
+    for path in (f"/documents/{doc_id}", f"/documents/{doc_id}/content"):
+        assert world.caller("administrator").get(path).status_code == 404

@@ -1,0 +1,39 @@
+"""Every tool of the registry x every person: what a model is given is what the person may read."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from shared.agents.tools.registry import TOOLS
+from shared.services import Services
+from shared.settings import load_settings
+from shared.wiring import build_services
+from tests.contract.access.people import PAPERS, PEOPLE
+from tests.contract.access.tools import TOOL_PROBES
+from tests.contract.access.world import World
+
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+async def services(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
+    """The app's own services, over the stack's servers."""
+    for name, value in world.stack.app_settings.items():
+        monkeypatch.setenv(name, value)
+    built = build_services(load_settings())
+    yield built
+    await built.close()
+
+
+def test_no_tool_is_without_a_probe() -> None:
+    assert set(TOOLS) == set(TOOL_PROBES)
+
+
+def test_every_open_paper_has_blocks_to_reach_for(world: World) -> None:
+    assert set(world.block_ids) == set(PAPERS) - {"nobody"}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_a_tool_gives_what_the_oracle_says(world: World, services: Services, tool: str) -> None:
+    for name in PEOPLE:
+        await TOOL_PROBES[tool](world, services, name)

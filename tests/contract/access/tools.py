@@ -1,0 +1,129 @@
+"""Every tool of the registry, called by each person for everything: what each may tell, and to whom."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from shared.agents.tools.base import ToolResult
+from shared.agents.tools.registry import bound_tool
+from shared.services import Services
+from tests.contract.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
+from tests.contract.access.world import World
+
+ToolProbe = Callable[[World, Services, str], Awaitable[None]]
+
+
+async def call(services: Services, person: Person, tool: str, **arguments: Any) -> ToolResult:
+    """A tool's result, in which nothing may be of foreign documents."""
+    result = await bound_tool(tool, services, person.context).execute(**arguments)
+    assert leaked(person, str(result)) == [], (person, tool, arguments)
+    return result
+
+
+def keys(world: World, found: list[dict[str, Any]]) -> set[str]:
+    known = {world.doc_id(key): key for key in PAPERS}
+    return {known[one["doc_id"]] for one in found if one["doc_id"] in known}
+
+
+async def searches(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    found = await call(services, person, "rag_semantic_search", query=QUESTION, top_k=50)
+    assert keys(world, found["results"]) == readable(person), name
+    aimed = [world.doc_id(paper.key) for paper in foreign(person)]
+    nothing = await call(services, person, "rag_semantic_search", query="zq", filters={"doc_id": aimed})
+    assert nothing == {"success": True, "results": [], "result_count": 0}
+
+
+async def lists(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    listed = await call(services, person, "rag_list_documents", limit=100)
+    assert keys(world, listed["documents"]) == readable(person), name
+    assert listed["count"] == len(listed["documents"])
+    hidden = await call(services, person, "rag_list_documents", filters={"project_id": "hidden"})
+    assert hidden["count"] == (1 if "project" in readable(person) else 0)
+
+
+async def gets(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    absent = await call(services, person, "rag_get_document", doc_id=ABSENT)
+    assert absent["type"] == "DocumentNotFoundError"
+    for key in PAPERS:
+        doc_id = world.doc_id(key)
+        result = await call(services, person, "rag_get_document", doc_id=doc_id)
+        assert result["success"] == (key in readable(person)), (name, key)
+        if not result["success"]:
+            assert str(result).replace(doc_id, "ID") == str(absent).replace(ABSENT, "ID")
+
+
+async def looks_up(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    found = await call(services, person, "rag_metadata_search", query="turbine", limit=100)
+    assert keys(world, found["documents"]) == readable(person), name
+    marks = " ".join(paper.mark for paper in foreign(person))
+    aimed = await call(services, person, "rag_metadata_search", query=marks, limit=100)
+    assert keys(world, aimed["documents"]) <= readable(person)
+
+
+async def counts(world: World, services: Services, name: str) -> None:
+    """Numbers and values alike come from what the person may read."""
+    person = PEOPLE[name]
+    listed = await call(services, person, "rag_list_documents", limit=100)
+    counted = await call(services, person, "rag_facets", limit=100)
+    assert counted["document_count"] == listed["count"], name
+    projects = {value["value"] for value in counted["facets"]["project_id"]}
+    assert ("hidden" in projects) == ("project" in readable(person)), name
+    for values in counted["facets"].values():
+        assert all(value["count"] <= listed["count"] for value in values)
+
+
+async def judges(world: World, services: Services, name: str, tool: str) -> None:
+    """Ids of all blocks there are, as somebody else's search gave them."""
+    person = PEOPLE[name]
+    every = world.block_ids
+    theirs = [block_id for key, ids in every.items() if key in readable(person) for block_id in ids]
+    result = await call(
+        services, person, tool, query=QUESTION, block_ids=[one for ids in every.values() for one in ids]
+    )
+    assert result["success"], result
+    assert keys(world, result["results"]) <= readable(person), name
+    assert {found["block_id"] for found in result["results"]} <= set(theirs), name
+    assert result.get("graded_count", len(theirs)) == len(theirs), name
+
+
+async def reranks(world: World, services: Services, name: str) -> None:
+    await judges(world, services, name, "rerank")
+
+
+async def grades(world: World, services: Services, name: str) -> None:
+    await judges(world, services, name, "grade")
+
+
+async def recalls(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    result = await call(services, person, "recall_memory", query=QUESTION)
+    own = {world.runs[name]["run_id"], world.scoped_runs[name]["run_id"]}
+    assert {memory["memory_id"] for memory in result["memories"]} <= own, name
+
+
+async def rewrites(world: World, services: Services, name: str) -> None:
+    marks = ", ".join(paper.key for paper in PAPERS.values())
+    result = await call(services, PEOPLE[name], "query_rewrite", question=f"What do {marks} say?")
+    assert result["success"], result
+
+
+async def asks(world: World, services: Services, name: str) -> None:
+    result = await call(services, PEOPLE[name], "ask_user", question="Which?", options=["one", "two"])
+    assert result["options"] == ["one", "two"]
+
+
+TOOL_PROBES: Mapping[str, ToolProbe] = {
+    "rag_semantic_search": searches,
+    "rag_list_documents": lists,
+    "rag_get_document": gets,
+    "rag_metadata_search": looks_up,
+    "rag_facets": counts,
+    "rerank": reranks,
+    "grade": grades,
+    "recall_memory": recalls,
+    "query_rewrite": rewrites,
+    "ask_user": asks,
+}

@@ -1,0 +1,151 @@
+"""A stack of its own with the papers in it, and everything of each person that others could reach for."""
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
+from shared.core.document_ids import SIDECAR_SUFFIX, document_id
+from tests.contract.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, foreign
+from tests.unit.ingestion.figure_files import FigureMaker
+
+Value = TypeVar("Value")
+HANG_GUARD_S = 90.0
+SUMMARISERS = ("owner", "member", "public only", "administrator", "quoted name")  # each takes some seconds
+STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to their end
+
+
+@dataclass
+class World:
+    """The stack and what is in it."""
+
+    stack: LocalStack
+    callers: dict[str, httpx.Client] = field(default_factory=dict)
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scoped_runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    summaries: dict[str, str] = field(default_factory=dict)
+    figure: str = ""
+    block_ids: dict[str, list[str]] = field(default_factory=dict)
+
+    def doc_id(self, key: str) -> str:
+        return document_id(PAPERS[key].filename)
+
+    def caller(self, name: str) -> httpx.Client:
+        return self.callers[name]
+
+    def client(self, headers: dict[str, str]) -> httpx.Client:
+        return httpx.Client(base_url=f"{self.stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
+
+    def client_of(self, person: Person) -> httpx.Client:
+        token = person.token(self.stack.secrets.token_secret)
+        return self.client({"Authorization": f"Bearer {token}"})
+
+    def ask(self, caller: httpx.Client, **body: Any) -> dict[str, Any]:
+        """The run of a question, ended."""
+        asked = caller.post("/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"})
+        assert asked.status_code == 202, asked.text
+        path = f"/runs/{asked.json()['run_id']}"
+        ended = wait_for(lambda: ended_run(caller, path))
+        assert ended["status"] in ("completed", "waiting"), ended
+        return ended
+
+    def close(self) -> None:
+        for caller in self.callers.values():
+            caller.close()
+
+
+def ended_run(caller: httpx.Client, path: str) -> dict[str, Any] | None:
+    view: dict[str, Any] = caller.get(path).json()
+    return None if view["status"] == "running" else view
+
+
+def wait_for(what: Callable[[], Value | None]) -> Value:
+    """The first value that is there."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < deadline:
+        if value := what():
+            return value
+        time.sleep(0.1)
+    raise AssertionError("it did not come to pass")
+
+
+def fill(world: World, folder: Path) -> None:
+    """Drop the papers, let everybody ask, and wait until all of it is there."""
+    stack = world.stack
+    world.callers = {name: world.client_of(person) for name, person in PEOPLE.items()}
+    world.caller("owner").get("/documents").raise_for_status()  # the first call makes tables and indexes
+    for paper in PAPERS.values():
+        put(stack, paper, content_of(paper, folder))
+    wait_for(lambda: all_ready(stack))
+    world.figure = wait_for(lambda: figure_name(stack, world.doc_id("group")))
+    for name in PEOPLE:
+        note_blocks(world, name)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: ask_everything(world, name), PEOPLE))
+
+
+def ask_everything(world: World, name: str) -> None:
+    """Each person's own run, thread and summary, and a run that aims at what is not theirs."""
+    caller = world.caller(name)
+    world.runs[name] = world.ask(caller)
+    aimed = [document_id(paper.filename) for paper in foreign(PEOPLE[name])]
+    world.scoped_runs[name] = world.ask(caller, doc_ids=aimed)
+    if name not in SUMMARISERS:
+        return
+    order = {"doc_ids": [world.doc_id("public"), *aimed[:2]]}
+    made = caller.post("/summaries", json=order)
+    assert made.status_code == 202, made.text
+    world.summaries[name] = made.json()["summary_id"]
+
+
+def note_blocks(world: World, name: str) -> None:
+    """Ids of the blocks of papers, as one of their readers finds them."""
+    found = world.caller(name).post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
+    for paper in PAPERS.values():
+        ids = [hit["block_id"] for hit in found if hit["filename"] == paper.filename]
+        if ids:
+            world.block_ids[paper.key] = ids
+
+
+def content_of(paper: Paper, folder: Path) -> bytes:
+    if paper.suffix == "txt":
+        return paper.text.encode()
+    maker = FigureMaker()
+    maker.page()
+    maker.heading(f"Calibration {paper.mark}")
+    maker.paragraph(paper.text)
+    maker.chart(bars=4, caption=f"Figure 1: Calibration interval of the turbine {paper.mark}")
+    return maker.write(folder / paper.filename).read_bytes()
+
+
+def put(stack: LocalStack, paper: Paper, content: bytes) -> None:
+    """The access list first, as it should be; then the file."""
+    rights = {"acl": list(paper.acl), "owner_id": paper.owner_id, "project_id": paper.project_id}
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        files = service.get_container_client(DOCUMENTS_CONTAINER)
+        files.upload_blob(paper.filename + SIDECAR_SUFFIX, json.dumps(rights).encode(), overwrite=True)
+        files.upload_blob(paper.filename, content, overwrite=True)
+
+
+def all_ready(stack: LocalStack) -> bool:
+    """By the states, since some of the papers are shown to nobody."""
+    stack.check()
+    with TableServiceClient.from_connection_string(stack.storage_connection_string) as tables:
+        rows = list(tables.get_table_client("documents").list_entities())
+    assert not [row["blob_name"] for row in rows if row["status"] == "failed"]
+    return len([row for row in rows if row["status"] == "ready"]) == len(PAPERS)
+
+
+def figure_name(stack: LocalStack, doc_id: str) -> str | None:
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        figures = service.get_container_client("figures")
+        names = list(figures.list_blob_names(name_starts_with=f"{doc_id}/"))
+    return names[0].partition("/")[2] if names else None
