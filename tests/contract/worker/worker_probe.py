@@ -9,6 +9,8 @@ import asyncio
 import importlib
 import json
 import sys
+import time
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -111,8 +113,16 @@ def typed_data(call: dict[str, Any]) -> Record:
 def http_call(url: str, function_id: str, http: dict[str, Any]) -> str:
     headers = {"x-ms-invocation-id": f"probe-{function_id}"}
     asked = urllib.request.Request(url, data=http["body"].encode(), headers=headers, method="POST")
-    with urllib.request.urlopen(asked, timeout=30) as answer:  # the worker's own loopback address
-        return str(answer.read().decode())
+    give_up_at = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:  # the worker's own loopback address
+                return str(answer.read().decode())
+        except urllib.error.URLError as refused:
+            # The worker's server comes up in a thread of its own, and nothing says when.
+            if not isinstance(refused.reason, ConnectionRefusedError) or time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.1)
 
 
 def main() -> None:
