@@ -8,11 +8,11 @@ from shared.agents.tools.registry import TOOLS
 from shared.services import Services
 from shared.settings import load_settings
 from shared.wiring import build_services
-from tests.contract.access.people import PAPERS, PEOPLE
-from tests.contract.access.tools import TOOL_PROBES
-from tests.contract.access.world import World
+from tests.e2e.access.people import PAPERS, PEOPLE
+from tests.e2e.access.tools import TOOL_PROBES
+from tests.e2e.access.world import World
 
-pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -23,10 +23,6 @@ async def services(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     built = build_services(load_settings())
     yield built
     await built.close()
-
-
-def test_no_tool_is_without_a_probe() -> None:
-    assert set(TOOLS) == set(TOOL_PROBES)
 
 
 def test_every_open_paper_has_blocks_to_reach_for(world: World) -> None:

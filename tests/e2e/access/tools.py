@@ -6,8 +6,8 @@ from typing import Any
 from shared.agents.tools.base import ToolResult
 from shared.agents.tools.registry import bound_tool
 from shared.services import Services
-from tests.contract.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
-from tests.contract.access.world import World
+from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
+from tests.e2e.access.world import World
 
 ToolProbe = Callable[[World, Services, str], Awaitable[None]]
 

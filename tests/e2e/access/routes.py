@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from shared.core.document_ids import digest
-from tests.contract.access.people import (
+from tests.contract.worker.golden import read_golden
+from tests.e2e.access.people import (
     ABSENT,
     PAPERS,
     PEOPLE,
@@ -15,7 +16,7 @@ from tests.contract.access.people import (
     may_read,
     readable,
 )
-from tests.contract.access.probes import (
+from tests.e2e.access.probes import (
     Probe,
     events_of,
     for_administrators,
@@ -31,8 +32,7 @@ from tests.contract.access.probes import (
     summary_of,
     thread_of,
 )
-from tests.contract.access.world import World, wait_for
-from tests.contract.worker.golden import read_golden
+from tests.e2e.access.world import World, wait_for
 
 FOLLOWERS = ("member", "public only", "administrator")
 """Who follows the links of everybody's answers."""

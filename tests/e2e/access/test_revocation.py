@@ -17,12 +17,12 @@ from shared.agents.tools.registry import bound_tool
 from shared.services import Services
 from shared.settings import load_settings
 from shared.wiring import build_services
-from tests.contract.access.people import PEOPLE
-from tests.contract.access.probes import events_of
-from tests.contract.access.world import World, wait_for
+from tests.e2e.access.people import PEOPLE
+from tests.e2e.access.probes import events_of
+from tests.e2e.access.world import World, wait_for
 from tests.unit.ingestion.figure_files import FigureMaker
 
-pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 READER = "public only"
 MARK = "qzspindle"

@@ -14,7 +14,7 @@ from azure.storage.blob import BlobServiceClient
 
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from shared.core.document_ids import SIDECAR_SUFFIX, document_id
-from tests.contract.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, foreign
+from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, foreign
 from tests.unit.ingestion.figure_files import FigureMaker
 
 Value = TypeVar("Value")

@@ -6,7 +6,7 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
-from tests.contract.access.world import STREAM_SECONDS, World, fill
+from tests.e2e.access.world import STREAM_SECONDS, World, fill
 from tests.e2e.stack_fixture import environment_without_model
 
 

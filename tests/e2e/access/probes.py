@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from tests.contract.access.people import ABSENT, PAPERS, PEOPLE, Person, leaked, may_read
-from tests.contract.access.world import World
+from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, Person, leaked, may_read
+from tests.e2e.access.world import World
 
 Probe = Callable[[World], None]
 Make = Callable[[World, str], str]

@@ -7,12 +7,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.contract.access.people import ABSENT, PEOPLE, leaked
-from tests.contract.access.routes import routes_of_the_app
-from tests.contract.access.strings import FILTER_NAMES, FILTER_VALUES, HOSTILE
-from tests.contract.access.world import World
+from tests.e2e.access.people import ABSENT, PEOPLE, leaked
+from tests.e2e.access.routes import routes_of_the_app
+from tests.e2e.access.strings import FILTER_NAMES, FILTER_VALUES, HOSTILE
+from tests.e2e.access.world import World
 
-pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 WHO = ("public only", "quoted name")
 FILTERS = ("doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type")

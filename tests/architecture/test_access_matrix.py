@@ -1,0 +1,23 @@
+"""The matrix of access (tests/e2e/access) knows every route and every tool; its oracle tells people apart."""
+
+from shared.agents.tools.registry import TOOLS
+from tests.e2e.access.people import PAPERS, PEOPLE, may_read, readable
+from tests.e2e.access.routes import ROUTES, routes_of_the_app
+from tests.e2e.access.tools import TOOL_PROBES
+
+
+def test_no_route_is_without_a_probe() -> None:
+    assert set(routes_of_the_app()) == set(ROUTES)
+
+
+def test_no_tool_is_without_a_probe() -> None:
+    assert set(TOOLS) == set(TOOL_PROBES)
+
+
+def test_the_oracle_tells_people_apart() -> None:
+    """Each list opens its document to somebody, and none opens one to all, but `*`."""
+    readers = {key: {name for name in PEOPLE if may_read(PEOPLE[name], PAPERS[key])} for key in PAPERS}
+    assert readers["public"] == set(PEOPLE)
+    assert readers["nobody"] == set()
+    assert all(len(readers[key]) == 1 for key in PAPERS if key not in ("public", "nobody"))
+    assert sum(readable(person) == {"public"} for person in PEOPLE.values()) >= 6
