@@ -1,4 +1,4 @@
-"""The world as the inner rooms see it. Adapters are in `shared/clients`; fakes in `tests/fakes`.
+"""The world as the inner rooms see it: adapters in `shared/clients`, fakes in `tests/fakes`.
 
 Every method raises only errors of `shared/errors.py`, and holds to the limits it is given.
 """
@@ -129,10 +129,7 @@ class BlobStore(Protocol):
     def chunks(
         self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
     ) -> AsyncIterator[bytes]:
-        """The content of one version, piece by piece, from byte `first` on; memory stays bounded.
-
-        NotFoundError or ConflictError when there is no blob with this etag any more.
-        """
+        """One version, piece by piece, from byte `first` on. NotFoundError, ConflictError: it is no more."""
 
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
@@ -232,9 +229,7 @@ class ThreadStore(Protocol):
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
         """Overwrite, if it is still as `old` was read; add a turn in the same step.
 
-        Raises:
-            ConflictError: it changed.
-            NotFoundError: it is gone.
+        ConflictError when it changed, NotFoundError when it is gone.
         """
 
     async def remove(self, thread: Thread) -> None:
