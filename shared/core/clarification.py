@@ -12,6 +12,7 @@ from shared.core.document_names import (
     is_plural,
     match_reference,
     naming_words,
+    spelled_as_named,
 )
 from shared.models.base import Model
 from shared.models.clarification import ClarificationOption
@@ -68,8 +69,10 @@ def resolve_references(
     unclear = ""
     candidates: tuple[DocumentRecord, ...] = ()
     for reference, records in found.items():
-        fitting = _told_by_context(question, match_reference(reference, records), cited_before)
-        if may_ask and not unclear and query_type in _ASKED_FOR and _is_unclear(question, reference, fitting):
+        name = spelled_as_named(reference, records)
+        fitting = _told_by_context(question, match_reference(name, records), cited_before)
+        asks = may_ask and not unclear and query_type in _ASKED_FOR
+        if asks and not _means_not_one(question, reference) and _is_unclear(question, name, fitting):
             unclear, candidates = reference, fitting
         else:
             named |= {record.doc_id: record for record in fitting}
@@ -142,7 +145,7 @@ def _is_unclear(question: str, reference: str, fitting: Sequence[DocumentRecord]
         return False  # words were left out: the search may look there, but nobody named them
     if _each_is_told(question, fitting):
         return False
-    return not (is_plural(reference, fitting) or _means_not_one(question, reference))
+    return not is_plural(reference, fitting)
 
 
 def _different(fitting: Sequence[DocumentRecord]) -> int:

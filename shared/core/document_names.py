@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from shared.core.spelling import nearest, slips_allowed
 from shared.models.documents import DocumentRecord
 
 _WORD = re.compile(r"\d+|[^\W\d_]+")  # HX200 and HX-200 are the same words
@@ -78,13 +79,32 @@ def match_references(
 
 
 def reference_query(reference: str) -> str:
-    """A query in the simple syntax for documents that a reference may mean.
+    """A query in the full Lucene syntax for documents that a reference may mean.
 
-    Each word also as a prefix: the analyzer keeps "manual.pdf" and "employee_handbook" whole. Words are
-    letters or digits only, so nothing in them can be read as an operator.
+    Each word also as a prefix, as the analyzer keeps "manual.pdf" whole, and with slips.
+    Words are lower-case letters or digits only, so nothing in them can be read as an operator.
     """
     words = sorted(_words(reference))
-    return " ".join(part for word in words for part in (word, f"{word}*"))
+    return " ".join(part for word in words for part in (word, f"{word}*", *_misspelt(word)))
+
+
+def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
+    """The reference with its misspelt words as the documents spell them; a word that one bears stays."""
+    named = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
+    borne = named | {singular(word) for word in named}
+
+    def right(found: re.Match[str]) -> str:
+        word = found.group().casefold()
+        if word in _FILLERS or word in borne or singular(word) in borne:
+            return found.group()
+        return nearest(word, named) or found.group()
+
+    return _WORD.sub(right, reference)
+
+
+def _misspelt(word: str) -> tuple[str, ...]:
+    allowed = slips_allowed(word)
+    return (f"{word}~{allowed}",) if allowed else ()
 
 
 def fits_whole(reference: str, record: DocumentRecord) -> bool:

@@ -99,6 +99,7 @@ class DocumentSearch:
         )
         by_words = SearchRequest(
             text=reference_query(reference),
+            query_type="full",
             search_fields=_REFERENCE_FIELDS,
             filter=condition,
             top=_NAMED_CANDIDATES,

@@ -10,7 +10,8 @@ from functools import lru_cache
 from local.model_server.text.languages import STOP_WORDS
 
 ONE_SLIP_FROM = 5  # letters of the cue; one slip in a shorter one is too often another word ("list", "last")
-TWO_SLIPS_FROM = 8
+TWO_SLIPS_FROM = 10
+_SHORTEST_COMPOUND = 9
 _WORD = re.compile(r"[^\W\d_]+")
 _CUES = (
     # What documents are called.
@@ -48,16 +49,30 @@ _ORDINARY = frozenset(
     clauses manually releases contact contacts contracted protokolls protokollen verfassen erstellen
     erstelle erstellte stelle punkt punkten welchen welchem letter battery update updates create creates
     modify publisher publishes dokuments proceeds procedures passages police handbuchs quellen working
-    filed filters firms miles tiles rules schritt""".split()
+    filed filters firms miles tiles rules schritt related write writes cause causes gender influenced
+    dataset datasets politics site sites skates stages outlined inference repeated composed documented
+    risky films rises funding reversed stems revived seize synapses construct constructs contractors
+    contractor sourced lesions quoted compiled resort evident influenza preservation factory compassion
+    suite polished fires revealed experienced sieht weiche seide seile saite schnitte schriften qualle
+    stent stehe vertrau verlag berichts punkts conceal staten massage message written wander founder
+    pounds joints paints prints wrath wrap vote voted protocolled""".split()
 )
 _KNOWN = frozenset(_CUES) | _ORDINARY | STOP_WORDS["en"] | STOP_WORDS["de"]
 # Misspelt so often, and too short for the rule.
 _SHORT = {
-    "lst": "list", "lsit": "list", "shwo": "show", "hwo": "how", "wich": "which", "waht": "what",
-    "whats": "what is", "wehn": "when", "wher": "where", "hwere": "where", "fase": "fasse", "wan": "wann",
+    "teh": "the", "lst": "list", "lsit": "list", "shwo": "show", "hwo": "how",
+    "wich": "which", "waht": "what",
+    "whats": "what's", "wehn": "when", "wher": "where", "hwere": "where", "fase": "fasse", "wan": "wann",
     "wei": "wie", "stpes": "steps", "stet": "steht", "stehn": "stehen", "fiel": "file",
     "docuemnt": "document", "manaul": "manual", "kan": "kann", "diff": "difference", "writen": "written",
 }  # fmt: skip
+# German words for documents, as the ends of compounds: "Jahresberciht".
+_COMPOUND_ENDS = (
+    "handbuch bericht berichte richtlinie richtlinien vertrag verträge protokoll protokolle anleitung "
+    "anweisung konzept "
+    "vereinbarung gutachten merkblatt datenblatt lastenheft pflichtenheft broschüre präsentation satzung"
+).split()
+_OTHER_ENDS = ("vortrag", "vorträge", "handtuch", "ableitung", "konzert", "ertrag", "erträge", "presentation")
 # Words of their own, but not in these places.
 _BY_PLACE = (
     (re.compile(r"\bwen\b(?=\s+(?:is|are|was|were|did|does|do|has|have|will)\b)", re.IGNORECASE), "when"),
@@ -75,13 +90,27 @@ def mend(question: str) -> str:
 
 def _mended(word: str) -> str:
     lower = word.lower()
-    return _SHORT.get(lower) or _nearest_cue(lower) or word
+    return _SHORT.get(lower) or _nearest_cue(lower) or _with_right_end(word) or word
+
+
+@lru_cache(maxsize=20_000)
+def _with_right_end(word: str) -> str | None:
+    """A long German word whose end is one slip from a kind of document, with that end; None for any other."""
+    lower = word.lower()
+    if len(word) < _SHORTEST_COMPOUND or lower.endswith((*_COMPOUND_ENDS, *_OTHER_ENDS)):
+        return None
+    for end in _COMPOUND_ENDS:
+        for length in (len(end), len(end) - 1, len(end) + 1):
+            tail = lower[-length:]
+            if length < len(word) and tail[0] == end[0] and slips_between(tail, end) == 1:
+                return word[:-length] + end
+    return None
 
 
 @lru_cache(maxsize=20_000)
 def _nearest_cue(word: str) -> str | None:
     """The one cue that the word is a slip of; None for a word that is known, or like none or several."""
-    if word in _KNOWN or len(word) < ONE_SLIP_FROM - 1 or _is_other_number(word):
+    if word in _KNOWN or len(word) < ONE_SLIP_FROM - 1 or _is_other_form(word):
         return None
     near = [(slips, cue) for cue in dict.fromkeys(_CUES) if (slips := _slips_to(word, cue)) is not None]
     fewest = min((slips for slips, _ in near), default=None)
@@ -89,9 +118,10 @@ def _nearest_cue(word: str) -> str | None:
     return cues[0] if cues else None
 
 
-def _is_other_number(word: str) -> bool:
-    """ "file" for "files": a singular or plural is no slip."""
-    return any(other in _KNOWN for other in (f"{word}s", word.removesuffix("s"), f"{word}e", f"{word}n"))
+def _is_other_form(word: str) -> bool:
+    """ "file" for "files", "quoted" for "quote": another form of a cue is no slip."""
+    shorter = (word[:-1], word[:-2]) if word.endswith(("s", "d", "n", "e")) else ()
+    return any(form in _KNOWN for form in (f"{word}s", *shorter))
 
 
 def _slips_to(word: str, cue: str) -> int | None:

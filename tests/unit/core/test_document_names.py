@@ -4,7 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.core.document_names import match_reference, match_references
+from shared.core.document_names import (
+    match_reference,
+    match_references,
+    reference_query,
+    spelled_as_named,
+)
 from shared.models.documents import DocumentRecord
 
 
@@ -74,3 +79,15 @@ def test_a_blank_reference_names_no_untitled_document(reference: str) -> None:
 def test_several_references_keep_their_order_and_repeat_nothing() -> None:
     found = match_references(["pump manual", "report 2023", "pump-manual.pdf"], REPORTS)
     assert [item.filename for item in found] == ["pump-manual.pdf", "report-2023.pdf"]
+
+
+def test_a_misspelt_word_is_spelled_as_the_documents_spell_it() -> None:
+    assert spelled_as_named("the anual reprot 2023", REPORTS) == "the annual report 2023"
+
+
+def test_a_word_that_a_document_bears_is_never_changed() -> None:
+    assert spelled_as_named("annual reports HX-300", REPORTS) == "annual reports HX-300"
+
+
+def test_misspelt_words_are_searched_for_with_slips_but_numbers_are_not() -> None:
+    assert reference_query("pmup manual 2023") == "2023 2023* manual manual* manual~1 pmup pmup*"
