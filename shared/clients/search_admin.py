@@ -1,5 +1,6 @@
 """`SearchAdmin` over the aio index client of azure-search-documents."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
@@ -12,6 +13,8 @@ from shared.telemetry import get_logger
 
 if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
+
+_MAX_RIVALS = 5  # processes that start at the same moment with a new version
 
 
 class AzureSearchAdmin(SearchAdmin):
@@ -42,7 +45,12 @@ class AzureSearchAdmin(SearchAdmin):
 
 
 async def _ensured(client: "SearchIndexClient", definition: IndexRow) -> str | None:
-    return await _create(client, definition) or await _extend(client, definition)
+    from azure.core.exceptions import ResourceModifiedError
+
+    for _ in range(_MAX_RIVALS):
+        with suppress(ResourceModifiedError):  # another process extends it, too: see what is left to do
+            return await _create(client, definition) or await _extend(client, definition)
+    return await _extend(client, definition)
 
 
 async def _create(client: "SearchIndexClient", definition: IndexRow) -> str | None:

@@ -1,5 +1,6 @@
 """What the adapters do with the search service's limits and failures; the in-memory index has none."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -104,6 +105,22 @@ async def test_a_new_field_is_added_and_rows_keep_what_they_have(
     await grown.merge([{"block_id": "a", "language": "de"}])
     page = await grown.search(SearchRequest(filter="language eq 'de' and kind eq 'manual'"))
     assert len(page.rows) == 1
+
+
+async def test_processes_that_extend_an_index_at_the_same_moment_all_succeed(to_search: Connections) -> None:
+    name = unique_index("raced")
+    await admin_of(to_search).ensure_index(definition(name))
+    wanted: dict[str, Any] = definition(name)
+    wanted["fields"].append({"name": "language", "type": "Edm.String", "filterable": True})
+    changed = await asyncio.gather(*(admin_of(to_search).ensure_index(wanted) for _ in range(6)))
+    assert True in changed
+    assert await admin_of(to_search).ensure_index(wanted) is False
+
+
+async def test_processes_that_create_an_index_at_the_same_moment_all_succeed(to_search: Connections) -> None:
+    wanted = definition(unique_index("raced"))
+    changed = await asyncio.gather(*(admin_of(to_search).ensure_index(wanted) for _ in range(6)))
+    assert changed.count(True) == 1
 
 
 async def test_other_vector_dimensions_need_a_new_index_and_the_message_says_so(
