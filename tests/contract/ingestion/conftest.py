@@ -40,7 +40,7 @@ def workers_end() -> Iterator[None]:
     parser_pool().close()
 
 
-@pytest.fixture(autouse=True, params=["one step", "many steps"])
+@pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts go either way: every promise holds on both."""
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
