@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types audit docs ingest-report eval eval-routing bench bench-start bench-search bench-durable bench-ingestion bench-answer clean
+.PHONY: help run demo test e2e fmt lint types audit docs ingest-report eval eval-routing bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ bench-ingestion: .set-up-test      ## pages a second: parse beside pypdf, embed,
 
 bench-answer: .set-up-test         ## what a question costs beside its model, by step; ARGS="--rounds 5 --out report.json"
 	$(BIN)/python -m benchmarks.answer $(ARGS)
+
+bench-delegation: .set-up-test     ## what the delegation policy adds to a question; ARGS="--out report.json"
+	$(BIN)/python -m benchmarks.delegation $(ARGS)
 
 clean:               ## remove everything that was installed or made here
 	rm -rf .venv .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -1,11 +1,12 @@
 """Settings of conversations and of agents beside the answering one: a base of `Settings`, which is long."""
 
 from pydantic import Field
-from pydantic_settings import BaseSettings
+
+from shared.settings_subagents import SubagentSettings
 
 
-class AgentSettings(BaseSettings):
-    """What is kept of conversations, and what limits summaries of documents."""
+class AgentSettings(SubagentSettings):
+    """What is kept of conversations, what limits summaries of documents, and sub-agents."""
 
     conversation_turns: int = Field(
         default=6,

@@ -52,7 +52,7 @@ async def take_step(
     # The first to be stored counts: an answer that came at the last moment, or that none came.
     choice = await memory.put_choice(action.ask_step, Choice())
     await _set_status(memory.run_id, "running", action.ask_step, services)
-    taken = _with_choice(stored, choice)
+    taken = _with_choice(stored, choice).model_copy(update={"resumed_at": datetime.now(UTC)})
     await journal.write_all(
         [
             ("THOUGHT", {"text": _thought(stored, choice)}),

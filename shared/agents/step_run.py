@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from shared.agents.asking import ask_step, resolve_step, take_step
 from shared.agents.closing import commit_answer, report_failure
+from shared.agents.delegating import delegation_status
 from shared.agents.gathering import gather_blocks, gather_documents, phrasings
 from shared.agents.journal import Journal, events_of, is_closed, open_journal
 from shared.agents.planning import names_documents, plan_question, todo_items
@@ -25,6 +26,7 @@ from shared.agents.step_results import (
 from shared.agents.step_searches import StepSearches
 from shared.agents.synthesis import write_answer
 from shared.agents.working_memory import WorkingMemory
+from shared.core.delegation_input import Occasion
 from shared.errors import GroundworkError
 from shared.models.clarification import Clarification
 from shared.models.events import EventName, LogSlice
@@ -176,14 +178,17 @@ class StepRun:
     async def write_answer(self, action: WriteAnswer) -> Observation:
         """The answer, streamed."""
         request = await self._memory.request()
-        plan = (await self._memory.get(action.plan_step, StoredPlan)).plan
+        stored = await self._memory.get(action.plan_step, StoredPlan)
         evidence = await self._memory.get(action.evidence_step, Evidence)
+        occasion = Occasion(request, stored, evidence, failures=int(action.replaces > 0))
+        find = self._searches.documents(request).get_many
+        decided = await delegation_status(occasion, self._services.settings, find)
         replaced = {"step": action.replaces, "state": "discarded", "reason": "abstained"}
-        thought: Events = [("THOUGHT", {"text": writing_thought(evidence)})]
+        thought: Events = [decided, ("THOUGHT", {"text": writing_thought(evidence)})]
         journal = await self._open(*([("STATUS", replaced), *thought] if action.replaces else thought))
         answer = await write_answer(
             request,
-            plan,
+            stored.plan,
             evidence,
             chat_model=self._services.chat_model,
             journal=journal,

@@ -1,5 +1,7 @@
 """The working memory of a run: what steps hand to later steps, kept in blobs, never in a history."""
 
+from datetime import datetime
+
 from shared.models.base import Model
 from shared.models.clarification import ClarificationOption
 from shared.models.documents import DocumentRecord
@@ -15,6 +17,7 @@ class StoredPlan(Model):
             empty when they mean none.
         is_choice: a person chose the documents: no search may leave them.
         reference, options: a reference that may mean each of several documents, and these.
+        resumed_at: when the run went on after a wait for a person; None = it did not wait.
     """
 
     plan: QuestionPlan
@@ -23,6 +26,7 @@ class StoredPlan(Model):
     is_choice: bool = False
     reference: str = ""
     options: tuple[ClarificationOption, ...] = ()
+    resumed_at: datetime | None = None
 
 
 class Evidence(Model):

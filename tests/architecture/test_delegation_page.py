@@ -1,0 +1,32 @@
+"""docs/delegation.md gives each reason with its words, each profile with its tools, and each setting."""
+
+import re
+
+from shared.core.profiles import PROFILES
+from shared.models.delegation import REASON_WORDS
+from shared.settings_subagents import SubagentSettings
+from tests.architecture.source_tree import ROOT
+
+PAGE = (ROOT / "docs/delegation.md").read_text(encoding="utf-8")
+REASON = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
+PROFILE = re.compile(r"^\| `([a-z_]+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \| ?([^|]*)\|$", re.MULTILINE)
+
+
+def test_every_reason_is_documented_with_its_words() -> None:
+    assert REASON.findall(PAGE) == list(REASON_WORDS.items())
+
+
+def test_every_profile_is_documented() -> None:
+    documented = [
+        (name, *(tuple(re.findall(r"`(\w+)`", cell)) for cell in cells))
+        for name, *cells in PROFILE.findall(PAGE.split("## Profiles")[1].split("## ")[0])
+    ]
+    assert documented == [
+        (profile.name, profile.tools, profile.artifacts, (profile.smaller,) if profile.smaller else ())
+        for profile in PROFILES.values()
+    ]
+
+
+def test_every_setting_of_sub_agents_is_named() -> None:
+    missing = [name for name in SubagentSettings.model_fields if f"`{name.upper()}" not in PAGE]
+    assert missing == []
