@@ -52,8 +52,9 @@ def test_the_web_is_out_of_reach_where_it_may_not_be_used(changes: dict[str, Any
     assert "web_search" not in output.tool_scope
 
 
-def test_a_restriction_takes_tools_away() -> None:
-    output = decided(**WANTED, restricted_tools_only=True, restricted_tools=("retrieve_documents",))
+@pytest.mark.parametrize("risk", [{"restricted_tools_only": True}, {"compliance_mode": "strict"}])
+def test_a_restriction_takes_tools_away(risk: dict[str, Any]) -> None:
+    output = decided(**WANTED, **risk, restricted_tools=("retrieve_documents",))
     assert output.tool_scope == ("retrieve_documents",)
     assert output.reason_codes == ("PRIOR_FAILURES", "TOOLS_RESTRICTED")
 
@@ -137,3 +138,14 @@ def test_more_than_the_request_may_use_in_all_never_remains() -> None:
     )
     assert output.budget_allocation.max_child_latency_ms == 9_000
     assert output.budget_allocation.max_child_tokens == 4_000
+
+
+def test_what_the_answer_needs_is_kept_even_if_no_minimum_is_set() -> None:
+    no_minimum = {**WANTED, "min_remaining_tokens": 0}
+    assert decided(**no_minimum, remaining_tokens=6_000).reason_codes == ("TOKEN_BUDGET_EXHAUSTED",)
+    assert decided(**no_minimum, remaining_tokens=6_001).budget_allocation.max_child_tokens == 1
+
+
+def test_money_that_was_given_back_makes_no_budget_larger() -> None:
+    output = decided(**WANTED, max_subagent_cost_usd=0.01, spent_usd=-1.0)
+    assert output.budget_allocation.max_child_cost_usd == 0.01
