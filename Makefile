@@ -28,7 +28,7 @@ test: lint types     ## lint, types, then the quick tests with line coverage
 	$(PYTEST) -n 2 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
-	$(PYTEST) -m e2e $(ARGS)
+	$(PYTEST) -n 2 --dist loadfile -m e2e $(ARGS)
 
 fmt: .set-up-test    ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .

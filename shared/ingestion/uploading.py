@@ -88,19 +88,20 @@ async def _write_rights(path: str, request: UploadRequest, user: UserContext, se
 
 async def _announce(written: BlobProperties, services: Services) -> DocumentState:
     """The document's state: `queued` from now on, before its event has come."""
+    # Also of a document that is known: it may be the one before, which is just being removed.
+    rights, sidecar_etag = await read_rights(services, written)
+    known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     state = await services.documents.get(document_id(written.name))
     try:
         if state is None:
-            rights, sidecar_etag = await read_rights(services, written)
-            known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-            fresh = claims.fresh_state(written.name).model_copy(update=known)
-            return await services.documents.create(fresh)
+            return await services.documents.create(claims.fresh_state(written.name).model_copy(update=known))
         # Held, or begun already with this very version: whoever works on it tells how far it is.
         if state.holder is not None or state.wanted_etag == written.etag:
-            return state
-        return await services.documents.replace(claims.queued_anew(state))
+            return state.model_copy(update=known)
+        return await services.documents.replace(claims.queued_anew(state).model_copy(update=known))
     except ConflictError:  # its event was quicker
-        return await services.documents.get(document_id(written.name)) or claims.fresh_state(written.name)
+        found = await services.documents.get(document_id(written.name)) or claims.fresh_state(written.name)
+        return found.model_copy(update=known)
 
 
 async def _limited(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:

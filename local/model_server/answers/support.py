@@ -31,6 +31,7 @@ THRESHOLD = 0.35  # declines more than the rule before on two sets of prose, wit
 CODE_THRESHOLD = 0.05  # a German question to an English text: only names and numbers can match; unmeasured
 HASHING_THRESHOLD = 0.5  # hashing has no useful cosine: coverage alone; unmeasured
 BLOCKS_LOOKED_AT = 3
+FEWEST_DOCUMENTS = 3  # of fewer, nothing can be said of what all hold
 _FIRST_WORD_RANK = 1_996  # where whole words begin in the vocabulary, most frequent first
 _LAST_WORD_RANK = 30_522
 _LEAST_WEIGHT = 0.1
@@ -64,7 +65,11 @@ def judge_support(
     one_of_each_block = {passage.block_index: passage for passage in passages}.values()
     everything = set().union(*(_stems_around(passage) for passage in one_of_each_block))
     missing = tuple(word for word in words if not occurs(stem(word), everything))
-    weights = [_weight(word, rank) for word, rank in zip(words, vocabulary.word_ranks(words), strict=True)]
+    common = _common_words(words, passages)
+    weights = [
+        _LEAST_WEIGHT if word in common else _weight(word, rank)
+        for word, rank in zip(words, vocabulary.word_ranks(words), strict=True)
+    ]
     coverage = max(
         _coverage(words, weights, item.passage) for item in _first_of_each_block(ranked)[:BLOCKS_LOOKED_AT]
     )
@@ -109,6 +114,16 @@ def _coverage(words: Sequence[str], weights: Sequence[float], passage: Passage) 
     around = _stems_around(passage)
     covered = sum(weight for word, weight in zip(words, weights, strict=True) if occurs(stem(word), around))
     return covered / sum(weights)
+
+
+def _common_words(words: Sequence[str], passages: Sequence[Passage]) -> set[str]:
+    """Words that every document at hand holds, as the name of the organisation: they tell none apart."""
+    stems: dict[str, set[str]] = {}
+    for passage in passages:
+        stems.setdefault(passage.document.doc_id, set()).update(_stems_around(passage))
+    if len(stems) < FEWEST_DOCUMENTS:
+        return set()
+    return {word for word in words if all(occurs(stem(word), held) for held in stems.values())}
 
 
 def _stems_around(passage: Passage) -> set[str]:

@@ -142,3 +142,25 @@ def test_a_name_is_there_in_another_form_or_with_a_slip_but_not_as_another_numbe
 )
 def test_a_slip_is_one_letter_behind_the_first(written: str, meant: str, same: bool) -> None:
     assert occurs(stem(written), {stem(meant)}) is same
+
+
+def test_the_organisation_s_name_in_every_document_answers_nothing(embedder: EmbeddingService) -> None:
+    """All that question and documents share is whose documents they are."""
+    papers = [
+        document(
+            name, block(f"Brackwater Tileworks: {text}", heading=name), filename=f"{name}.pdf", title=title
+        )
+        for name, text, title in (
+            ("report", "Annual Report 2023. Sales rose by 4 %.", "Brackwater Tileworks annual report"),
+            (
+                "kiln",
+                "Kiln manual. The kiln is heated to 1,100 degrees in six hours.",
+                "Brackwater Tileworks kiln",
+            ),
+            ("visit", "Visitors register at the gate and wear a badge.", "Brackwater Tileworks visitors"),
+        )
+    ]
+    question = "How many weeks of paid parental leave does Brackwater Tileworks grant?"
+    assert "<abstain" in answer(embedder, question, *papers)
+    asked_well = "To how many degrees does Brackwater Tileworks heat its kiln?"
+    assert "1,100" in answer(embedder, asked_well, *papers)
