@@ -8,7 +8,7 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import BEN
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 HANG_GUARD_S = 60.0
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.durable.crash_run import CrashRun, check
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 
 
 async def test_every_result_is_right_after_four_kills(tmp_path: Path) -> None:

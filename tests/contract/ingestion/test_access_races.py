@@ -19,7 +19,7 @@ from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 _numbers = itertools.count()
 SECTIONS = 6
 Hook = Callable[[], Awaitable[None]]

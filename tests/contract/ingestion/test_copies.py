@@ -17,7 +17,7 @@ from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, st
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder, CountingVisionModel
 from tests.contract.ingestion.test_figures import report
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 _numbers = itertools.count()
 BOARD = {"owner_id": "anna", "acl": "board", "project_id": "p1"}
 GUIDE = b"# Pump guide\n\nThe pump moves water.\n\n## Limits\n\nThe highest pressure is 16 bar.\n"

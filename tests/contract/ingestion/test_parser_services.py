@@ -26,7 +26,7 @@ from tests.contract.parser_backends.servers import (
 )
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 _numbers = itertools.count()
 Configure = Callable[..., Awaitable[Services]]
 

@@ -24,7 +24,7 @@ from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.contract.ingestion.test_figures import report
 from tests.contract.ingestion.test_ingesting import GUIDE
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 _numbers = itertools.count()
 NOBODY = "0" * 24
 

@@ -18,7 +18,7 @@ from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, st
 from tests.contract.ingestion.models import CountingChatModel
 from tests.contract.ingestion.test_ingesting import GUIDE, drop
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 _numbers = itertools.count()
 
 

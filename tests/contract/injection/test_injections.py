@@ -28,7 +28,7 @@ from tests.servers_fixture import ModelServer, model_server
 
 __all__ = ["connect", "model_server"]
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 
 HARMLESS = "The colour of the housing is grey."
 _OWN_LINK = re.compile(r"/api/documents/[\w-]+/content(#[\w=]+)?")
