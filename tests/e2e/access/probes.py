@@ -132,6 +132,15 @@ def run_of(world: World, name: str) -> str:
     return str(world.runs[name]["run_id"])
 
 
+def keeps_to_own_runs(world: World, name: str, run_ids: set[str]) -> None:
+    """Other tests let people ask, too: whoever asked is the one who may read the run."""
+    others = [other for other in PEOPLE if other != name]
+    theirs = {runs[other]["run_id"] for runs in (world.runs, world.scoped_runs) for other in others}
+    assert run_ids.isdisjoint(theirs), name
+    for run_id in run_ids:
+        assert world.caller(name).get(f"/runs/{run_id}").status_code == 200, (name, run_id)
+
+
 def thread_of(world: World, name: str) -> str:
     return str(world.runs[name]["thread_id"])
 

@@ -21,6 +21,7 @@ from tests.e2e.access.probes import (
     events_of,
     for_administrators,
     for_everybody,
+    keeps_to_own_runs,
     new_summary,
     new_thread,
     of_document,
@@ -129,9 +130,8 @@ def remembered(world: World) -> None:
         if name == FORGETFUL:
             continue
         caller = world.caller(name)
-        own = {run_of(world, name), str(world.scoped_runs[name]["run_id"])}
         memories = wait_for(lambda caller=caller: caller.get("/memory").json()["memories"])  # type: ignore[misc]
-        assert {memory["memory_id"] for memory in memories} <= own, name
+        keeps_to_own_runs(world, name, {memory["memory_id"] for memory in memories})
         assert leaked(person, str(memories)) == []
 
 

@@ -7,6 +7,7 @@ from shared.agents.tools.base import ToolResult
 from shared.agents.tools.registry import bound_tool
 from shared.services import Services
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
+from tests.e2e.access.probes import keeps_to_own_runs
 from tests.e2e.access.world import World
 
 ToolProbe = Callable[[World, Services, str], Awaitable[None]]
@@ -100,8 +101,8 @@ async def grades(world: World, services: Services, name: str) -> None:
 async def recalls(world: World, services: Services, name: str) -> None:
     person = PEOPLE[name]
     result = await call(services, person, "recall_memory", query=QUESTION)
-    own = {world.runs[name]["run_id"], world.scoped_runs[name]["run_id"]}
-    assert {memory["memory_id"] for memory in result["memories"]} <= own, name
+    found = {memory["memory_id"] for memory in result["memories"]}
+    keeps_to_own_runs(world, name, found)
 
 
 async def rewrites(world: World, services: Services, name: str) -> None:
