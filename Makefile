@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e fmt lint types audit docs ingest-report eval eval-routing bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
+.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +29,9 @@ test: lint types     ## lint, types, then the quick tests with line coverage
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
 	$(PYTEST) -n 2 --dist loadfile -m e2e $(ARGS)
+
+soak: .set-up-test   ## the crash tests of documents at their whole length: KILLS=30 of the host
+	KILLS=$(or $(KILLS),30) $(PYTEST) -m e2e tests/e2e/test_ingestion_crashes.py $(ARGS)
 
 fmt: .set-up-test    ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .
