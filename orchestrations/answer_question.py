@@ -1,7 +1,7 @@
 """Question -> streamed, cited answer: the durable driver of the loop in `shared.core.loop`.
 
-Only sequences: every effect is the activity `perform_step`. The state is rebuilt on each replay from the
-observations in the history, so neither it nor any content is stored twice.
+Only sequences: every effect is the activity `perform_step`, every sub-agent a child orchestration. The state
+is rebuilt on each replay from the observations in the history, so neither it nor any content is stored twice.
 """
 
 from collections.abc import Generator
@@ -10,10 +10,12 @@ from typing import Any
 
 import azure.durable_functions as df
 
+from orchestrations.fan_out import Child, ChildEnd, race
 from orchestrations.payloads import as_object
 from shared.core.clarification import event_name
 from shared.core.loop import next_action, observe, start
 from shared.core.loop_state import LoopState
+from shared.models.delegation_steps import RunSubagents, SubagentsEnded
 from shared.models.steps import (
     AnswerArrived,
     AnswerTimedOut,
@@ -25,6 +27,7 @@ from shared.models.steps import (
     StepInput,
     StepResult,
 )
+from shared.models.subagents import SubagentEnd
 
 blueprint = df.Blueprint()
 
@@ -39,6 +42,8 @@ def answer_question(
     while not isinstance(action := next_action(state), EndRun):
         if isinstance(action, AwaitAnswer):
             observation = yield from _await_answer(context, action)
+        elif isinstance(action, RunSubagents):
+            observation = yield from _run_subagents(context, action, state)
         else:
             observation = yield from _perform(context, run_id, action)
         state = observe(state, observation)
@@ -76,6 +81,43 @@ def _await_answer(
         return AnswerTimedOut()
     too_late.cancel()  # a run with an open timer would not end before it
     return AnswerArrived()
+
+
+def _run_subagents(
+    context: df.DurableOrchestrationContext, action: RunSubagents, state: LoopState
+) -> Generator[Any, Any, Observation]:
+    children = [
+        Child("run_sub_agent", start.model_dump(mode="json"), start.child_id) for start in action.children
+    ]
+    statuses: dict[str, str] = {}
+
+    def show(end: ChildEnd) -> None:
+        statuses[end.instance_id] = _end_of(end).status
+        context.set_custom_status({**_status(state), "children": _children(action, statuses)})
+
+    context.set_custom_status({**_status(state), "children": _children(action, statuses)})
+    ends = yield from race(context, children, action.until, on_end=show)
+    return SubagentsEnded(ends=tuple(_end_of(end) for end in ends))
+
+
+def _end_of(end: ChildEnd) -> SubagentEnd:
+    if end.status == "done":
+        try:
+            return SubagentEnd.model_validate(end.output)
+        except ValueError:  # an output that is none: what the child stored counts all the same
+            return SubagentEnd(child_id=end.instance_id, status="failed")
+    return SubagentEnd(child_id=end.instance_id, status=end.status)
+
+
+def _children(action: RunSubagents, statuses: dict[str, str]) -> list[dict[str, str]]:
+    return [
+        {
+            "child_id": start.child_id,
+            "profile": start.profiles[0] if start.profiles else "",
+            "status": statuses.get(start.child_id, "running"),
+        }
+        for start in action.children
+    ]
 
 
 def _status(state: LoopState) -> dict[str, Any]:

@@ -1,15 +1,37 @@
 """The inline driver: the same loop in one process, for library use, evaluations and tests."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from shared.agents.effects import perform
 from shared.core.loop import next_action, observe, start
 from shared.core.loop_state import LoopState
-from shared.models.steps import AwaitAnswer, EndRun, StepInput
+from shared.models.delegation_steps import RunSubagents, SubagentsEnded
+from shared.models.steps import (
+    AwaitAnswer,
+    EndRun,
+    Observation,
+    StepAction,
+    StepInput,
+)
+from shared.models.subagents import SubagentEnd, SubagentStart
 from shared.services import Services
 
+RunChildren = Callable[[tuple[SubagentStart, ...], datetime, Services], Awaitable[tuple[SubagentEnd, ...]]]
+"""Runs sub-agents side by side until they end or the instant comes; their ends in the same order."""
 
-async def run_to_end(run_id: str, services: Services, state: LoopState | None = None) -> LoopState:
+
+async def nobody(
+    starts: tuple[SubagentStart, ...], until: datetime, services: Services
+) -> tuple[SubagentEnd, ...]:
+    """No sub-agent can be run: each has failed before it began."""
+    return tuple(SubagentEnd(child_id=start.child_id, status="failed") for start in starts)
+
+
+async def run_to_end(
+    run_id: str, services: Services, state: LoopState | None = None, run_children: RunChildren = nobody
+) -> LoopState:
     """Run a question whose request lies in working memory until its run is closed, or waits for an answer.
 
     A run that waits (`waits(state)`) goes on when this is called again with its state after `observe` of
@@ -20,12 +42,19 @@ async def run_to_end(run_id: str, services: Services, state: LoopState | None = 
     """
     state = state or start()
     while not isinstance(action := next_action(state), EndRun | AwaitAnswer):
-        await asyncio.sleep(action.delay_s)
-        observation = await perform(StepInput(run_id=run_id, action=action), services)
-        state = observe(state, observation)
+        state = observe(state, await _perform(run_id, services, action, run_children))
     return state
 
 
 def waits(state: LoopState) -> bool:
     """Whether a run waits for an answer of the person who asked."""
     return isinstance(next_action(state), AwaitAnswer)
+
+
+async def _perform(
+    run_id: str, services: Services, action: StepAction | RunSubagents, run_children: RunChildren
+) -> Observation:
+    if isinstance(action, RunSubagents):
+        return SubagentsEnded(ends=await run_children(action.children, action.until, services))
+    await asyncio.sleep(action.delay_s)
+    return await perform(StepInput(run_id=run_id, action=action), services)

@@ -84,6 +84,7 @@ def _try_again(state: LoopState) -> LoopState:
         "gather",
         attempt=state.attempt + 1,
         widened=not state.is_choice,
+        delegation_step=0,  # the next answer may be delegated, too: of what was spent the policy knows
         todo=tried_again(state.todo),
     )
 
@@ -96,7 +97,7 @@ def after_failure(state: LoopState, failed: StepFailed) -> LoopState:
             update={
                 "step": state.step + 1,
                 "tries": state.tries + 1,
-                "delay_s": _delay_s(state.tries, failed),
+                "delay_s": _delay_s(state, failed),
                 "todo": tried_again(state.todo),
             }
         )
@@ -112,6 +113,8 @@ def after_failure(state: LoopState, failed: StepFailed) -> LoopState:
     return advance(state, "fail", failure=failed)
 
 
-def _delay_s(tries: int, failed: StepFailed) -> float:
-    doubled: float = _FIRST_DELAY_S * 2.0**tries
+def _delay_s(state: LoopState, failed: StepFailed) -> float:
+    if state.phase == "write" and failed.remaining_s is None:
+        return 0.0  # stored histories, of versions that waited for nothing here, have no timer
+    doubled: float = _FIRST_DELAY_S * 2.0**state.tries
     return min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)

@@ -9,6 +9,7 @@ from typing import assert_never
 from shared.core.judging import after_failure, judge_answer, judge_evidence
 from shared.core.loop_state import LoopState, advance
 from shared.core.todo import closed, started
+from shared.models.delegation_steps import DelegationDeferred, RunSubagents, SubagentsChosen, SubagentsEnded
 from shared.models.plan import TodoItem
 from shared.models.steps import (
     Action,
@@ -52,14 +53,8 @@ def next_action(state: LoopState) -> Action:
             return _clarify(state)
         case "gather" | "refine":
             return _gather(state)
-        case "write":
-            return WriteAnswer(
-                step=state.step,
-                todo=_shown(state),
-                plan_step=state.plan_step,
-                evidence_step=state.evidence_step,
-                replaces=state.answer_step,
-            )
+        case "write" | "delegate":
+            return _write(state)
         case "commit" | "fail":
             return _close(state)
         case "end":
@@ -83,15 +78,21 @@ def _learn(state: LoopState, observation: Observation) -> LoopState:
             return _clarified(state, observation)
         case EvidenceFound():
             return judge_evidence(state, observation)
+        case SubagentsChosen() | DelegationDeferred() | SubagentsEnded():
+            return _delegated(state, observation)
         case AnswerWritten():
             return judge_answer(state, observation)
-        case RunClosed():
-            succeeded = not state.abstained and state.failure is None
-            return advance(state, "end", todo=closed(state.todo, succeeded=succeeded))
-        case StepFailed():
-            return after_failure(state, observation)
+        case RunClosed() | StepFailed():
+            return _ended(state, observation)
         case _:
             assert_never(observation)
+
+
+def _ended(state: LoopState, observation: RunClosed | StepFailed) -> LoopState:
+    if isinstance(observation, StepFailed):
+        return after_failure(state, observation)
+    succeeded = not state.abstained and state.failure is None
+    return advance(state, "end", todo=closed(state.todo, succeeded=succeeded))
 
 
 def _clarified(
@@ -156,6 +157,20 @@ def _gather(state: LoopState) -> Action:
     )
 
 
+def _write(state: LoopState) -> Action:
+    if state.phase == "delegate" and state.children_until is not None:
+        return RunSubagents(children=state.children, until=state.children_until)
+    return WriteAnswer(
+        step=state.step,
+        delay_s=state.delay_s,
+        todo=_shown(state),
+        plan_step=state.plan_step,
+        evidence_step=state.evidence_step,
+        replaces=state.answer_step,
+        delegation_step=state.delegation_step,
+    )
+
+
 def _close(state: LoopState) -> Action:
     if state.phase == "commit":
         return CommitAnswer(
@@ -175,6 +190,27 @@ def _close(state: LoopState) -> Action:
         message=failure.message,
         hints=failure.hints,
     )
+
+
+def _delegated(
+    state: LoopState, observation: SubagentsChosen | DelegationDeferred | SubagentsEnded
+) -> LoopState:
+    match observation:
+        case SubagentsChosen():
+            return advance(
+                state,
+                "delegate",
+                delegation_step=state.step,
+                children=observation.children,
+                children_until=observation.until,
+            )
+        case DelegationDeferred():
+            # Not a failure: tries are counted on, and the policy ends it as time runs out.
+            return state.model_copy(update={"step": state.step + 1, "delay_s": observation.delay_s})
+        case SubagentsEnded():
+            return advance(state, "write", children=(), children_until=None)
+        case _:
+            assert_never(observation)
 
 
 def _planned(state: LoopState, plan: PlanMade) -> LoopState:

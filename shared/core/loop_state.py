@@ -1,13 +1,26 @@
 """Where a run stands: the state that the loop's reducer takes and gives. Pure, frozen, small."""
 
+from datetime import datetime
 from typing import Literal
 
 from shared.models.base import Model
 from shared.models.plan import QueryIntent, QueryType, TodoItem
 from shared.models.steps import EvidenceFound, StepFailed
+from shared.models.subagents import SubagentStart
 
 Phase = Literal[
-    "plan", "resolve", "ask", "await", "take", "gather", "refine", "write", "commit", "fail", "end"
+    "plan",
+    "resolve",
+    "ask",
+    "await",
+    "take",
+    "gather",
+    "refine",
+    "write",
+    "delegate",
+    "commit",
+    "fail",
+    "end",
 ]
 
 
@@ -24,6 +37,8 @@ class LoopState(Model):
         gathered_step: the evidence as it was found, before that.
         todo_changed: the todo list is not as it was shown last.
         is_choice: a person chose the documents.
+        delegation_step: the step that chose sub-agents for the attempt's answer; 0 = none did.
+        children, children_until: these, while they are at work.
     """
 
     phase: Phase = "plan"
@@ -46,6 +61,9 @@ class LoopState(Model):
     evidence_step: int = 0
     evidence: EvidenceFound | None = None
     widened: bool = False
+    delegation_step: int = 0
+    children: tuple[SubagentStart, ...] = ()
+    children_until: datetime | None = None
     answer_step: int = 0
     abstained: bool = False
     failure: StepFailed | None = None

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.models.base import Model
+from shared.models.delegation_steps import DelegationDeferred, RunSubagents, SubagentsChosen, SubagentsEnded
 from shared.models.plan import QueryIntent, QueryType, TodoItem
 
 
@@ -104,12 +105,14 @@ class WriteAnswer(Step):
 
     Attributes:
         replaces: step of an answer that readers are to forget; 0 = none.
+        delegation_step: the step that chose sub-agents, which have ended; 0 = none did.
     """
 
     kind: Literal["write_answer"] = "write_answer"
     plan_step: int
     evidence_step: int
     replaces: int = 0
+    delegation_step: int = 0
 
 
 class CommitAnswer(Step):
@@ -149,7 +152,7 @@ StepAction = Annotated[
     | ReportFailure,
     Field(discriminator="kind"),
 ]
-Action = StepAction | AwaitAnswer | EndRun
+Action = StepAction | AwaitAnswer | RunSubagents | EndRun
 
 
 class PlanMade(Model):
@@ -242,6 +245,7 @@ class StepFailed(Model):
     Attributes:
         retryable: the same step may succeed later.
         retry_after_s: how long the service asked us to wait.
+        remaining_s: of the run's time; None = unknown, as in histories of older versions.
     """
 
     kind: Literal["step_failed"] = "step_failed"
@@ -250,6 +254,7 @@ class StepFailed(Model):
     hints: tuple[str, ...] = ()
     retryable: bool
     retry_after_s: float | None = None
+    remaining_s: float | None = None
 
 
 Observation = Annotated[
@@ -260,6 +265,9 @@ Observation = Annotated[
     | AnswerTimedOut
     | AnswerTaken
     | EvidenceFound
+    | SubagentsChosen
+    | DelegationDeferred
+    | SubagentsEnded
     | AnswerWritten
     | RunClosed
     | StepFailed,

@@ -1,0 +1,128 @@
+"""`answer_question` with sub-agents on a virtual clock: raced as child orchestrations, ended when late."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from orchestrations.answer_question import answer_question
+from shared.models.delegation_steps import DelegationDeferred, SubagentsChosen
+from shared.models.steps import AnswerWritten, Observation, StepResult
+from shared.models.subagents import SubagentEnd, SubagentStart
+from tests.replay.harness import Reply, Run, Script, simulate
+from tests.replay.history import moment
+from tests.replay.test_answer_question import GOOD, kinds
+
+UNTIL_S = 15
+WRITING_STEP = 3
+
+
+def start_of(index: int, deadline: datetime) -> SubagentStart:
+    return SubagentStart(
+        child_id=f"instance-1:s{WRITING_STEP:03d}c{index}",
+        run_id="instance-1",
+        step=WRITING_STEP,
+        index=index,
+        deadline=deadline,
+        max_turns=3,
+        retry_count=1,
+        retry_backoff_ms=750,
+        profiles=("comparator", "doc_reader"),
+    )
+
+
+def chosen(count: int) -> SubagentsChosen:
+    until = moment(UNTIL_S)
+    early = until - timedelta(seconds=1)
+    return SubagentsChosen(children=tuple(start_of(index, early) for index in range(count)), until=until)
+
+
+def done(start: dict[str, Any]) -> dict[str, Any]:
+    end = SubagentEnd(child_id=start["child_id"], status="done", turns=2, tokens=900)
+    return end.model_dump(mode="json")
+
+
+def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
+    """Run a question whose writing step first decides as told, then to delegate, then writes."""
+    observations = iter((*decided, chosen(len(replies)), GOOD["write_answer"]))
+
+    def perform_step(given: Any) -> object:
+        kind = given["action"]["kind"]
+        observation = next(observations) if kind == "write_answer" else GOOD[kind]
+        return StepResult(observation=observation).model_dump(mode="json")
+
+    def run_sub_agent(given: Any) -> object:
+        reply = replies[given["index"]]
+        return reply if isinstance(reply, Reply) else done(given)
+
+    def terminate(given: Any) -> object:
+        return Reply({"terminated": 1}, terminates=given["instance_ids"])
+
+    script = Script(
+        activities={"perform_step": perform_step, "terminate_instances": terminate},
+        children={"run_sub_agent": run_sub_agent},
+    )
+    return simulate(answer_question, {"run_id": "instance-1"}, script)
+
+
+def names(run: Run) -> list[str]:
+    return [given["action"]["kind"] if name == "perform_step" else name for name, given in run.calls]
+
+
+BEFORE = ["make_plan", "retrieve_blocks", "write_answer"]
+
+
+def test_the_answer_is_written_when_the_sub_agents_have_ended() -> None:
+    run = delegated("done", "done")
+    assert names(run) == [*BEFORE, "run_sub_agent", "run_sub_agent", "write_answer", "commit_answer"]
+    assert run.output == {"outcome": "completed", "abstained": False}
+    assert run.finished_after_s == 0  # no timer holds it back
+    assert run.left_open == []
+
+
+def test_the_answer_knows_the_step_that_chose_them_and_is_not_delegated_again() -> None:
+    written = [given["action"] for _, given in delegated("done").calls if "action" in given][-2]
+    assert written["kind"] == "write_answer"
+    assert (written["step"], written["delegation_step"]) == (WRITING_STEP + 2, WRITING_STEP)
+
+
+def test_a_sub_agent_that_is_late_is_ended_and_its_answer_is_not_waited_for() -> None:
+    run = delegated("done", Reply({"status": "done"}, after_s=900))
+    assert names(run)[-3:] == ["terminate_instances", "write_answer", "commit_answer"]
+    assert run.finished_after_s == UNTIL_S
+    assert run.left_open == []
+
+
+def test_a_sub_agent_that_raises_or_answers_nonsense_costs_no_answer() -> None:
+    for reply in (Reply(failure="a defect"), Reply({"nonsense": 1}), Reply("text")):
+        run = delegated("done", reply)
+        assert names(run)[-2:] == ["write_answer", "commit_answer"]
+        assert run.output["outcome"] == "completed"
+
+
+def test_the_status_names_the_children_while_they_are_at_work() -> None:
+    run = delegated("done", Reply({"status": "done"}, after_s=900))
+    shown = [episode.state.get("customStatus") for episode in run.recording.episodes]
+    children = [status["children"] for status in shown if status and "children" in status]
+    assert [child["status"] for child in children[0]] == ["running", "running"]
+    assert [child["status"] for child in children[-1]] == ["done", "running"]
+    assert children[0][0] == {
+        "child_id": "instance-1:s003c0",
+        "profile": "comparator",
+        "status": "running",
+    }
+
+
+def test_a_deferred_decision_is_made_anew_after_its_delay() -> None:
+    run = delegated("done", decided=(DelegationDeferred(delay_s=0.75), DelegationDeferred(delay_s=0.75)))
+    assert kinds(_without_children(run))[2:6] == ["write_answer"] * 4
+    assert run.finished_after_s == 1.5
+
+
+def test_a_deferred_decision_may_end_in_an_answer() -> None:
+    written = AnswerWritten(abstained=False, citation_count=1, unsupported_claims=0)
+    run = delegated(decided=(DelegationDeferred(delay_s=0.75), written))
+    assert names(run) == [*BEFORE, "write_answer", "commit_answer"]
+
+
+def _without_children(run: Run) -> Run:
+    calls = [call for call in run.calls if call[0] == "perform_step"]
+    return Run(**{**vars(run), "calls": calls})
