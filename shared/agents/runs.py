@@ -47,6 +47,7 @@ async def begin_run(chat: ChatRequest, user: UserContext, services: Services) ->
         question=chat.question,
         project_id=chat.project_id,
         doc_ids=chat.doc_ids,
+        deep=chat.deep,
         created_at=datetime.now(UTC),
     )
     turn = await _open(request, services, is_new=chat.thread_id is None)

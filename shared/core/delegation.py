@@ -134,9 +134,9 @@ def _spent_budgets(
 ) -> Iterator[GateCode]:
     if _latency_left_ms(policy_input) < rules.min_remaining_latency_ms:
         yield "LATENCY_BUDGET_EXHAUSTED"
-    if _tokens_left(policy_input) < max(rules.min_remaining_tokens, rules.reserve_tokens + 1):
+    if tokens_left(policy_input) < max(rules.min_remaining_tokens, rules.reserve_tokens + 1):
         yield "TOKEN_BUDGET_EXHAUSTED"
-    cost_left = _cost_left_usd(policy_input, facts)
+    cost_left = cost_left_usd(policy_input, facts)
     if cost_left <= 0 or cost_left < rules.min_remaining_cost_usd:
         yield "COST_BUDGET_EXHAUSTED"
 
@@ -187,8 +187,8 @@ def _budget(
         max_child_latency_ms=min(
             rules.child_timeout_ms, _latency_left_ms(policy_input) - rules.reserve_latency_ms
         ),
-        max_child_tokens=min(rules.max_child_tokens, _tokens_left(policy_input) - rules.reserve_tokens),
-        max_child_cost_usd=min(rules.max_child_cost_usd, _cost_left_usd(policy_input, facts)),
+        max_child_tokens=min(rules.max_child_tokens, tokens_left(policy_input) - rules.reserve_tokens),
+        max_child_cost_usd=min(rules.max_child_cost_usd, cost_left_usd(policy_input, facts)),
         max_child_turns=rules.child_max_turns,
     )
 
@@ -198,12 +198,14 @@ def _latency_left_ms(policy_input: DelegationPolicyInput) -> int:
     return min(budget.remaining_latency_ms, budget.max_total_latency_ms)
 
 
-def _tokens_left(policy_input: DelegationPolicyInput) -> int:
+def tokens_left(policy_input: DelegationPolicyInput) -> int:
+    """Tokens that the question may still use, the main agent's among them; below 0 is overdrawn."""
     budget = policy_input.runtime_budget
     return min(budget.remaining_tokens, budget.max_total_tokens)
 
 
-def _cost_left_usd(policy_input: DelegationPolicyInput, facts: SubagentFacts) -> float:
+def cost_left_usd(policy_input: DelegationPolicyInput, facts: SubagentFacts) -> float:
+    """US dollars that sub-agents of the question may still cost."""
     return policy_input.runtime_budget.max_subagent_cost_usd - max(facts.spent_usd, 0.0)
 
 

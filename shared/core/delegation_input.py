@@ -32,12 +32,16 @@ class Occasion:
 
     Attributes:
         failures: answers to it so far that there is none.
+        step: that writes it, or delegates first.
+        repeated: an earlier attempt at that step began, and may have decided.
     """
 
     request: RunRequest
     stored: StoredPlan
     evidence: Evidence
     failures: int = 0
+    step: int = 0
+    repeated: bool = False
 
 
 def describe(
@@ -54,7 +58,9 @@ def describe(
         retrieval_stats=retrieval_stats(occasion.evidence),
         doc_scope=_doc_scope(occasion),
         conversation_state=ConversationState(
-            attempt_index=occasion.failures, prior_failures=occasion.failures
+            attempt_index=occasion.failures,
+            prior_failures=occasion.failures,
+            user_requested_deep_mode=request.deep,
         ),
         runtime_budget=budget,
         risk_flags=risk,

@@ -11,6 +11,7 @@ from shared.models.conversation import Conversation
 from shared.models.figures import AnswerFigure
 from shared.models.identity import UserContext
 from shared.models.plan import TodoItem
+from shared.models.subagents import SubagentView
 
 RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
 
@@ -23,6 +24,7 @@ class RunRequest(Model):
         doc_ids, project_id: limits that the caller set on retrieval; empty and None mean no limit.
         created_at: when the question arrived, with zone.
         conversation: what was said before in the thread.
+        deep: deeper work was asked for, which may take longer and cost more.
     """
 
     run_id: str
@@ -33,6 +35,7 @@ class RunRequest(Model):
     doc_ids: tuple[str, ...] = ()
     created_at: datetime
     conversation: Conversation = Conversation()
+    deep: bool = False
 
 
 class RunAnswer(Model):
@@ -47,6 +50,8 @@ class RunAnswer(Model):
         truncated: the model stopped at its length limit; the text says so.
         figures: the pictures that the text shows, in its order; signed addresses only when it is read.
         conflicts: citations of different documents that say different things of the same.
+        sub_agents: those that worked on it, as people see them.
+        warnings: what did not go as it should, in words; the text says the same at its end.
     """
 
     run_id: str
@@ -59,6 +64,8 @@ class RunAnswer(Model):
     truncated: bool = False
     figures: tuple[AnswerFigure, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    sub_agents: tuple[SubagentView, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class RunRecord(Model):

@@ -118,6 +118,7 @@ class TurnResult(Model):
             brought nothing, and the one before it still holds.
         retryable: whether the same turn may go better if it is taken again.
         tokens, cost_usd: of the sub-agent so far.
+        findings: statements that it has brought so far.
     """
 
     status: Literal["go_on", "done", "partial", "failed"]
@@ -125,6 +126,13 @@ class TurnResult(Model):
     warnings: tuple[WarningCode, ...] = ()
     tokens: Count = 0
     cost_usd: float = 0.0
+    findings: Count = 0
+
+
+class TurnReply(Model):
+    """Output of the activity `take_sub_agent_turn`."""
+
+    result: TurnResult
 
 
 class SubagentEnd(Model):
@@ -207,6 +215,7 @@ class SubagentView(Model):
     Attributes:
         badge: its kind, in words.
         reasons, reason_codes: why it was set to work.
+        doc_ids: documents that it has read from. Who may not read all of them any more sees no `uncertainty`.
         claims, proved: statements that it brought, and those with a verified proof.
         warnings: in words.
     """
@@ -223,6 +232,7 @@ class SubagentView(Model):
     tokens: Count = 0
     cost_usd: float = 0.0
     tool_calls: tuple[ToolUse, ...] = ()
+    doc_ids: tuple[str, ...] = ()
     claims: Count = 0
     proved: Count = 0
     uncertainty: tuple[str, ...] = ()

@@ -1,0 +1,103 @@
+"""Evidence of the main agent and of its sub-agents, made one. Pure.
+
+Passages that findings prove come first, in turns over the documents, then the main agent's own, then what
+sub-agents found beside. Each document that the question is about gets its best ones before any other gets
+more, so that none is missing from the answer because another one filled the prompt.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from shared.core.summary_windows import CHARS_PER_TOKEN
+from shared.models.search import Hit
+from shared.models.subagents import SubagentState
+from shared.models.working import Evidence
+
+_FEWEST_OF_EACH = 2  # passages of each document that the question is about, as far as there are any
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much an answer is written from: passages, and tokens of their text."""
+
+    passages: int
+    tokens: int
+
+
+def merge_evidence(
+    own: Evidence, states: Sequence[SubagentState], targets: Sequence[str], bounds: Bounds
+) -> Evidence:
+    """What the answer is written from. A listing, which has no passages, stays what it is."""
+    if own.records and not own.hits:
+        return own
+    proved = list(_in_turns(_proved(states)))
+    found = list(_in_turns(hit for state in states for hit in state.hits))
+    candidates = _each_once((*proved, *own.hits, *found))
+    chosen = _within(_targets_first(candidates, targets), bounds)
+    kept = {hit.block_id for hit in chosen}
+    # The prompt is read from its beginning: there stand the proofs, whatever had to be chosen for balance.
+    ordered = [hit for hit in candidates if hit.block_id in kept]
+    occurring = {hit.doc_id for hit in ordered}
+    records = {record.doc_id: record for state in states for record in state.records}
+    records |= {record.doc_id: record for record in own.records}
+    return own.model_copy(
+        update={
+            "hits": tuple(ordered),
+            "records": tuple(record for record in records.values() if record.doc_id in occurring),
+        }
+    )
+
+
+def tokens_of(hits: Iterable[Hit]) -> int:
+    """About how many tokens the text of some passages has."""
+    return int(sum(len(hit.content or hit.image_caption or "") for hit in hits) / CHARS_PER_TOKEN)
+
+
+def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
+    """The passages that hold a proof of a finding, in the order of the findings."""
+    known = {hit.block_id: hit for state in states for hit in state.hits}
+    for state in states:
+        for finding in state.findings:
+            for proof in finding.proofs:
+                if proof.block_id in known:
+                    yield known[proof.block_id]
+
+
+def _each_once(hits: Iterable[Hit]) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.block_id, hit)
+    return list(first.values())
+
+
+def _in_turns(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """One of each document after the other, each once."""
+    by_document: dict[str, dict[str, Hit]] = {}
+    for hit in hits:
+        by_document.setdefault(hit.doc_id, {}).setdefault(hit.block_id, hit)
+    for together in zip_longest(*(found.values() for found in by_document.values())):
+        yield from (hit for hit in together if hit is not None)
+
+
+def _targets_first(candidates: Sequence[Hit], targets: Sequence[str]) -> Iterator[Hit]:
+    """The best few of each document that the question is about, then all in their order."""
+    of_each = [[hit for hit in candidates if hit.doc_id == target][:_FEWEST_OF_EACH] for target in targets]
+    for together in zip_longest(*of_each):
+        yield from (hit for hit in together if hit is not None)
+    yield from candidates
+
+
+def _within(hits: Iterable[Hit], bounds: Bounds) -> list[Hit]:
+    """As many as fit; one that is too long for what is left makes room for shorter ones behind it."""
+    chosen: dict[str, Hit] = {}
+    tokens = 0
+    for hit in hits:
+        more = tokens_of([hit])
+        if hit.block_id in chosen or len(chosen) >= bounds.passages:
+            continue
+        if chosen and tokens + more > bounds.tokens:
+            continue
+        chosen[hit.block_id] = hit
+        tokens += more
+    return list(chosen.values())
