@@ -19,12 +19,15 @@ _FOUND_BY_CONTENT = ("rag_semantic_search (passages and figures by meaning and b
 _FOUND_BY_METADATA = ("rag_list_documents (documents by their attributes)",)
 
 
-def answer_prompt(request: RunRequest, plan: QuestionPlan, documents: str, organisation: str) -> Prompt:
+def answer_prompt(
+    request: RunRequest, plan: QuestionPlan, documents: str, organisation: str, findings: str = ""
+) -> Prompt:
     """The prompt for one answer.
 
     Args:
         documents: what `documents_xml` made of the evidence.
         organisation: whose documents these are: a name from a setting, no data.
+        findings: `<findings>` of sub-agents (core/delegation_findings.py); empty = there are none.
     """
     is_about_documents = plan.query_type in DOCUMENT_QUESTIONS
     system = rag_system_prompt(
@@ -37,9 +40,12 @@ def answer_prompt(request: RunRequest, plan: QuestionPlan, documents: str, organ
             element("today", request.created_at.date().isoformat()),
             *_asker(request.user),
             documents,
+            *([findings] if findings else ()),
             element("output_rules", load("output_rules")),
         )
     )
+    if findings:
+        system = f"{system}\n\n{load('findings')}"
     return Prompt(name="answer", system=system, user=user)
 
 

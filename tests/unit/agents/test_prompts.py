@@ -125,8 +125,22 @@ def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) ->
 
 
 def test_the_readme_names_every_prompt_and_parameter_of_an_answer() -> None:
-    for name in ("answer.md", "output_rules.md", "repair.md", "plan.md"):
+    for name in ("answer.md", "findings.md", "output_rules.md", "repair.md", "plan.md"):
         assert f"`{name}`" in README
     parameters = set(re.findall(r"\{\{(\w+)\}\}", (PROMPTS / "answer.md").read_text("utf-8")))
     assert all(f"| `{name}` |" in README for name in parameters)
     assert "{{" not in rag_system_prompt("O", "LISTING", ("t",))
+
+
+def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_said_of_them() -> None:
+    request = RunRequest(
+        run_id="r", thread_id="t", user=USER, question="Q?", created_at=datetime(2026, 11, 21, tzinfo=UTC)
+    )
+    documents = documents_xml(Evidence(hits=hits()))
+    bare = answer_prompt(request, plan(), documents, "Contoso")
+    noted = answer_prompt(request, plan(), documents, "Contoso", "<findings>N</findings>")
+    assert "findings" not in bare.system + bare.user
+    assert (
+        noted.user.index("</documents>") < noted.user.index("<findings>") < noted.user.index("<output_rules>")
+    )
+    assert noted.system == f"{bare.system}\n\n{(PROMPTS / 'findings.md').read_text('utf-8').strip()}"
