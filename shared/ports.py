@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from shared.ports_documents import DocumentStore as DocumentStore
+from shared.ports_documents import LayoutReader as LayoutReader
+from shared.ports_documents import PageReader as PageReader
+from shared.ports_subagents import ControlStore as ControlStore
+
 # For annotations alone: the start of the app need not build every model.
 if TYPE_CHECKING:
     from shared.models.blobs import BlobProperties, SignedUrl
     from shared.models.conversing import Message, ModelTurn, ToolDefinition
     from shared.models.events import LogSlice, RunEvent
-    from shared.models.ingestion import DocumentState
-    from shared.models.layout import Layout, PageTexts
     from shared.models.poison import PoisonMessage
     from shared.models.prompts import CallLimits, Prompt
     from shared.models.runs import RunRecord
@@ -85,34 +88,6 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
         """One vector per text, in order; any number of texts, sent in batches."""
-
-
-class LayoutReader(Protocol):
-    """A service that reads the layout of PDFs and pictures."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it, with the article."""
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
-
-    async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """The whole file. BadDocumentError when the service cannot read it, or its answer is too large."""
-
-
-class PageReader(Protocol):
-    """A service that reads the words of pages that hold none as text."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it, with the article."""
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
-
-    async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
-        """The words of these pages, counted from 1. BadDocumentError when the file cannot be read."""
 
 
 class BlobStore(Protocol):
@@ -270,29 +245,3 @@ class TaskQueues(Protocol):
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
         """Create those that are missing."""
-
-
-class DocumentStore(Protocol):
-    """The ingestion state of each document; the indexes know a document only once it can be searched."""
-
-    async def get(self, doc_id: str) -> DocumentState | None: ...
-
-    async def create(self, state: DocumentState) -> DocumentState:
-        """The state as stored, with its revision. ConflictError when the document has one."""
-
-    async def replace(self, state: DocumentState) -> DocumentState:
-        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
-
-    async def delete(self, state: DocumentState) -> None:
-        """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
-
-    def all(self) -> AsyncIterator[DocumentState]:
-        """Every document's state, in no particular order."""
-
-    def unfinished(self) -> AsyncIterator[DocumentState]:
-        """States of documents that are in work or failed: those that the index does not tell of."""
-
-    def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
-        """States that were written at `moment` or later, by their own clock (`updated_at`)."""
-
-    async def ensure_table(self) -> None: ...

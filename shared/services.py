@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from shared.ports import (
     BlobStore,
     ChatModel,
+    ControlStore,
     DocumentStore,
     Embedder,
     LayoutReader,
@@ -48,6 +49,7 @@ class Services:
     documents: DocumentStore
     poison: PoisonQueues
     queues: TaskQueues
+    subagent_control: ControlStore
     parser_services: ParserServices = ParserServices()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 

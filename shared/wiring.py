@@ -26,6 +26,7 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.blob_store import AzureBlobStore
     from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
+    from shared.clients.control_store import TableControlStore
     from shared.clients.dependency import model_endpoint
     from shared.clients.document_store import TableDocumentStore
     from shared.clients.embeddings import OpenAIEmbedder
@@ -36,7 +37,7 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.tables import Table
     from shared.clients.task_queues import AzureTaskQueues
     from shared.clients.thread_store import TableThreadStore
-    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE, THREADS_TABLE
+    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE, SUBAGENT_CONTROL_TABLE, THREADS_TABLE
 
     to = Connections(settings)
     endpoint = model_endpoint(settings)
@@ -60,6 +61,7 @@ def build_services(settings: Settings) -> Services:
         documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
         poison=AzurePoisonQueues(to.queues),
         queues=AzureTaskQueues(to.queues),
+        subagent_control=TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE)),
         parser_services=_parser_services(to, settings),
         closers=(to.close,),
     )

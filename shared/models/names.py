@@ -9,6 +9,7 @@ CONTAINERS = (DOCUMENTS, FIGURES, RUN_LOG, WORK)
 RUNS_TABLE = "runs"
 DOCUMENTS_TABLE = "documents"
 THREADS_TABLE = "threads"
+SUBAGENT_CONTROL_TABLE = "subagentcontrol"
 
 BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"

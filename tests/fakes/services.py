@@ -15,6 +15,7 @@ from tests.fakes.stores import (
     InMemoryTaskQueues,
     InMemoryThreadStore,
 )
+from tests.fakes.stores_subagents import InMemoryControlStore
 
 
 def fake_settings(**changes: Any) -> Settings:
@@ -50,5 +51,6 @@ def fake_services(**replacements: Any) -> Services:
         "documents": InMemoryDocumentStore(),
         "poison": InMemoryPoisonQueues(),
         "queues": InMemoryTaskQueues(),
+        "subagent_control": InMemoryControlStore(),
     }
     return Services(**{**parts, **replacements})

@@ -1,8 +1,8 @@
-"""Slots and the circuit breaker of sub-agents, shared by all instances: read, decide (core), compare-and-swap.
+"""Slots and circuit breaker of sub-agents, shared by all instances: read, decide (core), compare-and-swap.
 
-Whoever loses the race for the row reads it again after a jittered wait, within a limit of tries and of time. What
-an answer needs to know (`read_control`, `grant`) raises when the store fails, and the policy then starts no
-sub-agent; what only books (`begin`, `settle`) never does: a slot that is not given back expires.
+Whoever loses the race for the row reads it again after a jittered wait, within a limit of tries and of time.
+What an answer needs to know (`read_control`, `grant`) raises when the store fails, and the policy then starts
+no sub-agent; what only books (`begin`, `settle`) never does: a slot that is not given back expires.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def control_rules(settings: Settings) -> ControlRules:
 
 
 async def read_control(services: Services) -> ControlView:
-    """How busy sub-agents are, and whether any may be started. GroundworkError when the store fails or is slow."""
+    """How busy sub-agents are, and whether any may start. GroundworkError when the store fails or is slow."""
     rules = control_rules(services.settings)
     state = await _within(_ASK_LIMIT_S, services.subagent_control.read())
     return view(state, rules, datetime.now(UTC))
@@ -63,7 +63,7 @@ async def begin(services: Services, child_id: str) -> None:
 
 
 async def settle(services: Services, ends: Sequence[Ended]) -> None:
-    """Give their slots back, and tell the circuit breaker how they ended. Never raises; counts each end once."""
+    """Give their slots back, and tell the circuit breaker how they ended: each once. Never raises."""
     rules = control_rules(services.settings)
     now = datetime.now(UTC)
     await _booked(services, lambda state: settled(state, ends, rules, now), "settle")
