@@ -1,0 +1,1 @@
+"""Whether runs keep their budgets, whatever a model does; looked at from outside (docs/budgets.md)."""

@@ -1,0 +1,140 @@
+"""`python -m evals.budgets --runs 200 --out report.json`: do runs keep their budgets, whatever a model does?
+
+`make budgets` calls it; docs/budgets.md explains it. Exit code 1 when a promise was broken, 2 when nothing
+could be measured.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from evals.budgets.batches import Batch, plan
+from evals.budgets.lane import Lane
+from evals.budgets.report import are_kept, as_text, promises, report
+from evals.budgets.seen import Seen
+from evals.evaluation.revision import revision
+from local.run_all.app_settings import ENDPOINT_NAMES
+from local.run_all.demo import bring_samples
+from local.run_all.errors import StackError
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+
+BATCH = 5  # questions for one start of a host, which takes 2 s
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    arguments = _arguments()
+    batches = plan(arguments.runs, arguments.seed, arguments.batch, arguments.faults)
+    began = time.monotonic()
+    try:
+        runs = measure(batches, arguments)
+    except StackError as failed:
+        print(failed, file=sys.stderr)
+        return 2
+    told = report(runs) | {
+        "seed": arguments.seed,
+        "lanes": arguments.lanes,
+        "at_once": arguments.at_once,
+        "seconds": round(time.monotonic() - began),
+        "cores": os.cpu_count(),
+        "commit": revision(),
+    }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"{as_text(told)}\n\nWritten to {arguments.out}")
+    return 0 if runs and are_kept(promises(runs)) else 1
+
+
+def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[Seen]:
+    """Run all batches on `lanes` stacks side by side; each has its own servers, and so its own counts.
+
+    Raises:
+        StackError: a stack did not start, or died, or does not know a knob.
+    """
+    work = _Work(batches)
+    threads = [
+        threading.Thread(target=work.take, args=(number, arguments)) for number in range(arguments.lanes)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if work.failures:
+        first = work.failures[0]
+        raise first if isinstance(first, StackError) else StackError(repr(first))
+    return work.runs
+
+
+class _Work:
+    """Batches that lanes take, and what they have seen."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self._waiting = deque(batches)
+        self._total = sum(len(batch.questions) for batch in batches)
+        self.runs: list[Seen] = []
+        self.failures: list[Exception] = []
+
+    def take(self, number: int, arguments: argparse.Namespace) -> None:
+        """Do the work of one lane."""
+        try:
+            for seen in self._lane(number, arguments):
+                self.runs.append(seen)
+                print(_line(len(self.runs), self._total, seen), flush=True)
+        except Exception as failed:  # noqa: BLE001  # told by the main thread
+            self.failures.append(failed)
+            self._waiting.clear()
+
+    def _lane(self, number: int, arguments: argparse.Namespace) -> Iterator[Seen]:
+        with _stack(number) as stack:
+            lane = Lane(stack, arguments.budget_ms, arguments.at_once)
+            while self._waiting:
+                yield from lane.run(self._waiting.popleft())
+
+
+@contextmanager
+def _stack(number: int) -> Iterator[LocalStack]:
+    environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
+    prefix = f"groundwork-budgets-{number}-"
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder,
+        LocalStack(StackSettings(FREE_PORTS, Path(folder)), environment=environment) as stack,
+    ):
+        bring_samples(stack, lambda done, whole, current: None)
+        yield stack
+
+
+def _line(done: int, total: int, seen: Seen) -> str:
+    wall = "no end" if seen.wall_ms is None else f"{seen.wall_ms / 1000:.1f} s"
+    broken = f"  <- {', '.join(seen.defects)}" if seen.defects else ""
+    children = f", {len(seen.children)} children" if seen.children else ""
+    return f"{done}/{total} {seen.fault} [{seen.knobs}] {seen.kind}: {seen.outcome}, {wall}{children}{broken}"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m evals.budgets", description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=Path("report.json"))
+    parser.add_argument("--seed", type=int, default=20251121, help="of what is asked, and of which model")
+    parser.add_argument(
+        "--budget-ms", type=int, default=25_000, help="MAX_TOTAL_LATENCY_MS; others in proportion"
+    )
+    parser.add_argument("--lanes", type=int, default=3, help="stacks side by side")
+    parser.add_argument("--at-once", type=int, default=1, help="questions side by side in a stack")
+    parser.add_argument("--batch", type=int, default=BATCH, help="questions for one start of a host")
+    parser.add_argument(
+        "--faults", type=lambda listed: listed.split(","), default=(), help="only these, separated by commas"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

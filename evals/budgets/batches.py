@@ -1,0 +1,122 @@
+"""What a model does wrong, batch by batch. Pure: the same seed plans the same.
+
+Knobs are part of the model's name, which is a setting of the host; so runs come in batches, one host each.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evals.budgets.questions import DELEGATED, QUESTIONS, Question
+
+MODEL = "groundwork-extractive"
+# What models do wrong, each alone. `only=` leaves the other calls as they are: a model that fails at all of
+# them never gets as far as a sub-agent.
+FAULTS: Mapping[str, tuple[str, ...]] = {
+    "none": ("",),
+    "stall": (
+        "stall=0",
+        "stall=12",
+        "stall=0,only=sub_agent",
+        "stall=12,only=sub_agent",
+        "stall=30,only=answer",
+        "stall=0,only=plan",
+    ),
+    "drip": ("tps=1", "tps=1,only=sub_agent", "tps=1,only=answer", "drip=120"),
+    "garbage": (
+        "garbage=content",
+        "garbage=body",
+        "garbage=shape,only=sub_agent",
+        "garbage=protocol,only=answer",
+    ),
+    "refused for ever": (
+        "fail=429",
+        "fail=429,retry_after=60",
+        "fail=429,only=sub_agent",
+        "fail=503,only=answer",
+    ),
+    "tool loop": ("toolloop", "toolloop=2", "toolloop,only=sub_agent"),
+    "too many tokens": ("overtalk=3000", "overtalk=3000,only=sub_agent", "overtalk=20000,only=sub_agent"),
+    "slow": ("ttft=4000", "ttft=9000,only=sub_agent"),
+}
+_MIXABLE = (
+    "tps=1",
+    "drip=60",
+    "toolloop",
+    "overtalk=3000",
+    "ttft=2500",
+    "stall=40",
+    "fail=429:40%",
+    "drop=25",
+    "cut=12",
+    "midstream=30",
+    "garbage=shape",
+)
+_PLACES = ("", "", ",only=sub_agent", ",only=sub_agent+answer", ",only=plan+answer")
+TIGHT = {"MAX_TOTAL_TOKENS_PER_REQUEST": "12000", "MAX_CHILD_TOKENS": "2500"}
+"""A budget of tokens that usual questions reach; the reserves stay below it."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Questions asked of one host.
+
+    Attributes:
+        fault: its name in the report: a key of FAULTS, "mixed" or "chaos".
+        knobs: suffix of the model's name.
+        settings: of the app, beside its model.
+    """
+
+    fault: str
+    knobs: str
+    questions: tuple[Question, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        return f"{MODEL}@{self.knobs}" if self.knobs else MODEL
+
+
+def plan(runs: int, seed: int, size: int, faults: Sequence[str] = ()) -> list[Batch]:
+    """Batches of at most `size` questions, `runs` in all; only of these faults, if any are named.
+
+    A third is of single faults, in turn; the rest mixes two, or has the model server throw dice (chaos).
+    """
+    chance = random.Random(seed)
+    makers = _makers(chance, faults)
+    batches = []
+    left = runs
+    while left > 0:
+        fault, knobs = next(makers)
+        settings = TIGHT if chance.random() < 0.25 else {}
+        batches.append(Batch(fault, knobs, _questions(chance, min(size, left)), settings))
+        left -= size
+    return batches
+
+
+def _makers(chance: random.Random, faults: Sequence[str]) -> Iterator[tuple[str, str]]:
+    singles = [(fault, knobs) for fault in faults or FAULTS for knobs in FAULTS.get(fault, ())]
+    chance.shuffle(singles)
+    while True:
+        for single in singles:
+            yield single
+            if not faults:
+                yield _mixed(chance)
+                yield "chaos", f"chaos={chance.randrange(10_000)}"
+        if "mixed" in faults:
+            yield _mixed(chance)
+        if "chaos" in faults:
+            yield "chaos", f"chaos={chance.randrange(10_000)}"
+
+
+def _mixed(chance: random.Random) -> tuple[str, str]:
+    return "mixed", ",".join(chance.sample(_MIXABLE, 2)) + chance.choice(_PLACES)
+
+
+def _questions(chance: random.Random, count: int) -> tuple[Question, ...]:
+    """Different ones, two thirds of them of kinds that sub-agents are for."""
+    deep = [question for question in QUESTIONS if question.kind in DELEGATED]
+    other = [question for question in QUESTIONS if question.kind not in DELEGATED]
+    chosen = chance.sample(deep, min(-(-count * 2 // 3), len(deep)))
+    chosen += chance.sample(other, min(count - len(chosen), len(other)))
+    return tuple(chance.sample(chosen, len(chosen)))

@@ -1,0 +1,87 @@
+"""Child orchestrations of a run, as the client API of Durable Functions tells them."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+GRACE_S = 1.0  # a child may be at work so long after its deadline, and no longer
+_POLL_S = 0.1
+_PREFIX = "/runtime/webhooks/durabletask/instances"
+_OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
+
+
+@dataclass(frozen=True)
+class Child:
+    """One child. `ended_after_s`: seconds after its deadline; None = at work at the last look."""
+
+    child_id: str
+    deadline: float
+    status: str
+    ended_after_s: float | None
+
+    @property
+    def outlived(self) -> bool:
+        """Whether it was alive GRACE_S after its deadline."""
+        return self.ended_after_s is None or self.ended_after_s > GRACE_S
+
+
+class Instances:
+    """Reads instances of one host."""
+
+    def __init__(self, base_url: Callable[[], str]) -> None:
+        self._base_url = base_url
+        self._http = httpx.Client(timeout=10.0)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def settled(self, run_id: str) -> list[Child]:
+        """The run's children, once all have ended or had GRACE_S beyond their deadlines."""
+        while True:
+            children = [self._child(told) for told in self._below(run_id)]
+            now = time.time()
+            if all(child.ended_after_s is not None or now > child.deadline + GRACE_S for child in children):
+                return children
+            time.sleep(_POLL_S)
+
+    def is_open(self, run_id: str) -> bool:
+        """Whether the run's own orchestration is still at work."""
+        answered = self._http.get(f"{self._base_url()}{_PREFIX}/{run_id}")
+        return answered.status_code in (200, 202) and answered.json()["runtimeStatus"] in _OPEN
+
+    def _below(self, run_id: str) -> list[dict[str, Any]]:
+        params = {"instanceIdPrefix": f"{run_id}:", "showInput": "true", "top": "100"}
+        found = self._http.get(f"{self._base_url()}{_PREFIX}", params=params).raise_for_status().json()
+        return [one for one in found if one["name"] == "run_sub_agent"]
+
+    def _child(self, told: dict[str, Any]) -> Child:
+        deadline = _moment(_plain(told["input"])["deadline"])
+        ended = None
+        if told["runtimeStatus"] not in _OPEN:
+            ended = self._ended_at(told) - deadline
+        return Child(told["instanceId"], deadline, told["runtimeStatus"], ended)
+
+    def _ended_at(self, told: dict[str, Any]) -> float:
+        """To the millisecond: the status itself has whole seconds only."""
+        address = f"{self._base_url()}{_PREFIX}/{told['instanceId']}"
+        history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []
+        moments = [_moment(event["Timestamp"]) for event in history if "Timestamp" in event]
+        return max(moments, default=_moment(told["lastUpdatedTime"]))
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """An input as the SDKs store it: JSON in JSON, or a list of one."""
+    while isinstance(value, str):
+        value = json.loads(value)
+    found: dict[str, Any] = value[0] if isinstance(value, list) else value
+    return found
+
+
+def _moment(text: str) -> float:
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

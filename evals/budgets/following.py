@@ -1,0 +1,123 @@
+"""Asks a question as any caller would, and reads its events to the last one, whatever happens to the line."""
+
+import contextlib
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
+
+SILENCE_S = 20.0  # the app sends a comment every 15 s
+PAUSE_S = 0.1  # before a lost line is taken up again
+Watcher = Callable[[StreamEvent], None]
+
+
+@dataclass
+class Followed:
+    """What a reader of a run has seen.
+
+    Attributes:
+        began, ended: time.monotonic() when the question was sent (or a choice was), and at the last event.
+        reconnects: how often the line was lost and taken up again.
+    """
+
+    run_id: str = ""
+    began: float = 0.0
+    ended: float | None = None
+    events: list[StreamEvent] = field(default_factory=list)
+    reconnects: int = 0
+
+    @property
+    def last(self) -> StreamEvent | None:
+        """`complete` or `error`, once it came."""
+        found = self.events[-1] if self.events else None
+        return found if found is not None and found.name in LAST_EVENTS else None
+
+
+class Caller:
+    """One user's calls of one app."""
+
+    def __init__(self, port: Callable[[], int], token: str) -> None:
+        self._port = port
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def ask(self, question: str, give_up_s: float, watch: Watcher = lambda _: None) -> Followed:
+        """Ask, and follow until the last event or until `give_up_s` are over.
+
+        Raises:
+            OSError, http.client.HTTPException: the question was not accepted.
+        """
+        seen = Followed(began=time.monotonic())
+        body = json.dumps({"question": question})
+        with contextlib.closing(self._connection()) as connection:
+            connection.request("POST", "/api/chat", body=body, headers=self._headers)
+            response = connection.getresponse()
+            if response.status != 200:
+                raise http.client.HTTPException(f"{response.status} {response.read()[:300]!r}")
+            seen.run_id = response.headers["X-Run-Id"] or ""
+            self._take(response, seen, give_up_s, watch)
+        while seen.last is None and time.monotonic() - seen.began < give_up_s:
+            seen.reconnects += 1
+            time.sleep(PAUSE_S)
+            self._resume(seen, give_up_s, watch)
+        return seen
+
+    def replay(self, run_id: str) -> list[StreamEvent]:
+        """All events of a run that has ended, as they are sent again."""
+        with contextlib.closing(self._connection()) as connection:
+            connection.request("GET", f"/api/runs/{run_id}/events", headers=self._headers)
+            return list(read_events(connection.getresponse()))
+
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Status and JSON of any call."""
+        sent = None if body is None else json.dumps(body)
+        with contextlib.closing(self._connection()) as connection:
+            connection.request(method, path, body=sent, headers=self._headers)
+            response = connection.getresponse()
+            answered = response.read()
+        return response.status, json.loads(answered) if answered else None
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self._port(), timeout=SILENCE_S)
+
+    def _resume(self, seen: Followed, give_up_s: float, watch: Watcher) -> None:
+        after = str(seen.events[-1].number if seen.events else 0)
+        headers = {**self._headers, "Last-Event-ID": after}
+        with (
+            contextlib.suppress(OSError, http.client.HTTPException),
+            contextlib.closing(self._connection()) as connection,
+        ):
+            connection.request("GET", f"/api/runs/{seen.run_id}/events", headers=headers)
+            response = connection.getresponse()
+            if response.status == 200:
+                self._take(response, seen, give_up_s, watch)
+
+    def _take(
+        self, response: http.client.HTTPResponse, seen: Followed, give_up_s: float, watch: Watcher
+    ) -> None:
+        """Events until the last one, until time is up, or until the line is lost."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for event in read_events(_lines(response, seen, give_up_s)):
+                seen.events.append(event)
+                watch(event)
+                if event.name in LAST_EVENTS:
+                    seen.ended = time.monotonic()
+                    return
+                if event.name == "ask_user":
+                    self._choose(seen)
+
+    def _choose(self, seen: Followed) -> None:
+        """Take the first option; the time that a person takes is not the run's."""
+        self.call("POST", f"/api/runs/{seen.run_id}/answer", {"choice": 1})
+        seen.began = time.monotonic()
+
+
+def _lines(response: http.client.HTTPResponse, seen: Followed, give_up_s: float) -> Iterator[bytes]:
+    # Comments come through here as well, and are the clock while a run is silent.
+    for line in response:
+        yield line
+        if time.monotonic() - seen.began > give_up_s:
+            return

@@ -1,0 +1,166 @@
+"""One stack that answers batch after batch, and what is seen of each run from outside."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from evals.budgets.batches import Batch
+from evals.budgets.children import Instances
+from evals.budgets.following import Caller, Followed
+from evals.budgets.questions import Question
+from evals.budgets.seen import Limits, Seen, Spent, decisions_of, differs, terminal_events
+from local.run_all.errors import StackError
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+
+GIVE_UP_S = 40.0  # beyond the budget; then a run counts as stuck
+SETTLE_S = 8.0  # an orchestration ends after its last event; the durable loops poll in between
+CONTRACT = {
+    "MAX_TOTAL_LATENCY_MS": 25_000,
+    "MIN_REMAINING_LATENCY_TO_DELEGATE_MS": 12_000,
+    "SUBAGENTS_CHILD_TIMEOUT_MS": 15_000,
+    "SUBAGENTS_RESERVE_LATENCY_MS": 5_000,
+    "SUBAGENTS_CHILD_MIN_LATENCY_MS": 4_000,
+}
+# A breaker that has opened would keep sub-agents, which are what is measured, away from all runs that follow.
+NO_BREAK = {"CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1", "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000"}
+
+
+def latency_settings(budget_ms: int) -> dict[str, str]:
+    """All limits of time for a budget, in the proportions of the contract."""
+    share = budget_ms / CONTRACT["MAX_TOTAL_LATENCY_MS"]
+    return {name: str(round(milliseconds * share)) for name, milliseconds in CONTRACT.items()}
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A running stack, of which `at_once` questions are asked side by side.
+
+    Tokens are counted run by run only when they are asked one by one.
+    """
+
+    stack: LocalStack
+    budget_ms: int
+    at_once: int = 1
+
+    def run(self, batch: Batch) -> Iterator[Seen]:
+        """Start the host with the batch's model, and ask all its questions.
+
+        Raises:
+            StackError: the model server does not know a knob.
+        """
+        self._check_knobs(batch.model)
+        settings = {**NO_BREAK, **latency_settings(self.budget_ms), **_no_tight(batch.settings)}
+        self.stack.kill_host()
+        self.stack.start_host({**settings, "CHAT_MODEL": batch.model})
+        caller = Caller(lambda: self.stack.ports.http, self.stack.token(ANNA))
+        instances = Instances(lambda: self.stack.base_url)
+        limits = Limits(
+            latency_ms=self.budget_ms,
+            tokens=int(settings["MAX_TOTAL_TOKENS_PER_REQUEST"]),
+            child_tokens=int(settings["MAX_CHILD_TOKENS"]),
+        )
+        asking = Asking(self, batch, limits, caller, instances)
+        with contextlib.closing(instances), ThreadPoolExecutor(self.at_once) as pool:
+            yield from pool.map(asking.ask, batch.questions)
+
+    def statistics(self) -> dict[str, Any]:
+        """What the model server has counted."""
+        address = f"http://127.0.0.1:{self.stack.ports.model}/v1/stats"
+        headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
+        told: dict[str, Any] = httpx.get(address, headers=headers).raise_for_status().json()
+        return told
+
+    def _check_knobs(self, model: str) -> None:
+        """A fault that is misspelt is none, and the run would pass."""
+        headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
+        answered = httpx.get(f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}", headers=headers)
+        if answered.status_code != 200:
+            raise StackError(f"The model server refuses {model}: {answered.text[:300]}")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A batch at work."""
+
+    lane: Lane
+    batch: Batch
+    limits: Limits
+    caller: Caller
+    instances: Instances
+
+    def ask(self, question: Question) -> Seen:
+        """Ask, follow to the end, and look after it: children, orchestration, replay, tokens."""
+        before = self.lane.statistics() if self.lane.at_once == 1 else None
+        followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)
+        if followed.last is None:
+            self.caller.call("POST", f"/api/runs/{followed.run_id}/cancel")
+        return look_after(self, question, followed, before)
+
+
+def look_after(
+    asking: Asking, question: Question, followed: Followed, before: Mapping[str, Any] | None
+) -> Seen:
+    """What is left to see once a run's reader is through. `before`: the model server's counts, or None."""
+    children = asking.instances.settled(followed.run_id)
+    is_open = _stays_open(asking.instances, followed.run_id)
+    again = asking.caller.replay(followed.run_id)
+    status, view = asking.caller.call("GET", f"/api/runs/{followed.run_id}")
+    ended = followed.ended
+    return Seen(
+        fault=asking.batch.fault,
+        knobs=asking.batch.knobs,
+        kind=question.kind,
+        question=question.text,
+        run_id=followed.run_id,
+        wall_ms=None if ended is None else round((ended - followed.began) * 1000, 1),
+        limits=asking.limits,
+        last_event=followed.last,
+        terminal_events=terminal_events(again),
+        replay_differs=followed.last is not None and differs(followed.events, again),
+        orchestration_open=is_open,
+        decisions=decisions_of(followed.events),
+        children=tuple(children),
+        views=_views(view) if status == 200 else (),
+        spent=None if before is None else _spent(before, asking.lane.statistics()),
+        load=os.getloadavg()[0],
+        reconnects=followed.reconnects,
+    )
+
+
+def _stays_open(instances: Instances, run_id: str) -> bool:
+    give_up = time.monotonic() + SETTLE_S
+    while instances.is_open(run_id):
+        if time.monotonic() > give_up:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    return tuple((view.get("answer") or {}).get("subagents") or view.get("subagents") or ())
+
+
+def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
+    """What was asked in between. Never by a reset: that would have the faults begin anew with each run."""
+    calls = after["calls"]["count"] - before["calls"]["count"]
+    tokens = (
+        [prompt + completion for _, prompt, completion in after["calls"]["latest"][-calls:]] if calls else []
+    )
+    return Spent(sum(tokens), max(tokens, default=0), after["requests"]["chat"] - before["requests"]["chat"])
+
+
+def _no_tight(settings: Mapping[str, str]) -> dict[str, str]:
+    """With the defaults for what this batch leaves alone: the batch before may have set it."""
+    defaults = Limits()
+    return {
+        "MAX_TOTAL_TOKENS_PER_REQUEST": str(defaults.tokens),
+        "MAX_CHILD_TOKENS": str(defaults.child_tokens),
+        **settings,
+    }

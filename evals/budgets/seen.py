@@ -1,0 +1,176 @@
+"""One run as it was seen from outside, and whether it kept its budgets. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evals.budgets.children import Child
+from evals.budgets.questions import Kind
+from local.run_all.api_client import LAST_EVENTS, StreamEvent
+
+EPSILON_MS = 750.0  # the promise: a run ends within its budget and this
+Outcome = Literal["answer", "partial answer with warning", "abstention", "error", "none"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use: milliseconds, tokens and US dollars, of the whole and of one sub-agent."""
+
+    latency_ms: int = 25_000
+    tokens: int = 24_000
+    child_tokens: int = 8_000
+    children_usd: float = 0.08
+    child_usd: float = 0.03
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Tokens of a run as the model server counted them; `largest_call` of one request with its answer."""
+
+    tokens: int
+    largest_call: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run.
+
+    Attributes:
+        wall_ms: from sending the question to the last event; None = it did not come in time.
+        terminal_events: in the log as it was read again afterwards; more than one is a defect.
+        replay_differs: what was sent again is not what was sent first.
+        orchestration_open: its orchestration was at work long after the last event.
+        decisions: of the delegation policy, with their reason codes.
+        views: the sub-agents as the run's owner is told of them.
+        spent: None when other runs used the model server at the same time.
+        load: of the machine, over the last minute.
+    """
+
+    fault: str
+    knobs: str
+    kind: Kind
+    question: str
+    run_id: str
+    wall_ms: float | None
+    limits: Limits
+    last_event: StreamEvent | None
+    terminal_events: int = 1
+    replay_differs: bool = False
+    orchestration_open: bool = False
+    decisions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    children: tuple[Child, ...] = ()
+    views: tuple[dict[str, Any], ...] = ()
+    spent: Spent | None = None
+    load: float = 0.0
+    reconnects: int = 0
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        last = self.last_event
+        found: dict[str, Any] = last.data["answer"] if last is not None and last.name == "complete" else {}
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self.answer.get("warnings") or ())
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the reader has in the end."""
+        if self.last_event is None:
+            return "none"
+        if self.last_event.name != "complete":
+            return "error"
+        if self.answer.get("abstained"):
+            return "abstention"
+        return "partial answer with warning" if self.warnings else "answer"
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Neither answer nor abstention; an answer without words is none."""
+        return self.outcome in ("error", "none") or not str(self.answer.get("text", "")).strip()
+
+    @property
+    def is_unwarned(self) -> bool:
+        """Cut short, by its own mark, without a word of warning."""
+        return bool(self.answer.get("truncated")) and not self.warnings
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.last_event is None or self.orchestration_open
+
+    @property
+    def overrun_ms(self) -> float:
+        """Beyond the budget; 0 within it. Of a run without an end nobody can tell."""
+        return max(0.0, (self.wall_ms or 0.0) - self.limits.latency_ms)
+
+    @property
+    def is_over_budget(self) -> bool:
+        return self.wall_ms is None or self.overrun_ms > EPSILON_MS
+
+    @property
+    def children_alive(self) -> int:
+        return sum(child.outlived for child in self.children)
+
+    @property
+    def is_over_tokens(self) -> bool:
+        """Whether tokens or cost went beyond a budget by more than one call."""
+        return bool(self.excesses)
+
+    @property
+    def excesses(self) -> tuple[str, ...]:
+        """Which budgets were exceeded by more than one call, in words."""
+        call = self.spent.largest_call if self.spent is not None else 0
+        found = []
+        if self.spent is not None and self.spent.tokens > self.limits.tokens + call:
+            found.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")
+        usd = [float(view.get("cost_usd") or 0.0) for view in self.views]
+        tokens = [int(view.get("tokens") or 0) for view in self.views]
+        # What a child tells of itself includes the call that went over: its size is not told apart.
+        largest_usd = max(
+            (cost / max(one, 1) * call for cost, one in zip(usd, tokens, strict=True)), default=0.0
+        )
+        if any(one > self.limits.child_tokens + call for one in tokens):
+            found.append(f"a sub-agent with {max(tokens)} tokens of {self.limits.child_tokens}")
+        if any(cost > self.limits.child_usd + largest_usd for cost in usd):
+            found.append(f"a sub-agent for {max(usd)} of {self.limits.child_usd} USD")
+        if sum(usd) > self.limits.children_usd + largest_usd:
+            found.append(f"sub-agents for {sum(usd)} of {self.limits.children_usd} USD")
+        return tuple(found)
+
+    @property
+    def is_duplicated(self) -> bool:
+        return self.terminal_events > 1 or self.replay_differs
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """What is wrong with it, in words; empty = it kept all that is promised."""
+        told = {
+            "over budget": self.is_over_budget,
+            "stuck": self.is_stuck,
+            "children alive": self.children_alive > 0,
+            "tokens over": self.is_over_tokens,
+            "unanswered": self.is_unanswered,
+            "ended twice": self.is_duplicated,
+            "cut without warning": self.is_unwarned,
+        }
+        return tuple(name for name, is_so in told.items() if is_so)
+
+
+def decisions_of(events: Sequence[StreamEvent]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What the delegation policy told, in order."""
+    return tuple(
+        (str(event.data["decision"]), tuple(event.data["reason_codes"]))
+        for event in events
+        if event.name == "status" and event.data.get("state") == "delegation"
+    )
+
+
+def differs(live: Sequence[StreamEvent], again: Sequence[StreamEvent]) -> bool:
+    """Whether a replay is not what was sent, byte for byte, up to the last event that was seen."""
+    return [event.frame for event in live] != [event.frame for event in again[: len(live)]]
+
+
+def terminal_events(events: Sequence[StreamEvent]) -> int:
+    return sum(event.name in LAST_EVENTS for event in events)

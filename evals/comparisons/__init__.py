@@ -1,0 +1,1 @@
+"""Whether answers over several documents cite them all, with sub-agents and without (docs/budgets.md)."""
