@@ -22,7 +22,7 @@ from shared.ports_subagents import ControlStore as ControlStore
 # For annotations alone: the start of the app need not build every model.
 if TYPE_CHECKING:
     from shared.models.blobs import BlobProperties, SignedUrl
-    from shared.models.conversing import Message, ModelTurn, ToolDefinition
+    from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolDefinition
     from shared.models.events import LogSlice, RunEvent
     from shared.models.poison import PoisonMessage
     from shared.models.prompts import CallLimits, Prompt
@@ -65,6 +65,14 @@ class ChatModel(Protocol):
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         """Text as it is written, in pieces of any size. OutputCutError after the last piece of a cut one."""
+
+    def stream_output(
+        self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        """Structured output as it is written: pieces of its JSON, which is the reader's to validate.
+
+        Last comes its usage, if the endpoint tells, also of a cut one; OutputCutError comes after that.
+        """
 
     async def converse(
         self,

@@ -3,25 +3,27 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+from pydantic import BaseModel
+
 from shared.clients.connection import Connection
-from shared.clients.conversing import conversation_arguments, read_turn
+from shared.clients.conversing import conversation_arguments, output_format, read_turn, read_usage
 from shared.clients.delta_text import DeltaText
 from shared.clients.dependency import Dependency
 from shared.clients.rate_gate import RateGate
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate_openai import filtered, model_errors, not_the_protocol
 from shared.errors import ModelFixableError, OutputCutError
-from shared.models.conversing import Message, ModelTurn, ToolDefinition
+from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolDefinition
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, StructuredOutput
 from shared.telemetry import get_logger
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
-    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletionChunk, ParsedChatCompletion
 
 MODEL_SETTING = "CHAT_MODEL"
@@ -79,30 +81,18 @@ class OpenAIChatModel(ChatModel):
             OutputCutError: it ended at its largest length; all that was written has been given.
             ModelFixableError: the content filter ended it.
         """
-        deadline = Deadline(limits.timeout_s)
-        started = time.perf_counter()
-        chunks = await call_within(
-            deadline, limits.max_retries, lambda: self._open(prompt, limits, deadline), gate=self._gate
-        )
-        usage: _Usage | None = None
-        ending: str | None = None
-        answering = False
-        text = DeltaText()
-        try:
-            while (delta := await self._next(chunks, deadline)) is not None:
-                usage = delta.usage or usage
-                ending = delta.ending or ending
-                answering = answering or delta.answering
-                if piece := text.feed(delta.text):
+        async with aclosing(self._said(prompt, limits, {})) as said:
+            async for piece in said:
+                if isinstance(piece, str):
                     yield piece
-        finally:
-            await chunks.close()  # a reader that goes away ends the model's work
-        if rest := text.finish():
-            yield rest
-        self._log(prompt.name, started, usage, ending)
-        if not answering:
-            raise not_the_protocol(self._endpoint)
-        _check_ending(ending)
+
+    async def stream_output(
+        self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        """Structured output as it is written, its usage last; errors as `stream`, and when it refused."""
+        async with aclosing(self._said(prompt, limits, output_format(output))) as said:
+            async for piece in said:
+                yield piece
 
     async def converse(
         self,
@@ -122,20 +112,45 @@ class OpenAIChatModel(ChatModel):
         started = time.perf_counter()
         said = conversation_arguments(messages, tools, may_call=may_call)
 
-        async def attempt() -> tuple[ModelTurn, _Usage | None]:
+        async def attempt() -> ModelTurn:
             with model_errors(self._endpoint, self._setting):
                 async with asyncio.timeout_at(deadline.at):
                     completion = await client.chat.completions.create(
                         **said, **self._limiting(limits, deadline)
                     )
-                return read_turn(completion), _read_usage(completion.usage)
+                return read_turn(completion)
 
-        turn, usage = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
-        self._log("converse", started, usage, "length" if turn.cut else None)
+        turn = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
+        self._log("converse", started, turn.usage, "length" if turn.cut else None)
         return turn
 
+    async def _said(
+        self, prompt: Prompt, limits: CallLimits, shape: dict[str, Any]
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        """Pieces of text, then the usage if it is told; what `stream` raises comes behind both."""
+        deadline = Deadline(limits.timeout_s)
+        started = time.perf_counter()
+        chunks = await call_within(
+            deadline, limits.max_retries, lambda: self._open(prompt, limits, deadline, shape), gate=self._gate
+        )
+        heard = _Heard()
+        text = DeltaText()
+        try:
+            while (delta := await self._next(chunks, deadline)) is not None:
+                heard.note(delta)
+                if piece := text.feed(delta.text):
+                    yield piece
+        finally:
+            await chunks.close()  # a reader that goes away ends the model's work
+        if rest := text.finish():
+            yield rest
+        self._log(prompt.name, started, heard.usage, heard.ending)
+        if heard.usage is not None:
+            yield heard.usage
+        heard.check(self._endpoint)
+
     async def _open(
-        self, prompt: Prompt, limits: CallLimits, deadline: Deadline
+        self, prompt: Prompt, limits: CallLimits, deadline: Deadline, shape: dict[str, Any]
     ) -> "AsyncStream[ChatCompletionChunk]":
         client = await self._connection.opened()
         with model_errors(self._endpoint, self._setting):
@@ -144,6 +159,7 @@ class OpenAIChatModel(ChatModel):
                     stream=True,
                     stream_options={"include_usage": True},
                     **self._arguments(prompt, limits, deadline),
+                    **shape,
                 )
                 return opened
 
@@ -168,7 +184,7 @@ class OpenAIChatModel(ChatModel):
             "timeout": max(deadline.remaining_s, 0.001),
         }
 
-    def _log(self, name: str, started: float, usage: "_Usage | None", ending: str | None = None) -> None:
+    def _log(self, name: str, started: float, usage: ModelUsage | None, ending: str | None = None) -> None:
         get_logger().info(
             "model.answered",
             prompt=name,
@@ -181,16 +197,10 @@ class OpenAIChatModel(ChatModel):
 
 
 @dataclass(frozen=True)
-class _Usage:
-    input_tokens: int | None
-    output_tokens: int | None
-
-
-@dataclass(frozen=True)
 class _Parsed(Generic[StructuredOutput]):
     value: StructuredOutput | None
     refused: bool
-    usage: _Usage | None
+    usage: ModelUsage | None
 
 
 @dataclass(frozen=True)
@@ -200,17 +210,47 @@ class _Delta:
     text: str
     ending: str | None
     answering: bool
-    usage: _Usage | None
+    refused: bool
+    usage: ModelUsage | None
 
 
-# The next three are called where errors are translated: the SDK does not check what it reads, so that an
+@dataclass
+class _Heard:
+    """What the chunks of one answer said beside its text."""
+
+    usage: ModelUsage | None = None
+    ending: str | None = None
+    answering: bool = False
+    refused: bool = False
+
+    def note(self, delta: _Delta) -> None:
+        self.usage = delta.usage or self.usage
+        self.ending = delta.ending or self.ending
+        self.answering = self.answering or delta.answering
+        self.refused = self.refused or delta.refused
+
+    def check(self, endpoint: Dependency) -> None:
+        if not self.answering:
+            raise not_the_protocol(endpoint)
+        if self.ending == "content_filter":
+            raise filtered()
+        if self.refused:
+            raise ModelFixableError("The model refused to answer.")
+        if self.ending == "length":
+            raise OutputCutError(
+                "The answer was cut off at its largest length.",
+                "Ask for less at once, or raise MAX_ANSWER_TOKENS.",
+            )
+
+
+# The next two are called where errors are translated: the SDK does not check what it reads, so that an
 # answer of another shape fails here.
 def _read_answer(completion: "ParsedChatCompletion[StructuredOutput]") -> _Parsed[StructuredOutput]:
     message = completion.choices[0].message if completion.choices else None
     return _Parsed(
         value=message.parsed if message else None,
         refused=bool(message and message.refusal),
-        usage=_read_usage(completion.usage),
+        usage=read_usage(completion.usage),
     )
 
 
@@ -220,22 +260,9 @@ def _read_delta(chunk: "ChatCompletionChunk") -> _Delta:
         text="".join(choice.delta.content or "" for choice in chunk.choices),
         ending=next((choice.finish_reason for choice in chunk.choices if choice.finish_reason), None),
         answering=bool(chunk.choices),
-        usage=_read_usage(chunk.usage),
+        refused=any(choice.delta.refusal for choice in chunk.choices),
+        usage=read_usage(chunk.usage),
     )
-
-
-def _read_usage(usage: "CompletionUsage | None") -> _Usage | None:
-    return _Usage(usage.prompt_tokens, usage.completion_tokens) if usage else None
-
-
-def _check_ending(ending: str | None) -> None:
-    if ending == "content_filter":
-        raise filtered()
-    if ending == "length":
-        raise OutputCutError(
-            "The answer was cut off at its largest length.",
-            "Ask for less at once, or raise MAX_ANSWER_TOKENS.",
-        )
 
 
 def _user_content(prompt: Prompt) -> str | list[dict[str, Any]]:

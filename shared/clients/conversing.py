@@ -6,12 +6,15 @@ Called where errors are translated: the SDK does not check what it reads.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from shared.clients.delta_text import DeltaText
 from shared.clients.translate_openai import filtered
 from shared.errors import ModelFixableError
-from shared.models.conversing import Message, ModelTurn, ToolCall, ToolDefinition
+from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolCall, ToolDefinition
 
 if TYPE_CHECKING:
+    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
 
@@ -45,7 +48,31 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
     if not text.strip() and not calls:
         raise ModelFixableError("The model said nothing.")
     tokens = completion.usage.total_tokens if completion.usage else None
-    return ModelTurn(text=text, tool_calls=calls, tokens=tokens, cut=choice.finish_reason == "length")
+    return ModelTurn(
+        text=text,
+        tool_calls=calls,
+        tokens=tokens,
+        usage=read_usage(completion.usage),
+        cut=choice.finish_reason == "length",
+    )
+
+
+def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
+    """What was read and written; None when the endpoint does not say both."""
+    counted = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
+    if not all(isinstance(count, int) and count >= 0 for count in counted):
+        return None
+    return ModelUsage(input_tokens=counted[0], output_tokens=counted[1])
+
+
+def output_format(output: type[BaseModel]) -> dict[str, Any]:
+    """`response_format` for structured output, strictly of the model's schema."""
+    from openai import pydantic_function_tool
+
+    # The SDK's public way to a strict schema is that of a tool's arguments; both are held to the same rules.
+    schema = pydantic_function_tool(output)["function"].get("parameters")
+    named = {"name": output.__name__, "schema": schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -35,15 +35,24 @@ class Message(Model):
     call_id: str | None = None
 
 
+class ModelUsage(Model):
+    """Tokens of one call as the endpoint counts them; written ones include hidden reasoning."""
+
+    input_tokens: int
+    output_tokens: int
+
+
 class ModelTurn(Model):
     """What a model says when it is its turn: text, or tool calls, or both.
 
     Attributes:
         tokens: read and written, as the endpoint counts them; None when it does not say.
+        usage: the same apart, where it tells them apart.
         cut: it stopped at its length limit.
     """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tokens: int | None = None
+    usage: ModelUsage | None = None
     cut: bool = False

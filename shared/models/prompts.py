@@ -25,6 +25,7 @@ class Prompt(Model):
         "summarise_window",
         "summarise_choice",
         "summarise_merge",
+        "sub_agent",
     ]
     system: str
     user: str

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from pydantic import BaseModel
 
 from shared.errors import GroundworkError, ModelFixableError
-from shared.models.conversing import Message, ModelTurn, ToolDefinition
+from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolDefinition
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, Embedder, StructuredOutput
 
@@ -37,6 +37,15 @@ class ScriptedChatModel(ChatModel):
         for start in range(0, len(text), 7):  # pieces that split words and tags anywhere
             yield text[start : start + 7]
 
+    async def stream_output(
+        self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        reply = self._next(prompt)
+        text = reply.model_dump_json() if isinstance(reply, BaseModel) else str(reply)
+        for start in range(0, len(text), 7):
+            yield text[start : start + 7]
+        yield ModelUsage(input_tokens=len(prompt.user) // 4, output_tokens=len(text) // 4)
+
     async def converse(
         self,
         messages: Sequence[Message],
@@ -61,7 +70,12 @@ class ScriptedChatModel(ChatModel):
 
 
 class NoConversations(ChatModel):
-    """A base of fakes that nobody converses with."""
+    """A base of fakes that nobody converses with, nor asks for reports."""
+
+    def stream_output(
+        self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        raise AssertionError("nobody asks this model for a report")
 
     async def converse(
         self,
