@@ -1,24 +1,27 @@
 """Stored answers as they are read: their figures get signed addresses that are good from now on.
 
 Whoever hands out a stored answer sends it through here. The answer's text is left as it is: it holds
-addresses of our own API only.
+addresses of our own API, and those of pages of the web that a sub-agent found. What a sub-agent was unsure of
+goes as soon as one of its documents cannot be read any more: its sentences may tell of it.
 """
 
 from collections.abc import Sequence
 
 from shared.agents.figures import readable_documents, signed_urls
+from shared.agents.sub_agents.viewing import documents_behind, without_unreadable
 from shared.core.figure_links import blob_name_of_path
 from shared.errors import GroundworkError
 from shared.models.blobs import SignedUrl
 from shared.models.figures import AnswerFigure
 from shared.models.identity import UserContext
 from shared.models.runs import RunAnswer
+from shared.models.subagents import SubagentView
 from shared.services import Services
 from shared.telemetry import get_logger
 
 
 async def refresh_answer(answer: RunAnswer, user: UserContext, services: Services) -> RunAnswer:
-    """The answer, with signed addresses for those figures that `user` may read now."""
+    """The answer, with signed addresses for those figures that `user` may read now, and so with the rest."""
     return (await refresh_answers([answer], user, services))[0]
 
 
@@ -30,24 +33,44 @@ async def refresh_answers(
     Never raises for a service that does not answer: an answer without signed addresses can still be read.
     """
     figures = [figure for answer in answers for figure in answer.figures]
-    if not figures:
+    views = [view for answer in answers for view in answer.sub_agents]
+    doc_ids = {figure.doc_id for figure in figures} | documents_behind(views)
+    if not doc_ids:
         return list(answers)
-    signed = await _signed_of(figures, user, services)
+    readable = await _readable(doc_ids, user, services)
+    signed = await _signed_of(figures, readable, services)
     return [
-        answer.model_copy(update={"figures": tuple(_with_url(figure, signed) for figure in answer.figures)})
+        answer.model_copy(
+            update={
+                "figures": tuple(_with_url(figure, signed) for figure in answer.figures),
+                "sub_agents": without_unreadable(answer.sub_agents, readable),
+            }
+        )
         for answer in answers
     ]
 
 
-async def _signed_of(
-    figures: Sequence[AnswerFigure], user: UserContext, services: Services
-) -> dict[str, SignedUrl]:
-    """Signed addresses by the figures' paths."""
+async def refresh_views(
+    views: Sequence[SubagentView], user: UserContext, services: Services
+) -> tuple[SubagentView, ...]:
+    """Sub-agents of a run that has no answer, as `user` may see them. Never raises, as `refresh_answers`."""
+    doc_ids = documents_behind(views)
+    readable = await _readable(doc_ids, user, services) if doc_ids else frozenset()
+    return without_unreadable(views, readable)
+
+
+async def _readable(doc_ids: set[str], user: UserContext, services: Services) -> frozenset[str]:
     try:
-        readable = await readable_documents({figure.doc_id for figure in figures}, user, services)
+        return await readable_documents(doc_ids, user, services)
     except GroundworkError as failed:
         get_logger().warning("figure.not_signed", error_type=failed.code)
-        return {}
+        return frozenset()
+
+
+async def _signed_of(
+    figures: Sequence[AnswerFigure], readable: frozenset[str], services: Services
+) -> dict[str, SignedUrl]:
+    """Signed addresses by the figures' paths."""
     # The path names the blob, and only the document in that name counts.
     blob_names = {figure.path: blob_name_of_path(figure.path) for figure in figures}
     allowed = {path: name for path, name in blob_names.items() if name and name.partition("/")[0] in readable}

@@ -4,12 +4,15 @@ import asyncio
 import json
 import re
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from shared.agents.answering_back import pending_clarification
 from shared.agents.closing import answer_path, report_failure
-from shared.agents.fresh_urls import refresh_answer
+from shared.agents.fresh_urls import refresh_answer, refresh_views
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
+from shared.agents.sub_agents.viewing import live_views, without_unreadable
 from shared.agents.turns import OpenedTurn, open_turn
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError, PayloadTooLargeError
@@ -17,8 +20,10 @@ from shared.models.chat import ID_PATTERN, ChatRequest, RunView
 from shared.models.events import LogSlice, RunEvent
 from shared.models.identity import UserContext
 from shared.models.names import RUN_LOG
+from shared.models.plan import TodoItem
 from shared.models.runs import RunAnswer, RunRecord, RunRequest
 from shared.models.steps import ReportFailure
+from shared.models.subagents import SubagentView
 from shared.retrieval.together import both, together
 from shared.services import Services
 
@@ -84,13 +89,17 @@ async def owned_run(run_id: str, user: UserContext, services: Services) -> RunRe
 async def view_run(record: RunRecord, services: Services, reader: UserContext | None = None) -> RunView:
     """The run with its todo list, what it asks, and its answer once that is committed.
 
-    The answer's figures get signed addresses for `reader`, and none without one.
+    The answer's figures get signed addresses for `reader`, and none without one; sub-agents are shown while
+    they work, too.
     """
-    answer = None
+    answer: RunAnswer | None = None
+    told: tuple[dict[str, Any], ...] = ()
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
         answer = RunAnswer.model_validate_json(content)
         answer = await refresh_answer(answer, reader, services) if reader else answer
+    if record.has_log and not (answer and record.todo):
+        told = await _told(record.run_id, services)
     return RunView(
         run_id=record.run_id,
         thread_id=record.thread_id,
@@ -100,8 +109,9 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
         finished_at=record.finished_at,
         error=record.error,
         error_type=record.error_type,
-        todo=record.todo or (await _latest_todo(record.run_id, services) if record.has_log else ()),
+        todo=record.todo or _latest_todo(told),
         answer=answer,
+        sub_agents=answer.sub_agents if answer else await _sub_agents(record, told, services, reader),
         clarification=await pending_clarification(record, services),
         events_url=f"/api/runs/{record.run_id}/events",
     )
@@ -162,7 +172,22 @@ def _accepted(request: RunRequest) -> RunEvent:
     return RunEvent(name="STATUS", data=told)
 
 
-async def _latest_todo(run_id: str, services: Services) -> tuple[dict[str, object], ...]:
+async def _told(run_id: str, services: Services) -> tuple[dict[str, Any], ...]:
+    """What the events of a run hold so far."""
     written = await services.run_log.read(run_id)
-    lists = [event["data"]["todo"] for event in map(json.loads, written.lines) if event["data"].get("todo")]
-    return tuple(lists[-1]) if lists else ()
+    return tuple(json.loads(line)["data"] for line in written.lines)
+
+
+def _latest_todo(told: Sequence[dict[str, Any]]) -> tuple[TodoItem, ...]:
+    lists = [data["todo"] for data in told if data.get("todo")]
+    return tuple(TodoItem.model_validate(item) for item in lists[-1]) if lists else ()
+
+
+async def _sub_agents(
+    record: RunRecord, told: Sequence[dict[str, Any]], services: Services, reader: UserContext | None
+) -> tuple[SubagentView, ...]:
+    """Those that the run has set to work, as far as they are now; most runs have none, and cost no look."""
+    if not any(data.get("decision") == "delegate" for data in told):
+        return ()
+    views = await live_views(record, services)
+    return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

@@ -1,12 +1,28 @@
 """Sub-agents as people see them: made from tasks and states, live and afterwards; never a transcript."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 
-from shared.agents.sub_agents.stored import Child
-from shared.core.delegation_words import SubagentWords
+from shared.agents.sub_agents.stored import Child, children_of, delegations_of
+from shared.core.delegation_words import SubagentWords, subagent_words
+from shared.core.reader_text import readable
 from shared.models.delegation import REASON_WORDS
+from shared.models.runs import RunRecord
 from shared.models.subagents import ChildStatus, Delegation, SubagentEnd, SubagentState, SubagentView
+from shared.services import Services
+
+_MOST_UNCERTAIN = 8  # sentences, each no longer than these: a glance, no report
+_MOST_CHARS = 300
+
+
+async def live_views(record: RunRecord, services: Services) -> tuple[SubagentView, ...]:
+    """All sub-agents of a run as they are now, whatever became of the run."""
+    now, words = datetime.now(UTC), subagent_words(record.question)
+    status_of = live_status if record.finished_at is None else final_status
+    delegations = await delegations_of(services.blobs, record.run_id)
+    by_step = {delegation.step: delegation for delegation in delegations}
+    children = await children_of(services.blobs, delegations)
+    return tuple(view_of(by_step[child.task.step], child, words, status_of(child, now)) for child in children)
 
 
 def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: ChildStatus) -> SubagentView:
@@ -29,8 +45,23 @@ def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: 
         doc_ids=tuple(dict.fromkeys(read_from)),
         claims=len(state.findings),
         proved=sum(bool(finding.proofs) for finding in state.findings),
-        uncertainty=state.uncertainty,
+        uncertainty=tuple(_sentence(text) for text in state.uncertainty[:_MOST_UNCERTAIN]),
         warnings=tuple(words.warnings[code] for code in dict.fromkeys(state.warnings)),
+    )
+
+
+def documents_behind(views: Iterable[SubagentView]) -> set[str]:
+    """The documents of which the uncertainty of sub-agents may tell."""
+    return {doc_id for view in views if view.uncertainty for doc_id in view.doc_ids}
+
+
+def without_unreadable(
+    views: Iterable[SubagentView], readable_ids: Collection[str]
+) -> tuple[SubagentView, ...]:
+    """Views without what tells of documents that are not (any more) among the readable ones."""
+    return tuple(
+        view if set(view.doc_ids) <= set(readable_ids) else view.model_copy(update={"uncertainty": ()})
+        for view in views
     )
 
 
@@ -64,3 +95,9 @@ def end_of(child: Child, status: ChildStatus) -> SubagentEnd:
 def states_of(children: Sequence[Child]) -> tuple[SubagentState, ...]:
     """What there is of them."""
     return tuple(child.state for child in children if child.state is not None)
+
+
+def _sentence(text: str) -> str:
+    """A model's words, safe to show in one line."""
+    line = " ".join(text.split())
+    return readable(line if len(line) <= _MOST_CHARS else line[:_MOST_CHARS].rstrip() + "…")
