@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
+.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,16 @@ eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=repo
 
 eval-routing: .set-up-run          ## what questions are taken for, and when the app asks back: OUT=report.json
 	@$(BIN)/python -m evals.routing --out "$(OUT)" $(ARGS)
+
+eval-comparisons: .set-up-run      ## are all documents of a comparison cited, with sub-agents and without: DATA, SETS, OUT; LIMIT, KEEP
+	@$(BIN)/python -m evals.comparisons --data "$(DATA)" --sets "$(SETS)" --out "$(OUT)" $(if $(LIMIT),--limit "$(LIMIT)") \
+	  $(if $(filter-out 0,$(KEEP)),--keep) $(ARGS)
+
+budgets: .set-up-run ## do runs keep time, tokens and cost, whatever the model does: RUNS=200 OUT=report.json; ARGS="--lanes 2"
+	@$(BIN)/python -m evals.budgets --runs "$(or $(RUNS),200)" --out "$(or $(OUT),report.json)" $(ARGS)
+
+kill-subagents: .set-up-test       ## kill -9 of the host while sub-agents work, at its whole length: KILLS=20
+	KILLS=$(or $(KILLS),20) $(PYTEST) -m e2e tests/e2e/sub_agents/test_kills.py $(ARGS)
 
 bench: bench-search bench-durable  ## the search server and the durable executor
 

@@ -29,7 +29,11 @@ CONTRACT = {
     "SUBAGENTS_CHILD_MIN_LATENCY_MS": 4_000,
 }
 # A breaker that has opened would keep sub-agents, which are what is measured, away from all runs that follow.
-NO_BREAK = {"CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1", "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000"}
+NO_BREAK = {
+    "CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1",
+    "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000",
+    "CIRCUIT_BREAKER_COOLDOWN_SECONDS": "1",
+}
 
 
 def latency_settings(budget_ms: int) -> dict[str, str]:

@@ -1,0 +1,111 @@
+"""The session's stack with other settings for a while, and what tests of sub-agents read around its API."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import TableClient, UpdateMode
+from azure.storage.blob import BlobServiceClient
+
+from evals.budgets.following import Caller, Followed
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, SampleUser
+
+MODEL = "groundwork-extractive"
+GIVE_UP_S = 60.0
+CONTROL_TABLE = "subagentcontrol"
+
+
+@contextmanager
+def configured(stack: LocalStack, **changes: str) -> Iterator[LocalStack]:
+    """The same stack, its host started anew with these settings; as it was, afterwards."""
+    before = dict(stack.app_settings)
+    forget_control(stack)
+    stack.kill_host()
+    stack.start_host(changes)
+    try:
+        yield stack
+    finally:
+        forget_control(stack)
+        stack.kill_host()
+        stack.app_settings.clear()
+        stack.start_host(before)
+
+
+def caller_of(stack: LocalStack, user: SampleUser = ANNA) -> Caller:
+    return Caller(lambda: stack.ports.http, stack.token(user))
+
+
+def ask(stack: LocalStack, question: str) -> Followed:
+    """A run with all its events; it has come to an end."""
+    followed = caller_of(stack).ask(question, GIVE_UP_S)
+    assert followed.last is not None, f"no end within {GIVE_UP_S:.0f} s: {question}"
+    return followed
+
+
+def decision_of(followed: Followed) -> dict[str, Any]:
+    """The run's one decision on a sub-agent, as its readers are told."""
+    told = statuses(followed, "delegation")
+    assert len(told) == 1, told
+    return told[0]
+
+
+def statuses(followed: Followed, state: str) -> list[dict[str, Any]]:
+    """All progress of one kind."""
+    return [one.data for one in followed.events if one.name == "status" and one.data.get("state") == state]
+
+
+def answer_of(followed: Followed) -> dict[str, Any]:
+    """The answer as it was sent last; a run without one fails the test."""
+    assert followed.last is not None
+    assert followed.last.name == "complete", followed.last.data
+    answer: dict[str, Any] = followed.last.data["answer"]
+    return answer
+
+
+def run_of(stack: LocalStack, followed: Followed) -> dict[str, Any]:
+    """The run as its owner reads it afterwards."""
+    status, told = caller_of(stack).call("GET", f"/api/runs/{followed.run_id}")
+    assert status == 200
+    run: dict[str, Any] = told
+    return run
+
+
+def tasks_of(stack: LocalStack, run_id: str) -> list[dict[str, Any]]:
+    """What was given to the run's sub-agents, as it is kept in working memory."""
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        work = service.get_container_client("work")
+        names = [blob.name for blob in work.list_blobs(name_starts_with=f"runs/{run_id}/")]
+        found = [json.loads(work.download_blob(name).readall()) for name in names if "-delegation" in name]
+    return [task for delegation in found for task in delegation["tasks"]]
+
+
+def forget_control(stack: LocalStack) -> None:
+    """Take away what is known of sub-agents at work: their slots and the circuit breaker."""
+    with _control(stack) as table, suppress(ResourceNotFoundError):
+        for row in list(table.list_entities()):
+            table.delete_entity(row["PartitionKey"], row["RowKey"])
+
+
+def spoil_control(stack: LocalStack) -> None:
+    """Leave nothing readable of it, as a hand in the table would."""
+    with _control(stack) as table:
+        rows = [dict(row) for row in table.list_entities()]
+        assert rows, "no sub-agent has been at work yet"
+        for row in rows:
+            keys = ("PartitionKey", "RowKey")
+            spoiled = {
+                name: value if name in keys or not isinstance(value, str) else "{spoiled"
+                for name, value in row.items()
+            }
+            table.update_entity(spoiled, mode=UpdateMode.REPLACE)
+
+
+def _control(stack: LocalStack) -> TableClient:
+    return TableClient.from_connection_string(stack.storage_connection_string, CONTROL_TABLE)
+
+
+def warnings_of(answer: Mapping[str, Any]) -> list[str]:
+    return list(answer.get("warnings", ()))

@@ -1,0 +1,107 @@
+"""kill -9 of the host at random moments while sub-agents work: every run ends, once, with an answer."""
+
+import os
+import random
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from evals.budgets.children import Instances
+from evals.budgets.following import Caller, Followed
+from evals.budgets.seen import differs, terminal_events
+from local.run_all.api_client import StreamEvent
+from local.run_all.stack import LocalStack
+from tests.e2e.sub_agents.hosts import MODEL, answer_of, caller_of, configured
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+SEED = 20251121
+KILLS = int(os.environ.get("KILLS", "3"))  # `make kill-subagents` strikes twenty times, as the promise says
+AT_ONCE = 2
+LONGEST_WAIT_S = 4.0  # children of this model need as long
+GIVE_UP_S = 60.0
+# Calls of children take a second, so that most kills come while one is open.
+SLOW = {"CHAT_MODEL": f"{MODEL}@ttft=1200,only=sub_agent"}
+QUESTIONS = (
+    "Compare the revenue in the annual report 2023 and the annual report 2024.",
+    "Summarise the Heron 400 installation guide.",
+    "What changed between the annual report 2023 and the annual report 2024?",
+    "Summarise the onboarding guide.",
+)
+
+
+@dataclass
+class Striker:
+    """Kills the host once a child is at work, a random while later, and starts it anew."""
+
+    stack: LocalStack
+    chance: random.Random
+
+    def strike(self, at_work: threading.Event) -> bool:
+        """False when no child came to work."""
+        if not at_work.wait(GIVE_UP_S):
+            return False
+        time.sleep(self.chance.uniform(0.0, LONGEST_WAIT_S))
+        self.stack.kill_host()
+        self.stack.start_host()
+        return True
+
+
+def watched(caller: Caller, question: str, at_work: threading.Event) -> Followed:
+    """A run to its end; `at_work` is set when its first child begins."""
+
+    def watch(event: StreamEvent) -> None:
+        if event.data.get("state") == "delegation" and event.data["decision"] == "delegate":
+            at_work.set()
+
+    return caller.ask(question, GIVE_UP_S, watch)
+
+
+def struck_runs(stack: LocalStack, kills: int) -> list[Followed]:
+    """AT_ONCE runs for each kill."""
+    chance = random.Random(SEED)
+    caller, striker = caller_of(stack), Striker(stack, chance)
+    runs: list[Followed] = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in range(kills):
+            at_work = threading.Event()
+            asked = [pool.submit(watched, caller, one, at_work) for one in chance.sample(QUESTIONS, AT_ONCE)]
+            assert striker.strike(at_work), "no sub-agent came to work"
+            runs += ended(asked)
+    return runs
+
+
+def ended(asked: list["Future[Followed]"]) -> list[Followed]:
+    return [one.result() for one in asked]
+
+
+def test_runs_whose_host_is_killed_while_children_work_all_end_once_with_an_answer(stack: LocalStack) -> None:
+    with configured(stack, **SLOW) as running:
+        runs = struck_runs(running, KILLS)
+        assert len(runs) == KILLS * AT_ONCE
+        assert sum(run.reconnects > 0 for run in runs) >= KILLS, "the kills came when runs had ended"
+        instances = Instances(lambda: running.base_url)
+        for run in runs:
+            check(running, instances, run)
+        instances.close()
+
+
+def check(stack: LocalStack, instances: Instances, run: Followed) -> None:
+    """One run: it ended, once, with an answer; what readers saw is what the log holds; no child is left."""
+    assert run.last is not None, f"stuck: {run.run_id}"
+    answer = answer_of(run)
+    assert answer["text"].strip()
+    assert [event.number for event in run.events] == list(range(1, len(run.events) + 1))
+    again = caller_of(stack).replay(run.run_id)
+    assert terminal_events(again) == 1
+    assert not differs(run.events, again)
+    assert len(again) == len(run.events)
+    children = instances.settled(run.run_id)
+    assert not any(child.outlived for child in children)
+    assert not instances.is_open(run.run_id)
+    told = [view["child_id"] for view in answer["subagents"]]
+    assert len(told) == len(set(told))
+    assert set(told) <= {child.child_id for child in children}
