@@ -81,18 +81,26 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
 @blueprint.durable_client_input(client_name="client")
 @endpoint
 async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
-    """End a run: its stream ends with `error` of type RunCancelledError. Again: the same."""
+    """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
     from shared.agents.cancelling import cancel_run as cancel
     from shared.agents.runs import view_run
+    from shared.agents.sub_agents.stored import child_ids
 
     record, services = await _own_run(req)
     record = await cancel(record.run_id, services)
+    await _terminate(client, record.run_id, record.run_id)
+    # Ending an orchestration ends none of its children. They come second: nobody starts another one now.
+    for child_id in await child_ids(services.blobs, record.run_id):
+        await _terminate(client, child_id, record.run_id)
+    return json_response(await view_run(record, services, user_of(req)))
+
+
+async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, run_id: str) -> None:
     try:
-        await client.terminate(record.run_id, "cancelled by its owner")
+        await client.terminate(instance_id, "cancelled by its owner")
     except Exception:  # noqa: BLE001  # the client raises nothing more precise
         # It has ended, or ends by itself: a step of a closed run does nothing, and the loop stops there.
-        get_logger().warning("run.terminate_failed", run_id=record.run_id)
-    return json_response(await view_run(record, services, user_of(req)))
+        get_logger().warning("run.terminate_failed", run_id=run_id)
 
 
 async def _own_run(req: Request) -> tuple[RunRecord, Services]:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
+from shared.agents.sub_agents.stored import child_ids
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import ConflictError, NotFoundError
 from shared.models.names import ERASURES_QUEUE, RUN_LOG
@@ -49,8 +50,10 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
 
 
 async def erase_run(run_id: str, services: Services, stop: StopRun) -> None:
-    """Take a run's log, answer, working memory, record and memory away."""
+    """Take a run's log, answer, working memory (its sub-agents' too), record and memory away."""
     await stop(run_id)
+    # Then its sub-agents: nobody starts one for a run that is ended.
+    await asyncio.gather(*(stop(child_id) for child_id in await child_ids(services.blobs, run_id)))
     record = await services.runs.get(run_id)
     # First the record: a commit that comes after it finds none, and takes its own answer away again.
     await services.runs.delete(run_id)

@@ -7,6 +7,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from shared.agents.erasing import StopRun
+from shared.agents.sub_agents.stored import child_ids
 from shared.agents.threads import ask_to_erase
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError
@@ -19,7 +20,7 @@ MOST_AT_ONCE = 1000  # of one call: some minutes at most; the next call goes on
 async def purge_old_runs(now: datetime, services: Services, forget: StopRun) -> int:
     """Take away what only a run in progress, or its readers, need. Returns how many runs it was done for.
 
-    `forget` removes what the orchestrator keeps of the run.
+    `forget` removes what the orchestrator keeps of the run, or of one of its sub-agents.
     """
     limit = now - timedelta(days=services.settings.run_retention_days)
     purged = 0
@@ -41,8 +42,9 @@ async def resume_erasures(services: Services) -> int:
 
 
 async def _purge(record: RunRecord, services: Services, forget: StopRun) -> None:
+    children = await child_ids(services.blobs, record.run_id)
     await asyncio.gather(
-        forget(record.run_id),
+        *(forget(instance_id) for instance_id in (record.run_id, *children)),
         services.run_log.delete(record.run_id),
         WorkingMemory(services.blobs, record.run_id).erase(),
     )

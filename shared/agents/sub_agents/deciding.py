@@ -1,19 +1,21 @@
 """Asking the delegation policy: once for each answer, on the evidence that it would be written from.
 
-The policy is asked twice at most cases: first as if no other sub-agent were at work, which costs nothing;
-only if that would be to delegate, once more with what the table of sub-agents says. So a question that gets
-no sub-agent pays for no look at it. Slots are taken by compare-and-swap: who is refused decides anew with
-what is known then. What was decided is stored before the children start, and the first to be stored counts.
+First the policy is asked as if no other sub-agent were at work, which costs nothing; only if that would be to
+delegate, once more with what the table of sub-agents says. So a question that gets no sub-agent pays for no
+look at it. Slots are taken by compare-and-swap: who is refused decides anew with what is known then. What was
+decided is stored before the children start, and the first to be stored counts.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.agents.sub_agents.control import grant, read_control
 from shared.agents.sub_agents.facts import (
     FindDocuments,
     Spent,
     budget_of,
+    health_of,
     healthy_tools,
     installed_profiles,
     may_read_targets,
@@ -31,12 +33,14 @@ from shared.models.delegation import (
     DelegationPolicyOutput,
     DelegationRules,
     SubagentFacts,
-    SystemHealth,
 )
 from shared.models.events import EventName
-from shared.models.subagents import Delegation, SubagentStart
+from shared.models.subagent_control import ControlView
+from shared.models.subagents import Delegation, SubagentStart, SubagentTask
 from shared.services import Services
 from shared.telemetry import get_logger
+
+_TRIES = 3  # with slots as scarce as that, an answer had better be written
 
 
 @dataclass(frozen=True)
@@ -114,13 +118,16 @@ class _Deciding:
             known = await find_delegation(self.services.blobs, run_id, step)
             if known is not None:
                 return known.decided, known
-        spent = await spent_before(self.occasion, self.services)
-        readable = await may_read_targets(self.occasion, find)
-        return await self._decide(spent, readable)
+        return await self._decide(
+            await spent_before(self.occasion, self.services), await may_read_targets(self.occasion, find)
+        )
 
     async def _decide(self, spent: Spent, readable: bool) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        # The time comes last: what was looked up took some of it.
-        now, settings = datetime.now(UTC), self.services.settings
+        """Delegate if the policy says so, and still does with what the table of sub-agents says.
+
+        A slot that is taken for the first attempt at a step is that of the second one, too: both give their
+        children the same ids.
+        """
         facts = SubagentFacts(
             installed_profiles=installed_profiles(self.services),
             healthy_tools=healthy_tools(self.services),
@@ -128,21 +135,38 @@ class _Deciding:
             started=spent.started,
             spent_usd=spent.cost_usd,
         )
+        idle = ControlView(circuit_closed=True, active=0, waiting=0, free=self.rules.max_active)
+        decided, _ = self._ask(facts, spent, idle)
+        for _ in range(_TRIES):
+            if decided.decision != "delegate":
+                return decided, None
+            decided, tasks = self._ask(facts, spent, await read_control(self.services))
+            now = datetime.now(UTC)
+            if tasks and await grant(self.services, tasks, now):
+                delegation = Delegation(step=self.occasion.step, decided=decided, tasks=tasks, decided_at=now)
+                kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
+                return kept.decided, kept
+        # Others were quicker each time: whatever is free is gone before it can be taken.
+        full = ControlView(circuit_closed=True, active=self.rules.max_active, waiting=0, free=0)
+        return self._ask(facts, spent, full)[0], None
+
+    def _ask(
+        self, facts: SubagentFacts, spent: Spent, control: ControlView
+    ) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
+        """The decision as of now, and the tasks that it leads to."""
+        # The time comes last: what was looked up took some of it.
+        now, settings = datetime.now(UTC), self.services.settings
         policy_input = describe(
             self.occasion,
             budget_of(self.occasion, settings, spent, now),
             risk_of(self.occasion, settings),
-            SystemHealth(degraded_mode=settings.subagents_degraded_mode),
+            health_of(control, self.rules, degraded_mode=settings.subagents_degraded_mode),
         )
-        decided = decide(policy_input, facts, self.rules)
+        facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
         room = Room(
-            children=self.rules.max_per_request - spent.started,
+            children=min(self.rules.max_per_request - spent.started, control.free),
             tokens=tokens_left(policy_input) - self.rules.reserve_tokens,
             cost_usd=cost_left_usd(policy_input, facts),
         )
-        tasks = tasks_of(self.occasion, decided, room, self.rules, now)
-        if not tasks:
-            return decided, None
-        delegation = Delegation(step=self.occasion.step, decided=decided, tasks=tasks, decided_at=now)
-        kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
-        return kept.decided, kept
+        decided = decide(policy_input, facts, self.rules)
+        return decided, tasks_of(self.occasion, decided, room, self.rules, now)

@@ -18,8 +18,10 @@ from shared.models.delegation import (
     RiskFlags,
     RuntimeBudget,
     SubagentTool,
+    SystemHealth,
 )
 from shared.models.documents import DocumentRecord
+from shared.models.subagent_control import ControlView
 from shared.services import Services
 from shared.settings import Settings
 
@@ -84,6 +86,20 @@ def risk_of(occasion: Occasion, settings: Settings) -> RiskFlags:
         sensitive_domain=is_sensitive(occasion.evidence, settings.sensitive_departments),
         restricted_tools_only=settings.subagents_restricted_tools_only,
         compliance_mode=settings.subagents_compliance_mode,
+    )
+
+
+def health_of(control: ControlView, rules: DelegationRules, *, degraded_mode: bool) -> SystemHealth:
+    """How busy sub-agents are.
+
+    Where every slot is taken, also by those that have not begun yet, as many are at work as may be; but if
+    these fill the queue, it is the queue that is waited for.
+    """
+    is_full = control.circuit_closed and not control.free and control.waiting < rules.max_queue_depth
+    return SystemHealth(
+        degraded_mode=degraded_mode,
+        subagent_queue_depth=control.waiting,
+        active_subagents=max(control.active, rules.max_active) if is_full else control.active,
     )
 
 

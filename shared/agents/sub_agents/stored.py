@@ -62,6 +62,12 @@ async def delegations_of(blobs: BlobStore, run_id: str) -> tuple[Delegation, ...
     return tuple(delegation for delegation in found if delegation is not None)
 
 
+async def child_ids(blobs: BlobStore, run_id: str) -> tuple[str, ...]:
+    """The orchestrations of all sub-agents that a run has set to work."""
+    delegations = await delegations_of(blobs, run_id)
+    return tuple(task.child_id for delegation in delegations for task in delegation.tasks)
+
+
 async def find_state(blobs: BlobStore, run_id: str, step: int, index: int) -> SubagentState | None:
     """What a child has brought so far; None when it has stored nothing."""
     try:
