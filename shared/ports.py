@@ -18,6 +18,8 @@ from shared.ports_documents import DocumentStore as DocumentStore
 from shared.ports_documents import LayoutReader as LayoutReader
 from shared.ports_documents import PageReader as PageReader
 from shared.ports_subagents import ControlStore as ControlStore
+from shared.ports_subagents import MetricStore as MetricStore
+from shared.ports_subagents import WebSearch as WebSearch
 
 # For annotations alone: the start of the app need not build every model.
 if TYPE_CHECKING:

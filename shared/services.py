@@ -10,6 +10,7 @@ from shared.ports import (
     DocumentStore,
     Embedder,
     LayoutReader,
+    MetricStore,
     PageReader,
     PoisonQueues,
     RunLog,
@@ -18,6 +19,7 @@ from shared.ports import (
     SearchIndex,
     TaskQueues,
     ThreadStore,
+    WebSearch,
 )
 from shared.settings import Settings
 
@@ -50,7 +52,9 @@ class Services:
     poison: PoisonQueues
     queues: TaskQueues
     subagent_control: ControlStore
+    subagent_metrics: MetricStore
     parser_services: ParserServices = ParserServices()
+    web_search: WebSearch | None = None  # None = the web is not searched
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:

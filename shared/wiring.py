@@ -30,6 +30,7 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.dependency import model_endpoint
     from shared.clients.document_store import TableDocumentStore
     from shared.clients.embeddings import OpenAIEmbedder
+    from shared.clients.metric_store import TableMetricStore
     from shared.clients.poison_queues import AzurePoisonQueues
     from shared.clients.run_log import BlobRunLog
     from shared.clients.run_store import TableRunStore
@@ -37,7 +38,13 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.tables import Table
     from shared.clients.task_queues import AzureTaskQueues
     from shared.clients.thread_store import TableThreadStore
-    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE, SUBAGENT_CONTROL_TABLE, THREADS_TABLE
+    from shared.models.names import (
+        DOCUMENTS_TABLE,
+        RUNS_TABLE,
+        SUBAGENT_CONTROL_TABLE,
+        SUBAGENT_METRICS_TABLE,
+        THREADS_TABLE,
+    )
 
     to = Connections(settings)
     endpoint = model_endpoint(settings)
@@ -62,6 +69,7 @@ def build_services(settings: Settings) -> Services:
         poison=AzurePoisonQueues(to.queues),
         queues=AzureTaskQueues(to.queues),
         subagent_control=TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE)),
+        subagent_metrics=TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE)),
         parser_services=_parser_services(to, settings),
         closers=(to.close,),
     )

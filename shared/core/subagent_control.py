@@ -10,9 +10,16 @@ sub-agent after its pause (half open); closes when that one works, else pauses a
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Protocol
 
-from shared.models.subagent_control import ControlRules, ControlState, ControlView, Lease
+from shared.models.subagent_control import (
+    Circuit,
+    ControlReport,
+    ControlRules,
+    ControlState,
+    ControlView,
+    Lease,
+)
 from shared.models.subagents import ChildStatus
 
 # Behind a sub-agent's deadline: its parent is called then, if need be by a host that was just started anew.
@@ -20,8 +27,6 @@ LEASE_GRACE = timedelta(seconds=30)
 # The circuit does not open on fewer outcomes. When each tenth fails by chance, 1 in 80 windows of ten has the
 # four failures that the contract's threshold asks for; of five, 1 in 12 would have two.
 MIN_OUTCOMES = 10
-
-Phase = Literal["closed", "open", "half_open"]
 
 
 class Task(Protocol):
@@ -51,7 +56,7 @@ def succeeded(status: ChildStatus) -> bool:
     return status in ("done", "partial")
 
 
-def phase(state: ControlState, rules: ControlRules, now: datetime) -> Phase:
+def phase(state: ControlState, rules: ControlRules, now: datetime) -> Circuit:
     """Where the circuit breaker is."""
     if state.opened_at is None:
         return "closed"
@@ -68,6 +73,20 @@ def view(state: ControlState, rules: ControlRules, now: datetime) -> ControlView
         active=begun,
         waiting=len(alive) - begun,
         free=_free(state, alive, rules, now),
+    )
+
+
+def report(state: ControlState, rules: ControlRules, now: datetime) -> ControlReport:
+    """What an operator is told."""
+    seen = view(state, rules, now)
+    return ControlReport(
+        circuit=phase(state, rules, now),
+        opened_at=state.opened_at,
+        outcomes=len(state.outcomes),
+        failures=state.outcomes.count(False),
+        active=seen.active,
+        waiting=seen.waiting,
+        max_active=rules.max_active,
     )
 
 
@@ -133,10 +152,9 @@ def _counted(
 
 
 def _is_too_bad(outcomes: Sequence[bool], rules: ControlRules) -> bool:
-    failures = sum(not success for success in outcomes)
-    return (
-        len(outcomes) >= min(MIN_OUTCOMES, rules.window) and failures / len(outcomes) >= rules.failure_share
-    )
+    if len(outcomes) < min(MIN_OUTCOMES, rules.window):
+        return False
+    return outcomes.count(False) / len(outcomes) >= rules.failure_share
 
 
 def _is_shut(state: ControlState, alive: Sequence[Lease], rules: ControlRules, now: datetime) -> bool:

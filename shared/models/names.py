@@ -10,6 +10,7 @@ RUNS_TABLE = "runs"
 DOCUMENTS_TABLE = "documents"
 THREADS_TABLE = "threads"
 SUBAGENT_CONTROL_TABLE = "subagentcontrol"
+SUBAGENT_METRICS_TABLE = "subagentmetrics"
 
 BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"

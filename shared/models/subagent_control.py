@@ -1,13 +1,14 @@
 """What all instances share about sub-agents at work: one row, changed by compare-and-swap."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from shared.models.base import Model
 
 Count = Annotated[int, Field(ge=0)]
+Circuit = Literal["closed", "open", "half_open"]
 
 
 class Lease(Model):
@@ -67,3 +68,20 @@ class ControlView(Model):
     active: Count
     waiting: Count
     free: Count
+
+
+class ControlReport(Model):
+    """What an operator is told.
+
+    Attributes:
+        circuit: `open` = paused; `half_open` = one is tried, or the next one will be.
+        outcomes, failures: of the window.
+    """
+
+    circuit: Circuit
+    opened_at: datetime | None
+    outcomes: Count
+    failures: Count
+    active: Count
+    waiting: Count
+    max_active: Count

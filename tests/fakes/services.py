@@ -15,7 +15,7 @@ from tests.fakes.stores import (
     InMemoryTaskQueues,
     InMemoryThreadStore,
 )
-from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
 
 
 def fake_settings(**changes: Any) -> Settings:
@@ -52,5 +52,6 @@ def fake_services(**replacements: Any) -> Services:
         "poison": InMemoryPoisonQueues(),
         "queues": InMemoryTaskQueues(),
         "subagent_control": InMemoryControlStore(),
+        "subagent_metrics": InMemoryMetricStore(),
     }
     return Services(**{**parts, **replacements})

@@ -1,10 +1,13 @@
-"""The shared state of sub-agents in memory, with revisions that change."""
+"""What instances share and count of sub-agents, in memory."""
 
 import itertools
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 from shared.errors import ConflictError
 from shared.models.subagent_control import ControlState
-from shared.ports import ControlStore
+from shared.models.subagent_metrics import MetricRecord
+from shared.ports import ControlStore, MetricStore
 
 
 class InMemoryControlStore(ControlStore):
@@ -22,3 +25,32 @@ class InMemoryControlStore(ControlStore):
             raise ConflictError("The record changed.")
         self.state = state.model_copy(update={"revision": f"revision-{next(self._revisions)}"})
         return self.state
+
+
+class InMemoryMetricStore(MetricStore):
+    """Records by hour, kind and key."""
+
+    def __init__(self) -> None:
+        self.records: dict[tuple[datetime, str, str], MetricRecord] = {}
+
+    async def add(self, record: MetricRecord) -> bool:
+        place = (_hour(record.at), record.kind, record.key)
+        if place in self.records:
+            return False
+        self.records[place] = record
+        return True
+
+    async def of_hour(self, hour: datetime) -> AsyncIterator[MetricRecord]:
+        for place, record in list(self.records.items()):
+            if place[0] == _hour(hour):
+                yield record
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        old = [place for place in self.records if place[0] < _hour(moment)][:most]
+        for place in old:
+            del self.records[place]
+        return len(old)
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

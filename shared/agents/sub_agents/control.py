@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from shared.core.subagent_control import Ended, Task, begun, granted, settled, view
+from shared.core.subagent_control import Ended, Task, begun, granted, report, settled, view
 from shared.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
-from shared.models.subagent_control import ControlRules, ControlState, ControlView
+from shared.models.subagent_control import ControlReport, ControlRules, ControlState, ControlView
 from shared.services import Services
 from shared.settings import Settings
 from shared.telemetry import get_logger
@@ -43,6 +43,13 @@ async def read_control(services: Services) -> ControlView:
     rules = control_rules(services.settings)
     state = await _within(_ASK_LIMIT_S, services.subagent_control.read())
     return view(state, rules, datetime.now(UTC))
+
+
+async def report_control(services: Services) -> ControlReport:
+    """The same for an operator."""
+    rules = control_rules(services.settings)
+    state = await _within(_ASK_LIMIT_S, services.subagent_control.read())
+    return report(state, rules, datetime.now(UTC))
 
 
 async def grant(services: Services, tasks: Sequence[Task], now: datetime) -> bool:
