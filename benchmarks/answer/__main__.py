@@ -11,8 +11,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,10 +21,8 @@ from benchmarks.answer.asking import Asked, ask, steps_of
 from benchmarks.answer.baseline import replay_s
 from benchmarks.answer.breakdown import KINDS, Part, busy_ms, parts_of
 from benchmarks.answer.tap import Exchange, Taps
-from local.run_all.demo import bring_samples
-from local.run_all.sample_documents import ProgressBar
+from benchmarks.answer.tapped import tapped
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from samples.acl import ANNA
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
 
@@ -60,7 +57,7 @@ def main() -> None:
     taps = Taps()
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-bench-") as folder,
-        _tapped(Path(folder), taps) as stack,
+        tapped(Path(folder), taps) as stack,
     ):
         bench = Bench(stack, taps, arguments.pause)
         bench.round(None)  # the first calls open connections and make tables
@@ -117,24 +114,6 @@ def _measured(question: str, asked: Asked, cpu_s: float, parts: list[Part], seen
         cpu_ms=cpu_s * 1000,
         parts=parts,
     )
-
-
-@contextmanager
-def _tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
-    """A stack whose app reaches its servers through taps; its host's own queues and blobs do not."""
-    with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
-        bring_samples(stack, ProgressBar())
-        ports = {name: getattr(stack.ports, name) for name in ("search", "model", "blob", "queue", "table")}
-        with taps.serving(ports) as opened:
-            stack.kill_host()
-            names = ("DocumentsStorage", "AZURE_SEARCH_ENDPOINT", "OPENAI_BASE_URL")
-            changes = {name: stack.app_settings[name] for name in names}
-            for service, port in opened.items():
-                changes = {
-                    name: value.replace(f":{ports[service]}", f":{port}") for name, value in changes.items()
-                }
-            stack.start_host(changes)
-            yield stack
 
 
 def _write(out: Path, groups: dict[str, list[Measured]]) -> None:
