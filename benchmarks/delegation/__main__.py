@@ -2,7 +2,7 @@
 
 The policy: each decision is timed by itself, in a fresh process, over questions of every outcome; measured is
 the input made, the decision, its event with the version of the rules; not the writing of the event, which
-goes with others in one append. A sub-agent: questions through the stack with sub-agents and without (`child.py`).
+goes with others in one append. A sub-agent (`child.py`): questions through the stack, with and without.
 """
 
 import argparse

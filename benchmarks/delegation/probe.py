@@ -15,7 +15,7 @@ POLICY_SETTINGS = {
 
 POLICY = """
 import collections, datetime, json, sys, time
-from shared.agents.delegating import rules_of
+from shared.agents.sub_agents.facts import rules_of
 from shared.core.delegation import decide, decision_event
 from shared.core.delegation_input import Occasion, describe
 from shared.models.delegation import RiskFlags, RuntimeBudget, SubagentFacts, SystemHealth
