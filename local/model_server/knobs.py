@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from local.model_server.protocol.errors import ApiError
+from local.model_server.tasks import TASK_GROUPS, TASK_NAMES
 
+Garbage = Literal["content", "shape", "body", "protocol"]
 _MAX_WAIT_MS = 3_600_000
 _FAIL = re.compile(r"(\d{3})(?::(\d+)(%?))?")
 _ERROR_STATUS = range(400, 600)
@@ -38,7 +40,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Knobs:
-    """What to do differently. Times in milliseconds unless named otherwise; None or False is off."""
+    """What to do differently. Times in milliseconds unless named otherwise; None, 0 or False is off.
+
+    Attributes:
+        toolloop: 1 calls where it may; 2 also where it is told not to, and where no tool is offered.
+        overtalk: tokens that a reply is longer, at least, than it is allowed to be.
+        chaos: the seed of `chaos.draw`.
+        only: names of the tasks that all this is for; none = all.
+    """
 
     ttft: int = 0
     tps: int | None = None
@@ -49,11 +58,18 @@ class Knobs:
     drop: int | None = None
     midstream: int | None = None
     retry_after: int | None = None
+    overtalk: int | None = None
+    chaos: int | None = None
     fail: Failure | None = None
-    garbage: Literal["content", "body"] | None = None
-    toolloop: bool = False
+    garbage: Garbage | None = None
+    toolloop: int = 0
     filter: bool = False
     refuse: bool = False
+    only: tuple[str, ...] = ()
+
+    def are_for(self, task: str) -> bool:
+        """Whether a request for that task is treated differently."""
+        return not self.only or task in self.only
 
 
 @dataclass(frozen=True)
@@ -65,10 +81,33 @@ class ModelName:
     knobs: Knobs
 
 
-_NUMBERS = ("ttft", "tps", "length", "drip", "cut", "stall", "drop", "midstream", "retry_after")
-_FLAGS = ("toolloop", "filter", "refuse")
-_AT_LEAST_ONE = frozenset({"tps", "length", "drip"})
-KNOB_NAMES = (*_NUMBERS, "fail", "garbage", *_FLAGS)
+_NUMBERS = (
+    "ttft",
+    "tps",
+    "length",
+    "drip",
+    "cut",
+    "stall",
+    "drop",
+    "midstream",
+    "retry_after",
+    "overtalk",
+    "chaos",
+)
+_CHOICES: dict[str, dict[str, int | str]] = {
+    "garbage": {
+        "1": "content",
+        "content": "content",
+        "shape": "shape",
+        "body": "body",
+        "protocol": "protocol",
+    },
+    "toolloop": {"0": 0, "1": 1, "2": 2},
+    "filter": {"0": False, "1": True},
+    "refuse": {"0": False, "1": True},
+}
+_AT_LEAST_ONE = frozenset({"tps", "length", "drip", "overtalk"})
+KNOB_NAMES = (*_NUMBERS, "fail", *_CHOICES, "only")
 
 
 def parse_model_name(full: str) -> ModelName:
@@ -78,22 +117,31 @@ def parse_model_name(full: str) -> ModelName:
         ApiError: 400 on `model` for an unknown knob or an impossible value.
     """
     base, _, suffix = full.partition("@")
-    settings: dict[str, int | bool | str | Failure] = {}
+    return ModelName(full, base, parse_knobs(suffix))
+
+
+def parse_knobs(suffix: str) -> Knobs:
+    """Knobs as they stand behind a model's name, without the @.
+
+    Raises:
+        ApiError: 400 on `model` for an unknown knob or an impossible value.
+    """
+    settings: dict[str, int | str | tuple[str, ...] | Failure] = {}
     for item in filter(None, suffix.split(",")):
         name, _, value = item.partition("=")
         settings[name] = _parse_value(name, value or "1")
-    return ModelName(full, base, Knobs(**settings))  # type: ignore[arg-type]
+    return Knobs(**settings)  # type: ignore[arg-type]
 
 
-def _parse_value(name: str, value: str) -> int | bool | str | Failure:
+def _parse_value(name: str, value: str) -> int | str | tuple[str, ...] | Failure:
     if name in _NUMBERS:
         return _parse_number(name, value)
-    if name in _FLAGS and value in {"0", "1"}:
-        return value == "1"
-    if name == "garbage" and value in {"1", "content", "body"}:
-        return "content" if value == "1" else value
+    if value in _CHOICES.get(name, {}):
+        return _CHOICES[name][value]
     if name == "fail":
         return _parse_failure(value)
+    if name == "only":
+        return _parse_tasks(value)
     if name not in KNOB_NAMES:
         raise _bad(f"unknown knob {name!r}; known are {', '.join(KNOB_NAMES)}")
     raise _bad(f"{name}={value}")
@@ -116,6 +164,16 @@ def _parse_failure(value: str) -> Failure:
     if amount is None:
         return Failure(int(status))
     return Failure(int(status), percent=int(amount)) if percent else Failure(int(status), count=int(amount))
+
+
+def _parse_tasks(value: str) -> tuple[str, ...]:
+    """ "plan+sub_agent" names every task of both groups."""
+    tasks: list[str] = []
+    for name in value.split("+"):
+        if name not in TASK_GROUPS and name not in TASK_NAMES:
+            raise _bad(f"only={name}; known are {', '.join((*TASK_GROUPS, *sorted(TASK_NAMES)))}")
+        tasks += TASK_GROUPS.get(name, (name,))
+    return tuple(dict.fromkeys(tasks))
 
 
 def _bad(reason: str) -> ApiError:

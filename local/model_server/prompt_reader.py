@@ -46,6 +46,25 @@ class Document:
 
 
 @dataclass(frozen=True)
+class WebPage:
+    """A page that a search of the web found, with what it says."""
+
+    url: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A note of a sub-agent in an answer's prompt. `proofs` are pairs of doc_id and quotation."""
+
+    kind: str
+    about: str
+    statement: str
+    proofs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Turn:
     """One turn of an earlier conversation."""
 
@@ -107,6 +126,30 @@ def read_documents(message: str) -> list[Document]:
     return [document for document in documents if document.doc_id]
 
 
+def read_targets(message: str) -> list[Document]:
+    """The documents that <targets> lists, one a line as `doc_id: file name`; none of them has blocks."""
+    lines = (element_text(message, "targets") or "").splitlines()
+    named = (line.partition(":") for line in lines if line.strip())
+    return [Document(doc_id.strip(), {"filename": filename.strip()}) for doc_id, _, filename in named]
+
+
+def read_findings(message: str) -> list[Finding]:
+    """The notes inside <findings>, in the order given."""
+    found = _element("findings").search(message)
+    return [_read_finding(part) for part in _element("finding").finditer(found.group(2))] if found else []
+
+
+def read_web_results(message: str) -> list[WebPage]:
+    """The pages inside <web_results>: url, title and text as elements or attributes of <result>."""
+    found = _element("web_results").search(message)
+    pages = (
+        [_read_page(part) for part in _element("(?:result|page|hit)").finditer(found.group(2))]
+        if found
+        else []
+    )
+    return [page for page in pages if page.url and page.text]
+
+
 def read_total(message: str) -> int:
     """How many documents `<documents total="60" shown="50">` says there are; 0 when it does not say."""
     found = _element("documents").search(message)
@@ -123,6 +166,24 @@ def _read_document(found: re.Match[str]) -> Document:
         blocks=tuple(block for block in blocks if block.text),
         summary=element_text(found.group(2), "summary") or "",
     )
+
+
+def _read_finding(found: re.Match[str]) -> Finding:
+    attributes = _attributes(found.group(1))
+    proofs = (
+        (_attributes(proof.group(1)).get("doc_id", ""), unescape(proof.group(2)).strip())
+        for proof in _element("proof").finditer(found.group(2))
+    )
+    statement = element_text(found.group(2), "statement") or ""
+    return Finding(attributes.get("kind", ""), attributes.get("about", ""), statement, tuple(proofs))
+
+
+def _read_page(found: re.Match[str]) -> WebPage:
+    attributes, inside = _attributes(found.group(1)), found.group(2)
+    values = {name: attributes.get(name) or element_text(inside, name) or "" for name in ("url", "title")}
+    text = element_text(inside, "text")
+    # Without an element of its own the text is all that is inside.
+    return WebPage(values["url"], values["title"], unescape(inside).strip() if text is None else text)
 
 
 def _read_block(found: re.Match[str]) -> Block:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from local.model_server.answers.compose import answer_from_documents
 from local.model_server.answers.material import read_material
 from local.model_server.embedding.service import EmbeddingService
+from local.model_server.lookups import take_turn
 from local.model_server.plain_chat import introduce_yourself
 from local.model_server.prompt_reader import has_element
-from local.model_server.protocol.replies import Reply
+from local.model_server.protocol.replies import Reply, ToolCall
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.schemas.registry import fill_schema
 from local.model_server.schemas.task import SchemaTask
-from local.model_server.tools import answer_from_results, choose_tool_call
+from local.model_server.tasks import SUB_AGENT_TURN, task_of
+from local.model_server.tools import answer_from_results, call_regardless, choose_tool_call
 from local.model_server.vision import describe_images
 
 
@@ -27,16 +29,28 @@ class Written:
     task: str
 
 
-def write_reply(request: ChatRequest, embedder: EmbeddingService, is_tool_loop: bool = False) -> Written:
-    """The reply to a request, not yet cut to its token limit unless it is an answer from documents."""
-    shape = request.response_format
-    if shape and shape.json_schema:
+def write_reply(request: ChatRequest, embedder: EmbeddingService, tool_loop: int = 0) -> Written:
+    """The reply to a request, not yet cut to its token limit unless it is made of whole statements.
+
+    `tool_loop`: 1 calls a tool wherever it may, 2 everywhere.
+    """
+    task = task_of(request)
+    if tool_loop > 1:
+        return Written(_call(call_regardless(request)), task)
+    if schema := request.response_format and request.response_format.json_schema:
         message = request.last_user_message.text
-        task = SchemaTask(shape.json_schema.name, shape.json_schema.schema_, message, embedder)
-        return Written(Reply(fill_schema(task)), shape.json_schema.name)
-    if call := choose_tool_call(request, is_tool_loop):
-        return Written(Reply(tool_call=call, finish_reason="tool_calls"), "tools")
+        limit = request.output_limit
+        asked = SchemaTask(schema.name, schema.schema_, message, embedder, request.messages, limit)
+        return Written(Reply(fill_schema(asked)), task)
+    if task == SUB_AGENT_TURN and not tool_loop:
+        return Written(take_turn(request, embedder), task)
+    if call := choose_tool_call(request, is_tool_loop=bool(tool_loop)):
+        return Written(_call(call), task)
     return _write_text(request, embedder)
+
+
+def _call(call: ToolCall) -> Reply:
+    return Reply(tool_call=call, finish_reason="tool_calls")
 
 
 def _write_text(request: ChatRequest, embedder: EmbeddingService) -> Written:

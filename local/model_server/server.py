@@ -9,6 +9,7 @@ from pathlib import Path
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from local.model_server import chaos
 from local.model_server.embedding.service import HASHING_NAME, EmbeddingService
 from local.model_server.knobs import Knobs, ModelName, parse_model_name
 from local.model_server.plain_chat import CHAT_MODEL
@@ -19,12 +20,15 @@ from local.model_server.protocol.delivery import (
     hang,
     stream,
     wait_whole,
+    whole,
 )
 from local.model_server.protocol.errors import ApiError
-from local.model_server.protocol.replies import Envelope, Reply, Usage, completion, embedding_list
+from local.model_server.protocol.overtalk import talk_over
+from local.model_server.protocol.replies import Envelope, Reply, ToolCall, Usage, embedding_list
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest, read_body
 from local.model_server.respond import Written, write_reply
 from local.model_server.stats import Stats
+from local.model_server.tasks import task_of
 
 CHAT_WORKERS = 2
 EMBEDDING_WORKERS = 2  # of their own: embedding requests that wait take no worker from chat
@@ -68,7 +72,7 @@ class ModelServer:
     async def chat(self, raw: bytes, deployment: str | None, is_disconnected: Waiter) -> Response:
         """Answer POST /chat/completions."""
         request = read_body(ChatRequest, raw)
-        model = self._admit("chat", deployment or request.model, CHAT_MODEL)
+        model = self._admit("chat", deployment or request.model, CHAT_MODEL, task_of(request))
         loop = asyncio.get_running_loop()
         written, usage = await loop.run_in_executor(self._chat_pool, self._write, request, model.knobs)
         self.stats.count_reply(written.task, usage)
@@ -78,14 +82,12 @@ class ModelServer:
         if request.stream:
             return StreamingResponse(stream(delivery), media_type="text/event-stream")
         await wait_whole(delivery)
-        if model.knobs.garbage == "body":
-            return _garbage()
-        return JSONResponse(completion(envelope, written.reply, usage))
+        return whole(delivery)
 
     async def embed(self, raw: bytes, deployment: str | None, is_disconnected: Waiter) -> Response:
         """Answer POST /embeddings."""
         request = read_body(EmbeddingRequest, raw)
-        model = self._admit("embeddings", deployment or request.model, self.embedder.model)
+        model = self._admit("embeddings", deployment or request.model, self.embedder.model, "embeddings")
         if request.dimensions not in {None, self.embedder.dimensions}:
             message = f"{self.embedder.model} has {self.embedder.dimensions} dimensions and no others."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
@@ -100,21 +102,28 @@ class ModelServer:
             return _garbage()
         return JSONResponse(embedding_list(vectors, request.encoding_format, model.full, tokens))
 
-    def _admit(self, kind: str, full_name: str, expected: str) -> ModelName:
-        """Resolve and count a request, and fail it if its knobs say so."""
+    def _admit(self, kind: str, full_name: str, expected: str, task: str) -> ModelName:
+        """Resolve and count a request, with the knobs that are for it; fail it if they say so."""
         model = self.resolve(full_name)
         if model.base != expected:
             message = f"The model `{model.base}` does not serve {kind}; `{expected}` does."
             raise ApiError(404, message, code="model_not_found", param="model")
-        number = self.stats.count_request(kind, model.full)
-        failure = model.knobs.fail
-        if failure and failure.is_due(model.full, number):
+        is_struck = model.knobs.are_for(task)
+        number = self.stats.count_request(kind, model.full, is_struck=is_struck)
+        knobs = self._due(model.knobs, number) if is_struck else Knobs()
+        if knobs.fail and knobs.fail.is_due(model.full, number):
             self.stats.count_failure()
-            seconds = model.knobs.retry_after
-            headers = {"retry-after": str(seconds)} if seconds is not None else {}
-            message = f"Injected failure {failure.status} (request {number})."
-            raise ApiError(failure.status, message, code="injected", headers=headers)
-        return model
+            headers = {"retry-after": str(knobs.retry_after)} if knobs.retry_after is not None else {}
+            message = f"Injected failure {knobs.fail.status} (request {number})."
+            raise ApiError(knobs.fail.status, message, code="injected", headers=headers)
+        return replace(model, knobs=knobs)
+
+    def _due(self, knobs: Knobs, number: int) -> Knobs:
+        if knobs.chaos is None:
+            return knobs
+        fault = chaos.draw(knobs.chaos, number)
+        self.stats.count_draw(fault)
+        return chaos.with_fault(knobs, fault)
 
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Written, Usage]:
         """Runs in a worker thread: the reply with content knobs and token limits applied, and its tokens."""
@@ -128,11 +137,17 @@ class ModelServer:
         return Written(reply, written.task), usage
 
     def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs) -> Reply:
+        if knobs.overtalk:
+            return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
         limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
-        if not limits or reply.tool_call or reply.refusal:
+        if not limits or reply.refusal:
             return reply
-        text, was_cut = self.embedder.cut_tokens(reply.text, min(limits))
-        return replace(reply, text=text, finish_reason="length") if was_cut else reply
+        spoken = reply.tool_call.arguments if reply.tool_call else reply.text
+        text, was_cut = self.embedder.cut_tokens(spoken, min(limits))
+        if not was_cut:
+            return reply
+        call = reply.tool_call and ToolCall(reply.tool_call.name, text)
+        return replace(reply, text="" if call else text, tool_call=call, finish_reason="length")
 
     def _count_all(self, texts: list[str] | tuple[str, ...]) -> int:
         return sum(self.embedder.count_tokens(text) for text in texts)

@@ -16,15 +16,22 @@ class Stats:
         self._requests: Counter[str] = Counter()
         self._tasks: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
+        self._struck: Counter[str] = Counter()
+        self._drawn: Counter[str] = Counter()
         self._texts_embedded = 0
         self._tokens: Counter[str] = Counter()
         self._failures = 0
 
-    def count_request(self, kind: str, model: str) -> int:
-        """Note a request; return its number among those with this full model name, from 1."""
+    def count_request(self, kind: str, model: str, *, is_struck: bool = True) -> int:
+        """Note a request; return its number, from 1, among those with this full model name that it is for."""
         self._requests[kind] += 1
         self._models[model] += 1
-        return self._models[model]
+        self._struck[model] += is_struck
+        return self._struck[model]
+
+    def count_draw(self, fault: str) -> None:
+        """Note what `chaos` drew; empty = no fault."""
+        self._drawn[fault or "none"] += 1
 
     def count_failure(self) -> None:
         self._failures += 1
@@ -48,4 +55,5 @@ class Stats:
             "texts_embedded": self._texts_embedded,
             "tokens": {kind: self._tokens[kind] for kind in ("prompt", "completion", "embedding")},
             "failures_injected": self._failures,
+            "faults_drawn": dict(sorted(self._drawn.items())),
         }

@@ -1,16 +1,16 @@
 """Tool calls by rules: search first, answer from the results afterwards."""
 
 import json
-from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
 from local.model_server.answers.content import answer_content
 from local.model_server.answers.material import Material
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.prompt_reader import Block, Document, element_text
+from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.replies import ToolCall
 from local.model_server.protocol.requests import ChatRequest, FunctionSpec, NamedTool
+from local.model_server.reports.assignment import RESULT_ROLES, read_results
 from local.model_server.schemas.filler import fill
 from local.model_server.text.words import stems_of, topic_words
 
@@ -18,8 +18,10 @@ SEARCH_BONUS = 2  # a search tool wins unless another one shares more words with
 _QUESTION_FIELDS = frozenset(
     {"query", "question", "q", "text", "search_query", "prompt", "input", "user_query"}
 )
-_RESULT_ROLES = frozenset({"tool", "function"})
-_TEXT_FIELDS = ("content", "image_caption", "summary_standard", "summary_brief", "text")
+_ANY_TOOL = FunctionSpec(
+    name="search",
+    parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
 
 
 def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | None:
@@ -40,13 +42,22 @@ def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | Non
     if not is_forced and (_results_since_question(request) or _fit(best, question) == 0):
         return None
     return ToolCall(
-        best.name, json.dumps(_arguments(best, _vary(request, question, is_tool_loop)), ensure_ascii=False)
+        best.name, json.dumps(arguments_for(best, _vary(request, question, is_tool_loop)), ensure_ascii=False)
     )
+
+
+def call_regardless(request: ChatRequest) -> ToolCall:
+    """A call though none is wanted or offered, each a little different: a model that heeds nothing."""
+    question = _question(request)
+    functions = [tool.function for tool in request.tools] or [_ANY_TOOL]
+    best = max(functions, key=lambda function: _fit(function, question))
+    arguments = arguments_for(best, _vary(request, question, is_tool_loop=True))
+    return ToolCall(best.name, json.dumps(arguments, ensure_ascii=False))
 
 
 def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str | None:
     """An answer out of the tools' results, None when they hold no text that can be quoted."""
-    documents = list(_documents(_results_since_question(request)))
+    documents = list(read_results(_results_since_question(request)))
     if not documents:
         return None
     return answer_content(Material(_question(request), "CONTENT_SEARCH", tuple(documents), embedder))
@@ -54,7 +65,7 @@ def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str
 
 def _question(request: ChatRequest) -> str:
     text = request.messages[_question_place(request)].text
-    return element_text(text, "question") or text
+    return element_text(text, "question") or element_text(text, "task") or text
 
 
 def _question_place(request: ChatRequest) -> int:
@@ -63,7 +74,7 @@ def _question_place(request: ChatRequest) -> int:
     asked = [
         place
         for place, message in enumerate(messages)
-        if message.role == "user" and (place == 0 or messages[place - 1].role not in _RESULT_ROLES)
+        if message.role == "user" and (place == 0 or messages[place - 1].role not in RESULT_ROLES)
     ]
     return asked[-1] if asked else 0
 
@@ -71,7 +82,7 @@ def _question_place(request: ChatRequest) -> int:
 def _results_since_question(request: ChatRequest) -> list[str]:
     """Contents of the tool messages after the last question."""
     later = request.messages[_question_place(request) :]
-    return [message.text for message in later if message.role in _RESULT_ROLES]
+    return [message.text for message in later if message.role in RESULT_ROLES]
 
 
 def _vary(request: ChatRequest, question: str, is_tool_loop: bool) -> str:
@@ -86,7 +97,7 @@ def _fit(function: FunctionSpec, question: str) -> int:
     return shared + (SEARCH_BONUS if "search" in function.name.lower() and question.strip() else 0)
 
 
-def _arguments(function: FunctionSpec, question: str) -> dict[str, JsonValue]:
+def arguments_for(function: FunctionSpec, question: str) -> dict[str, JsonValue]:
     """Required parameters by the schema, the question in the one that asks for it."""
     properties = function.parameters.get("properties")
     names = set(properties) if isinstance(properties, dict) else set()
@@ -97,24 +108,3 @@ def _arguments(function: FunctionSpec, question: str) -> dict[str, JsonValue]:
     required = function.parameters.get("required")
     wanted = {*(required if isinstance(required, list) else ()), *_QUESTION_FIELDS}
     return {name: value for name, value in arguments.items() if name in wanted}
-
-
-def _documents(results: Sequence[str]) -> Iterator[Document]:
-    for result in results:
-        try:
-            content = json.loads(result)
-        except json.JSONDecodeError:
-            continue
-        found = content.get("results") or content.get("documents") if isinstance(content, dict) else content
-        for item in found if isinstance(found, list) else ():
-            if isinstance(item, dict) and (document := _document(item)):
-                yield document
-
-
-def _document(item: dict[str, JsonValue]) -> Document | None:
-    text = next((item[name] for name in _TEXT_FIELDS if isinstance(item.get(name), str)), None)
-    doc_id = item.get("doc_id")
-    if not isinstance(text, str) or not isinstance(doc_id, str):
-        return None
-    attributes = {name: value for name in ("filename", "title") if isinstance(value := item.get(name), str)}
-    return Document(doc_id, attributes, (Block(text, page=str(item.get("page_number") or "")),))

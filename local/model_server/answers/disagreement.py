@@ -20,7 +20,7 @@ def find_disagreement(
 ) -> tuple[Passage, Passage] | None:
     """The first of the chosen passages that another document contradicts, and what it says."""
     for passage in chosen:
-        others = [other for other in passages if _disagrees(passage, other)]
+        others = [other for other in passages if disagrees(passage, other)]
         if others:
             return passage, max(others, key=lambda other: _likeness(passage, other))
     return None
@@ -47,7 +47,8 @@ def _side(passage: Passage, phrases: Phrases) -> str:
     )
 
 
-def _disagrees(one: Passage, other: Passage) -> bool:
+def disagrees(one: Passage, other: Passage) -> bool:
+    """Whether another document says the same of the same thing, with other numbers."""
     if one.document.doc_id == other.document.doc_id or one.is_row != other.is_row:
         return False
     first, second = one.reading, other.reading
@@ -60,6 +61,15 @@ def _disagrees(one: Passage, other: Passage) -> bool:
     if set(_CODE.findall(first)) != set(_CODE.findall(second)):
         return False
     return one.cells[:1] == other.cells[:1] and _likeness(one, other) >= SAME_PATTERN
+
+
+def are_editions(one: Passage, other: Passage) -> bool:
+    """Whether the documents' names tell different years: each may be right for its own."""
+    first, second = (
+        set(_YEAR.findall(f"{passage.document.title} {passage.document.filename}"))
+        for passage in (one, other)
+    )
+    return bool(first and second) and first != second
 
 
 def _likeness(one: Passage, other: Passage) -> float:

@@ -48,7 +48,7 @@ def read_material(message: str, embedder: EmbeddingService) -> Material:
         for document in documents
     ]
     if not asks_for_picture(question):
-        documents = [_without_captions(document) for document in documents]
+        documents = [without_captions(document) for document in documents]
     return Material(
         question=question,
         query_type=(element_text(message, "query_type") or "").upper(),
@@ -64,7 +64,7 @@ def asks_for_picture(question: str) -> bool:
     return _PICTURE.search(question) is not None
 
 
-def _without_captions(document: Document) -> Document:
+def without_captions(document: Document) -> Document:
     """Captions describe pictures in words of a model: nobody asked for those when text is there to quote."""
     text = tuple(block for block in document.blocks if block.kind != "image")
     return replace(document, blocks=text) if text else document

@@ -6,7 +6,11 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
 from local.model_server.knobs import Knobs
+from local.model_server.protocol.errors import ApiError
+from local.model_server.protocol.overtalk import FILLER
 from local.model_server.protocol.replies import (
     Envelope,
     Json,
@@ -14,6 +18,7 @@ from local.model_server.protocol.replies import (
     ToolCall,
     Usage,
     chunk,
+    completion,
     tool_call_piece,
     tool_call_start,
     usage_chunk,
@@ -22,7 +27,9 @@ from local.model_server.protocol.replies import (
 LONGEST_PIECE = 8  # characters: long words and tags come in several pieces, as from a tokenizer
 ARGUMENT_PIECE = 12
 _PIECE = re.compile(rf"\s*\S{{1,{LONGEST_PIECE}}}|\s+")
-_FILLER_WORDS = "This sentence only fills the length that was asked for. "
+_CUT_BODY = '{"object": "list", "data": ['
+_FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
+_SHAPELESS = '{"unexpected": true}'
 _DISCONNECT_POLL_S = 0.1
 
 Waiter = Callable[[], Awaitable[bool]]
@@ -50,12 +57,13 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
         return Reply(refusal="The local model was asked by its name to refuse.")
     if knobs.filter:
         return replace(reply, text="", tool_call=None, finish_reason="content_filter")
-    if knobs.garbage == "content" and reply.tool_call:
-        return replace(reply, tool_call=ToolCall(reply.tool_call.name, '{"query": "no end'))
-    if knobs.garbage == "content":
-        return replace(reply, text='{"garbage": [1, 2, ')
+    if knobs.garbage in {"content", "shape"} and reply.tool_call:
+        arguments = '{"query": "no end' if knobs.garbage == "content" else _SHAPELESS
+        return replace(reply, tool_call=ToolCall(reply.tool_call.name, arguments))
+    if knobs.garbage in {"content", "shape"}:
+        return replace(reply, text='{"garbage": [1, 2, ' if knobs.garbage == "content" else _SHAPELESS)
     if knobs.length and not reply.tool_call:
-        pieces = split_pieces(_FILLER_WORDS * (knobs.length // 8 + 1))
+        pieces = split_pieces(FILLER * (knobs.length // 8 + 1))
         return replace(reply, text="".join(pieces[: knobs.length]))
     return reply
 
@@ -70,10 +78,33 @@ async def wait_whole(delivery: Delivery) -> None:
     knobs = delivery.knobs
     if knobs.stall is not None:
         await hang(delivery.is_disconnected)
-    pieces = len(split_pieces(delivery.reply.text))
-    per_piece_s = 1 / knobs.tps if knobs.tps else 0.0
-    drip_s = len(delivery.reply.text) * knobs.drip / 1000 if knobs.drip else 0.0
-    await asyncio.sleep(knobs.ttft / 1000 + pieces * per_piece_s + drip_s)
+    pieces = len(_deltas(delivery.reply, knobs))
+    per_piece_s = knobs.drip / 1000 if knobs.drip else 1 / knobs.tps if knobs.tps else 0.0
+    await asyncio.sleep(knobs.ttft / 1000 + pieces * per_piece_s)
+
+
+def whole(delivery: Delivery) -> Response:
+    """The reply in one body, or what a fault makes of it.
+
+    Raises:
+        ApiError: what would break a stream in its middle leaves nothing of a whole body.
+    """
+    knobs = delivery.knobs
+    if knobs.midstream is not None:
+        raise ApiError(500, "Injected instead of a whole body.", code="injected")
+    if knobs.garbage == "protocol":
+        return JSONResponse(_FOREIGN_BODY)
+    if knobs.garbage == "body":
+        return Response(_CUT_BODY, media_type="application/json")
+    body = completion(delivery.envelope, delivery.reply, delivery.usage)
+    if knobs.drop is not None:
+        return StreamingResponse(_broken(json.dumps(body)), media_type="application/json")
+    return JSONResponse(body)
+
+
+async def _broken(body: str) -> AsyncIterator[bytes]:
+    yield body[: len(body) // 2].encode()
+    raise DroppedError
 
 
 async def hang(is_disconnected: Waiter) -> None:
@@ -88,6 +119,8 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
     if delivery.knobs.stall == 0:
         await hang(delivery.is_disconnected)
         return
+    if delivery.knobs.drop == 0:
+        raise DroppedError
     envelope, reply = delivery.envelope, delivery.reply
     yield _event(chunk(envelope, {"role": "assistant", "content": None if reply.tool_call else ""}))
     if reply.tool_call:
@@ -111,7 +144,8 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
 def _deltas(reply: Reply, knobs: Knobs) -> list[Json]:
     if reply.tool_call:
         text = reply.tool_call.arguments
-        return [tool_call_piece(text[at : at + ARGUMENT_PIECE]) for at in range(0, len(text), ARGUMENT_PIECE)]
+        size = 1 if knobs.drip else ARGUMENT_PIECE
+        return [tool_call_piece(text[at : at + size]) for at in range(0, len(text), size)]
     if reply.refusal:
         return [{"refusal": piece} for piece in split_pieces(reply.refusal)]
     pieces = list(reply.text) if knobs.drip else split_pieces(reply.text)
@@ -135,6 +169,8 @@ def _fault_after(count: int, knobs: Knobs) -> bytes | None:
         raise DroppedError
     if knobs.garbage == "body" and count == 1:
         return b'data: {"id": "chatcmpl-garbage", "choices": [\n\n'
+    if knobs.garbage == "protocol" and count == 1:
+        return _event(_FOREIGN_BODY)
     if count == knobs.midstream:
         error = {
             "message": "Injected in mid-stream.",

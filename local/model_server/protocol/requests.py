@@ -36,11 +36,23 @@ def _as_parts(content: object) -> object:
     return ({"type": "text", "text": content},) if isinstance(content, str) else content
 
 
+class CalledFunction(Body):
+    name: str = ""
+    arguments: str = ""
+
+
+class CalledTool(Body):
+    """A call that the model made earlier in the conversation."""
+
+    function: CalledFunction = CalledFunction()
+
+
 class Message(Body):
     """One message; a plain string as content becomes a single text part."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Annotated[tuple[ContentPart, ...], BeforeValidator(_as_parts)] = ()
+    tool_calls: Annotated[tuple[CalledTool, ...], BeforeValidator(lambda value: value or ())] = ()
 
     @property
     def text(self) -> str:

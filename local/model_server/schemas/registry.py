@@ -23,6 +23,7 @@ from local.model_server.schemas.passages import grade_passages, score_passages
 from local.model_server.schemas.query_rewrite import rewrite_query
 from local.model_server.schemas.question_plan import plan_question
 from local.model_server.schemas.quote_repair import repair_quote
+from local.model_server.schemas.reports import REPORT_HANDLERS
 from local.model_server.schemas.task import SchemaTask
 
 _log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ HANDLERS: dict[str, Callable[[SchemaTask], dict[str, JsonValue]]] = {
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,
     "MergedSummary": merge_findings,
+    **REPORT_HANDLERS,
 }
 
 

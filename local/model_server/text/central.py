@@ -43,6 +43,12 @@ def central_indices(sentences: Sequence[str], count: int, embedder: TextEmbedder
     return sorted(likely[place] for place in _pick_apart(vectors, closeness, count))
 
 
+def telling_indices(sentences: Sequence[str], count: int) -> list[int]:
+    """Indices of at most `count` sentences that share most words with all, ascending; without embedding."""
+    scores = _word_scores(sentences)
+    return sorted(sorted(range(len(sentences)), key=lambda index: -scores[index])[:count])
+
+
 def _word_scores(sentences: Sequence[str]) -> list[float]:
     """How much of the whole text's vocabulary a sentence carries, per word."""
     stems = [[stem(word) for word in content_words(sentence)] for sentence in sentences]

@@ -1,0 +1,34 @@
+"""What a request asks for, by name: for the statistics, and for the knob `only`. Pure."""
+
+from local.model_server.prompt_reader import has_element
+from local.model_server.protocol.requests import ChatRequest
+from local.model_server.schemas.registry import HANDLERS
+from local.model_server.schemas.reports import REPORT_HANDLERS
+
+SUB_AGENT_TURN = "sub_agent"
+TASK_NAMES = frozenset({*HANDLERS, SUB_AGENT_TURN, "documents", "tools", "vision", "plain", "embeddings"})
+TASK_GROUPS: dict[str, tuple[str, ...]] = {
+    "plan": ("QuestionPlan",),
+    "answer": ("documents",),
+    SUB_AGENT_TURN: (SUB_AGENT_TURN, *REPORT_HANDLERS),
+}
+
+
+def task_of(request: ChatRequest) -> str:
+    """The name of a chat request's task: its schema's, or by what it holds."""
+    shape = request.response_format
+    if shape and shape.json_schema:
+        return shape.json_schema.name
+    if request.tools:
+        return SUB_AGENT_TURN if is_sub_agent_turn(request) else "tools"
+    message = request.last_user_message
+    if message.image_urls:
+        return "vision"
+    return "documents" if has_element(message.text, "documents") else "plain"
+
+
+def is_sub_agent_turn(request: ChatRequest) -> bool:
+    """Whether a sub-agent may use tools for the task that a message of the user gives it."""
+    return bool(request.tools) and any(
+        message.role == "user" and has_element(message.text, "task") for message in request.messages
+    )
