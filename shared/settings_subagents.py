@@ -121,6 +121,17 @@ class SubagentSettings(BaseSettings):
         default=0.08, ge=0, description="Most US dollars for all sub-agents of one question."
     )
     max_child_cost_usd: float = Field(default=0.03, gt=0, description="Most US dollars for one sub-agent.")
+    chat_model_input_usd_per_million_tokens: float = Field(
+        default=0.40,  # list price of gpt-4.1-mini, for which the prompts are written
+        ge=0,
+        description="What CHAT_MODEL costs for a million tokens that it reads, in US dollars; sub-agents are "
+        "held to their budget by it.",
+    )
+    chat_model_output_usd_per_million_tokens: float = Field(
+        default=1.60,  # as above
+        ge=0,
+        description="The same for a million tokens that it writes.",
+    )
     max_total_latency_ms: int = Field(
         default=25_000, gt=0, description="Milliseconds of one question within which sub-agents must fit."
     )

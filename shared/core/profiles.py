@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import BaseModel
+
 from shared.models.delegation import ArtifactName, ProfileName, SubagentTool
+from shared.models.subagent_reports import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
 
 StopCriterion = Literal[
     "evidence_covered",
@@ -26,6 +29,8 @@ class Profile:
         artifacts: what it hands back, piece by piece.
         stops_when: any of these ends it; its budget does in any case.
         smaller: the profile that takes its place when it is not at hand or fails; None = there is none.
+        report: what it fills in; made of the kinds of items that `core.subagent_findings` reads.
+        reads_through: it begins with passages from everywhere in its documents, not with the nearest alone.
     """
 
     name: ProfileName
@@ -35,6 +40,8 @@ class Profile:
     artifacts: tuple[ArtifactName, ...]
     stops_when: tuple[StopCriterion, ...]
     smaller: ProfileName | None
+    report: type[BaseModel]
+    reads_through: bool = False
 
 
 _CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
@@ -48,6 +55,8 @@ PROFILES: dict[ProfileName, Profile] = {
         artifacts=("section_summary", "claims", "citations", "uncertainty"),
         stops_when=("evidence_covered", "max_turns"),
         smaller=None,
+        report=DocReaderReport,
+        reads_through=True,
     ),
     "comparator": Profile(
         name="comparator",
@@ -57,6 +66,7 @@ PROFILES: dict[ProfileName, Profile] = {
         artifacts=("similarities", "differences", "conflicts", "citation_matrix"),
         stops_when=("dimensions_addressed",),
         smaller="doc_reader",
+        report=ComparatorReport,
     ),
     "evidence_builder": Profile(
         name="evidence_builder",
@@ -66,6 +76,7 @@ PROFILES: dict[ProfileName, Profile] = {
         artifacts=("claim_sources", "claim_confidence"),
         stops_when=("claims_backed_or_marked",),
         smaller="doc_reader",
+        report=EvidenceReport,
     ),
     "web_verifier": Profile(
         name="web_verifier",
@@ -75,5 +86,6 @@ PROFILES: dict[ProfileName, Profile] = {
         artifacts=("corroborated_claims", "external_citations", "trust_notes"),
         stops_when=("corroborated", "time_out"),
         smaller="evidence_builder",
+        report=WebReport,
     ),
 }
