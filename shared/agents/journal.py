@@ -2,8 +2,9 @@
 
 Every event carries its step. A second attempt of a step that already sent something first appends a
 `restarted` status: readers drop the tokens and citations of that step that they have. An attempt that finds
-such a mark of a later attempt behind its own stops: two attempts never mix. Nothing follows a run's last
-event.
+such a mark of a later attempt behind its own stops: two attempts never mix. A sub-agent's events carry its
+index and profile beside the step that set it to work, and begin no attempt at that step. Nothing follows a
+run's last event.
 """
 
 import uuid
@@ -28,13 +29,17 @@ class RunClosedError(ConflictError):
 
 
 class Journal:
-    """The events of one attempt at one step. Make it with `open_journal`."""
+    """The events of one attempt at a step, or of a sub-agent: from `open_journal`, or `join_journal`."""
 
-    def __init__(self, log: RunLog, run_id: str, step: int, offset: int) -> None:
+    def __init__(
+        self, log: RunLog, run_id: str, step: int, offset: int, mark: dict[str, Any] | None = None
+    ) -> None:
+        """`mark`: what every event carries beside; None = this is an attempt at the step itself."""
         self._log = log
         self._run_id = run_id
         self._step = step
         self._offset = offset
+        self._mark = mark
         self.met_others = False  # whether anybody wrote behind what was read when this attempt began
 
     async def write(self, name: EventName, **data: Any) -> None:
@@ -48,7 +53,8 @@ class Journal:
 
     async def write_all(self, events: Sequence[tuple[EventName, dict[str, Any]]]) -> None:
         """Append several events at once: readers see all or none."""
-        batch = [RunEvent(name=name, data={"step": self._step, **data}) for name, data in events]
+        shared = {"step": self._step, **(self._mark or {})}
+        batch = [RunEvent(name=name, data={**shared, **data}) for name, data in events]
         while True:
             try:
                 self._offset = await self._log.append(self._run_id, batch, at_offset=self._offset)
@@ -70,7 +76,7 @@ class Journal:
         is_ours = events[: len(batch)] == list(batch)
         others = events[len(batch) :] if is_ours else events
         self.met_others = self.met_others or bool(others)
-        if any(_begins_attempt(event, self._step) for event in others):
+        if self._mark is None and any(_begins_attempt(event, self._step) for event in others):
             raise StaleAttemptError("A later attempt of this step has taken over.")
         _refuse_closed(others)
         return is_ours
@@ -100,6 +106,17 @@ async def open_journal(
     begun = {"state": "restarted" if seen else "started", "attempt": uuid.uuid4().hex[:8]}
     await journal.write_all([("STATUS", begun), *then])
     return journal
+
+
+async def join_journal(log: RunLog, run_id: str, step: int, child: int, profile: str) -> Journal:
+    """Go on in the log of a run for a sub-agent that one of its steps set to work.
+
+    Raises:
+        RunClosedError: the run has ended.
+    """
+    written = await log.read(run_id)
+    _refuse_closed(events_of(written))
+    return Journal(log, run_id, step, written.next_offset, {"child": child, "profile": profile})
 
 
 def is_closed(written: LogSlice) -> bool:
