@@ -1,6 +1,7 @@
 """One stack that answers batch after batch, and what is seen of each run from outside."""
 
 import contextlib
+import http.client
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -102,7 +103,11 @@ class Asking:
     def ask(self, question: Question) -> Seen:
         """Ask, follow to the end, and look after it: children, orchestration, replay, tokens."""
         before = self.lane.statistics() if self.lane.at_once == 1 else None
-        followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)
+        try:
+            followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)
+        except (OSError, http.client.HTTPException) as refused:
+            self.lane.stack.check()
+            return _refused(self, question, str(refused))
         if followed.last is None:
             self.caller.call("POST", f"/api/runs/{followed.run_id}/cancel")
         return look_after(self, question, followed, before)
@@ -135,6 +140,21 @@ def look_after(
         spent=None if before is None else _spent(before, asking.lane.statistics()),
         load=os.getloadavg()[0],
         reconnects=followed.reconnects,
+    )
+
+
+def _refused(asking: Asking, question: Question, why: str) -> Seen:
+    """A question that was not accepted: a run without an end."""
+    return Seen(
+        fault=asking.batch.fault,
+        knobs=asking.batch.knobs,
+        kind=question.kind,
+        question=question.text,
+        run_id=f"refused: {why}",
+        wall_ms=None,
+        limits=asking.limits,
+        last_event=None,
+        load=os.getloadavg()[0],
     )
 
 

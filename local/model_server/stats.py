@@ -1,8 +1,10 @@
 """Counts of what was asked of the server, for tests that count calls. Touched by the event loop only."""
 
-from collections import Counter
+from collections import Counter, deque
 
 from local.model_server.protocol.replies import Json, Usage
+
+LATEST_CALLS = 200  # more than any one question makes
 
 
 class Stats:
@@ -21,6 +23,8 @@ class Stats:
         self._texts_embedded = 0
         self._tokens: Counter[str] = Counter()
         self._failures = 0
+        self._call_count = 0
+        self._calls: deque[tuple[str, int, int]] = deque(maxlen=LATEST_CALLS)
 
     def count_request(self, kind: str, model: str, *, is_struck: bool = True) -> int:
         """Note a request; return its number, from 1, among those with this full model name that it is for."""
@@ -41,6 +45,8 @@ class Stats:
         self._tasks[task] += 1
         self._tokens["prompt"] += usage.prompt_tokens
         self._tokens["completion"] += usage.completion_tokens
+        self._call_count += 1
+        self._calls.append((task, usage.prompt_tokens, usage.completion_tokens))
 
     def count_embeddings(self, texts: int, tokens: int) -> None:
         self._texts_embedded += texts
@@ -54,6 +60,7 @@ class Stats:
             "by_model": dict(sorted(self._models.items())),
             "texts_embedded": self._texts_embedded,
             "tokens": {kind: self._tokens[kind] for kind in ("prompt", "completion", "embedding")},
+            "calls": {"count": self._call_count, "latest": [list(call) for call in self._calls]},
             "failures_injected": self._failures,
             "faults_drawn": dict(sorted(self._drawn.items())),
         }

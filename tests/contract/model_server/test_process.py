@@ -28,6 +28,9 @@ def test_calls_are_counted_until_reset(address: str) -> None:
         assert stats["by_task"] == {"plain": 1}
         assert (stats["texts_embedded"], stats["failures_injected"]) == (2, 1)
         assert stats["tokens"]["completion"] > 0
+        ((task, prompt, completion),) = stats["calls"]["latest"]
+        assert (stats["calls"]["count"], task) == (1, "plain")
+        assert {"prompt": prompt, "completion": completion}.items() <= stats["tokens"].items()
         assert client.post("/v1/stats/reset").json()["requests"] == {"chat": 0, "embeddings": 0}
 
 

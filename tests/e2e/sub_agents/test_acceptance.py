@@ -1,0 +1,184 @@
+"""The eight acceptance cases of delegation (contracts.md, section 4) through the whole stack.
+
+Each with its event, and with what its reader sees.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evals.budgets.children import Instances
+from evals.budgets.following import Followed
+from local.run_all.stack import LocalStack
+from tests.e2e.sub_agents.hosts import (
+    MODEL,
+    answer_of,
+    ask,
+    configured,
+    decision_of,
+    run_of,
+    spoil_control,
+    statuses,
+    tasks_of,
+    warnings_of,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+FACT = "What is the maximum operating pressure of the Heron 400?"
+SUMMARY = "Summarise the Heron 400 installation guide."
+COMPARISON = "Compare the revenue in the annual report 2023 and the annual report 2024."
+AMBIGUOUS = "What do we know about noise, gloves and hearing protection?"
+REPORTS = {"annual-report-2023.pdf", "annual-report-2024.pdf"}
+
+
+@pytest.fixture(scope="module")
+def usual(stack: LocalStack) -> Iterator[LocalStack]:
+    """The stack with the contract's own settings."""
+    with configured(stack) as running:
+        yield running
+
+
+def files_of(answer: dict[str, Any]) -> set[str]:
+    return {citation["filename"] for citation in answer["citations"]}
+
+
+def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dict[str, Any]:
+    """The event, the children and the views of a delegation that went well; the answer."""
+    told = decision_of(followed)
+    assert (told["event"], told["request_id"]) == ("delegation_policy_decision", followed.run_id)
+    assert (told["decision"], told["selected_profile"]) == ("delegate", profile)
+    assert 0 < told["latency_budget_ms"] <= 15_000
+    assert 0 < told["token_budget"] <= 8_000
+    answer = answer_of(followed)
+    views = answer["subagents"]
+    assert {(view["profile"], view["status"]) for view in views} == {(profile, "done")}
+    assert all(view["badge"] and view["reasons"] for view in views)
+    assert {view["child_id"] for view in views} == {child.child_id for child in children_of(stack, followed)}
+    assert any(event.data.get("profile") == profile for event in followed.events if "child" in event.data)
+    assert warnings_of(answer) == []
+    return answer
+
+
+def children_of(stack: LocalStack, followed: Followed) -> Any:
+    """The run's child orchestrations, all of which have ended in time."""
+    instances = Instances(lambda: stack.base_url)
+    try:
+        children = instances.settled(followed.run_id)
+    finally:
+        instances.close()
+    assert not any(child.outlived for child in children)
+    return children
+
+
+def assert_not_delegated(stack: LocalStack, followed: Followed, reason: str) -> dict[str, Any]:
+    """The event of a question that gets no sub-agent, for this reason; the answer, which does without."""
+    told = decision_of(followed)
+    assert told["decision"] == "no_delegate"
+    assert reason in told["reason_codes"]
+    assert (told["selected_profile"], told["latency_budget_ms"], told["token_budget"]) == (None, 0, 0)
+    assert children_of(stack, followed) == []
+    assert not statuses(followed, "sub_agent")
+    answer = answer_of(followed)
+    assert answer["subagents"] == []
+    assert answer["text"].strip()
+    return answer
+
+
+def test_a_confident_fact_lookup_gets_no_sub_agent(usual: LocalStack) -> None:
+    followed = ask(usual, FACT)
+    answer = assert_not_delegated(usual, followed, "CONFIDENT_FACT_LOOKUP")
+    assert "6.5 bar" in answer["text"]
+    assert warnings_of(answer) == []
+
+
+def test_the_summary_of_a_whole_document_gets_a_document_reader(usual: LocalStack) -> None:
+    followed = ask(usual, SUMMARY)
+    answer = assert_delegated(usual, followed, "doc_reader")
+    assert "INTENT_DOC_SUMMARY" in decision_of(followed)["reason_codes"]
+    assert files_of(answer) == {"heron-400-installation-guide.pdf"}
+
+
+def test_a_comparison_across_documents_gets_a_comparator(usual: LocalStack) -> None:
+    followed = ask(usual, COMPARISON)
+    answer = assert_delegated(usual, followed, "comparator")
+    assert "INTENT_COMPARE_DOCS" in decision_of(followed)["reason_codes"]
+    assert files_of(answer) >= REPORTS
+    assert {"48.2", "53.7"} <= set(answer["text"].replace("**", "").split())
+
+
+def test_what_readers_saw_live_is_what_the_run_tells_afterwards(usual: LocalStack) -> None:
+    followed = ask(usual, COMPARISON)
+    assert run_of(usual, followed)["answer"]["subagents"] == answer_of(followed)["subagents"]
+
+
+def test_ambiguous_evidence_gets_a_sub_agent_while_the_budget_allows_it(usual: LocalStack) -> None:
+    followed = ask(usual, AMBIGUOUS)
+    assert decision_of(followed)["decision"] == "delegate"
+    reasons = set(decision_of(followed)["reason_codes"])
+    assert reasons & {"LOW_RETRIEVAL_CONFIDENCE", "AMBIGUOUS_RETRIEVAL"}
+    assert answer_of(followed)["subagents"][0]["profile"] == "evidence_builder"
+
+
+def test_an_error_of_the_policy_is_a_safe_no(usual: LocalStack) -> None:
+    ask(usual, COMPARISON)
+    spoil_control(usual)
+    followed = ask(usual, COMPARISON)
+    answer = assert_not_delegated(usual, followed, "POLICY_EVAL_ERROR")
+    assert files_of(answer) >= REPORTS
+
+
+def test_an_exhausted_budget_is_told_with_its_reason_and_ambiguity_does_not_outweigh_it(
+    stack: LocalStack,
+) -> None:
+    with configured(stack, MAX_TOTAL_TOKENS_PER_REQUEST="8500", MAX_SUBAGENT_COST_USD="0") as poor:
+        for question in (COMPARISON, AMBIGUOUS):
+            followed = ask(poor, question)
+            assert_not_delegated(poor, followed, "TOKEN_BUDGET_EXHAUSTED")
+            assert "COST_BUDGET_EXHAUSTED" in decision_of(followed)["reason_codes"]
+
+
+def test_a_disallowed_tool_is_never_in_the_scope_of_a_sub_agent(stack: LocalStack) -> None:
+    restricted = {
+        "SUBAGENTS_RESTRICTED_TOOLS_ONLY": "true",
+        "SUBAGENTS_RESTRICTED_TOOLS": "retrieve_documents",
+        "CHAT_MODEL": f"{MODEL}@toolloop,only=sub_agent",
+    }
+    with configured(stack, **restricted) as running:
+        followed = ask(running, COMPARISON)
+        told = decision_of(followed)
+        assert told["decision"] == "delegate"
+        assert "TOOLS_RESTRICTED" in told["reason_codes"]
+        tasks = tasks_of(running, followed.run_id)
+    assert [task["tools"] for task in tasks] == [["retrieve_documents"]]
+    used = {use["tool"] for view in answer_of(followed)["subagents"] for use in view["tool_calls"]}
+    assert used == {"retrieve_documents"}
+
+
+def test_a_child_that_is_out_of_time_leaves_a_partial_result_and_a_visible_warning(stack: LocalStack) -> None:
+    # Its report drips: some of it has come when time is up.
+    slow = {"CHAT_MODEL": f"{MODEL}@drip=20,only=sub_agent", "SUBAGENTS_CHILD_TIMEOUT_MS": "4500"}
+    with configured(stack, **slow) as running:
+        followed = ask(running, COMPARISON)
+        children = children_of(running, followed)
+    assert len(children) == 1
+    answer = answer_of(followed)
+    (view,) = answer["subagents"]
+    assert view["status"] in ("partial", "late")
+    assert view["claims"] > 0
+    assert files_of(answer) >= REPORTS
+    (warning,) = warnings_of(answer)
+    assert warning in answer["text"]
+    assert [one["text"] for one in statuses(followed, "warning")] == [warning]
+
+
+def test_a_child_that_brings_nothing_in_time_costs_a_warning_and_no_answer(stack: LocalStack) -> None:
+    stalled = {"CHAT_MODEL": f"{MODEL}@stall=0,only=sub_agent", "SUBAGENTS_CHILD_TIMEOUT_MS": "2000"}
+    with configured(stack, SUBAGENTS_CHILD_MIN_LATENCY_MS="1000", **stalled) as running:
+        followed = ask(running, COMPARISON)
+        children_of(running, followed)
+    answer = answer_of(followed)
+    assert files_of(answer) >= REPORTS
+    assert warnings_of(answer)
+    assert all(warning in answer["text"] for warning in warnings_of(answer))

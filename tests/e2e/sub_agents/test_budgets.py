@@ -1,0 +1,30 @@
+"""`make budgets` in small: twelve runs on a short budget keep it, whatever the model does."""
+
+import pytest
+
+from evals.budgets.batches import Batch
+from evals.budgets.lane import Lane
+from evals.budgets.questions import DELEGATED, QUESTIONS
+from evals.budgets.report import are_kept, promises
+from local.run_all.stack import LocalStack
+from tests.e2e.sub_agents.hosts import configured
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+BUDGET_MS = 7_000
+AT_ONCE = 4
+DEEP = [question for question in QUESTIONS if question.kind in DELEGATED]
+FAULTS = ("stall=0", "tps=1,only=sub_agent+answer", "chaos=5")
+
+
+def test_runs_end_within_their_budget_whatever_the_model_does(stack: LocalStack) -> None:
+    batches = [Batch(knobs, knobs, tuple(DEEP[place::3][:AT_ONCE])) for place, knobs in enumerate(FAULTS)]
+    with configured(stack) as running:
+        lane = Lane(running, BUDGET_MS, AT_ONCE)
+        runs = [seen for batch in batches for seen in lane.run(batch)]
+    assert len(runs) == len(FAULTS) * AT_ONCE
+    told = promises(runs)
+    assert are_kept(told), [
+        (run.defects, run.knobs, run.question, run.wall_ms) for run in runs if run.defects
+    ]
+    assert any(run.children for run in runs), "no sub-agent was at work"
