@@ -52,9 +52,20 @@ _MIXABLE = (
     "midstream=30",
     "garbage=shape",
 )
+TIGHT_SHARE = 0.25
 _PLACES = ("", "", ",only=sub_agent", ",only=sub_agent+answer", ",only=plan+answer")
-TIGHT = {"MAX_TOTAL_TOKENS_PER_REQUEST": "12000", "MAX_CHILD_TOKENS": "2500"}
-"""A budget of tokens that usual questions reach; the reserves stay below it."""
+USUAL = {
+    "MAX_TOTAL_TOKENS_PER_REQUEST": "24000",
+    "MAX_CHILD_TOKENS": "8000",
+    "CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS": "0.40",
+    "CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS": "1.60",
+}
+"""Of all that batches change, what the others have: a stack keeps its settings from one to the next."""
+TIGHT = (
+    {"MAX_TOTAL_TOKENS_PER_REQUEST": "12000", "MAX_CHILD_TOKENS": "2500"},
+    {"CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS": "8", "CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS": "32"},
+)
+"""Budgets of tokens, and prices, with which usual questions reach their limits."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class Batch:
     fault: str
     knobs: str
     questions: tuple[Question, ...]
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=lambda: dict(USUAL))
 
     @property
     def model(self) -> str:
@@ -88,8 +99,8 @@ def plan(runs: int, seed: int, size: int, faults: Sequence[str] = ()) -> list[Ba
     left = runs
     while left > 0:
         fault, knobs = next(makers)
-        settings = TIGHT if chance.random() < 0.25 else {}
-        batches.append(Batch(fault, knobs, _questions(chance, min(size, left)), settings))
+        settings = chance.choice(TIGHT) if chance.random() < TIGHT_SHARE else {}
+        batches.append(Batch(fault, knobs, _questions(chance, min(size, left)), {**USUAL, **settings}))
         left -= size
     return batches
 

@@ -20,6 +20,7 @@ from local.run_all.errors import StackError
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 
+CHILD_TASKS = frozenset({"sub_agent", "DocReaderReport", "ComparatorReport", "EvidenceReport", "WebReport"})
 GIVE_UP_S = 40.0  # beyond the budget; then a run counts as stuck
 SETTLE_S = 8.0  # an orchestration ends after its last event; the durable loops poll in between
 CONTRACT = {
@@ -61,7 +62,7 @@ class Lane:
             StackError: the model server does not know a knob.
         """
         self._check_knobs(batch.model)
-        settings = {**NO_BREAK, **latency_settings(self.budget_ms), **_no_tight(batch.settings)}
+        settings = {**NO_BREAK, **latency_settings(self.budget_ms), **batch.settings}
         self.stack.kill_host()
         self.stack.start_host({**settings, "CHAT_MODEL": batch.model})
         caller = Caller(lambda: self.stack.ports.http, self.stack.token(ANNA))
@@ -174,17 +175,12 @@ def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
     """What was asked in between. Never by a reset: that would have the faults begin anew with each run."""
     calls = after["calls"]["count"] - before["calls"]["count"]
-    tokens = (
-        [prompt + completion for _, prompt, completion in after["calls"]["latest"][-calls:]] if calls else []
+    latest = after["calls"]["latest"][-calls:] if calls else []
+    tokens = [prompt + completion for _, prompt, completion in latest]
+    by_children = [prompt + completion for task, prompt, completion in latest if task in CHILD_TASKS]
+    return Spent(
+        tokens=sum(tokens),
+        largest_call=max(tokens, default=0),
+        calls=after["requests"]["chat"] - before["requests"]["chat"],
+        by_children=sum(by_children),
     )
-    return Spent(sum(tokens), max(tokens, default=0), after["requests"]["chat"] - before["requests"]["chat"])
-
-
-def _no_tight(settings: Mapping[str, str]) -> dict[str, str]:
-    """With the defaults for what this batch leaves alone: the batch before may have set it."""
-    defaults = Limits()
-    return {
-        "MAX_TOTAL_TOKENS_PER_REQUEST": str(defaults.tokens),
-        "MAX_CHILD_TOKENS": str(defaults.child_tokens),
-        **settings,
-    }

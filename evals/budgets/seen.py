@@ -30,6 +30,7 @@ class Spent:
     tokens: int
     largest_call: int
     calls: int
+    by_children: int = 0
 
 
 @dataclass(frozen=True)
