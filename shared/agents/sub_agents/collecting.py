@@ -4,28 +4,26 @@ A child is judged by what it stored, not by how it ended: one that was cut off a
 stands in its state; one that stored nothing is worth a warning.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shared.agents.sub_agents.beside import begin_beside, for_a_moment
 from shared.agents.sub_agents.control import settle
+from shared.agents.sub_agents.metrics import note_ends
 from shared.agents.sub_agents.stored import Child, children_of, find_delegation
 from shared.agents.sub_agents.viewing import end_of, final_status, states_of, view_of
 from shared.agents.working_memory import WorkingMemory
 from shared.core.delegation_findings import findings_xml, web_section
 from shared.core.delegation_merge import Bounds, merge_evidence, tokens_of
 from shared.core.delegation_words import SubagentWords, subagent_words, warning_of
-from shared.models.subagents import ChildStatus, Delegation, SubagentEnd, SubagentView
+from shared.models.subagents import ChildStatus, Delegation, SubagentView
 from shared.models.working import Evidence
 from shared.services import Services
 
 _EVIDENCE_SHARE = (
     0.6  # of the main agent's tokens; the rest is for findings, rules and the answer; unmeasured
 )
-
-_SETTLE_S = 0.25  # reading and writing one row takes a few milliseconds
-_settling: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,8 @@ async def collect(
     words = subagent_words((await memory.request()).question)
     now = datetime.now(UTC)
     ended = [(child, final_status(child, now)) for child in children]
-    await _settle([end_of(child, status) for child, status in ended], services)
+    settling = begin_beside(settle(services, [end_of(child, status) for child, status in ended]))
+    await for_a_moment(settling, begin_beside(note_ends(services, delegation, ended)))
     states = states_of(children)
     targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
     is_listing = bool(evidence.records) and not evidence.hits
@@ -74,14 +73,6 @@ async def collect(
         warnings=_warnings(delegation, ended, words),
         web=web_section(states, words),
     )
-
-
-async def _settle(ends: Sequence[SubagentEnd], services: Services) -> None:
-    """Give the slots back. What takes longer than a moment goes on beside the answer."""
-    settling = asyncio.create_task(settle(services, ends))
-    _settling.add(settling)
-    settling.add_done_callback(_settling.discard)
-    await asyncio.wait({settling}, timeout=_SETTLE_S)
 
 
 def _bounds(own: Evidence, services: Services) -> Bounds:

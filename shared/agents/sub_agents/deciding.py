@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.agents.sub_agents.beside import begin_beside
 from shared.agents.sub_agents.control import grant, read_control
 from shared.agents.sub_agents.facts import (
     FindDocuments,
@@ -23,6 +24,7 @@ from shared.agents.sub_agents.facts import (
     rules_of,
     spent_before,
 )
+from shared.agents.sub_agents.metrics import note_decision
 from shared.agents.sub_agents.stored import find_delegation, put_delegation
 from shared.agents.working_memory import WorkingMemory
 from shared.core.delegation import cost_left_usd, decide, decision_event, policy_failed, tokens_left
@@ -74,6 +76,7 @@ async def decide_delegation(
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
+    begin_beside(note_decision(services, memory.run_id, occasion.step, decided, datetime.now(UTC)))
     told = _told(memory.run_id, decided, rules)
     if delegation is None:
         deferred = decided.decision == "defer"
@@ -132,6 +135,7 @@ class _Deciding:
             installed_profiles=installed_profiles(self.services),
             healthy_tools=healthy_tools(self.services),
             targets_readable=readable,
+            web_allowed=self.services.web_search is not None,
             started=spent.started,
             spent_usd=spent.cost_usd,
         )

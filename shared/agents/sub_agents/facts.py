@@ -71,13 +71,16 @@ def rules_of(settings: Settings) -> DelegationRules:
 
 
 def installed_profiles(services: Services) -> tuple[ProfileName, ...]:
-    """Profiles that there is a sub-agent for."""
-    return _ON_DOCUMENTS
+    """Profiles that there is a sub-agent for; that of the web where a search of the web is configured."""
+    return _ON_DOCUMENTS if services.web_search is None else (*_ON_DOCUMENTS, "web_verifier")
 
 
 def healthy_tools(services: Services) -> tuple[SubagentTool, ...]:
-    """Tools that work now: evidence was gathered just now by those that search documents."""
-    return _CORPUS
+    """Tools that work now: evidence was gathered just now by those that search documents.
+
+    Whether the web can be searched is not tried beforehand: who cannot gives way to a simpler sub-agent.
+    """
+    return _CORPUS if services.web_search is None else (*_CORPUS, "web_search")
 
 
 def risk_of(occasion: Occasion, settings: Settings) -> RiskFlags:

@@ -43,7 +43,7 @@ def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: 
         cost_usd=state.cost_usd,
         tool_calls=state.tool_uses,
         doc_ids=tuple(dict.fromkeys(read_from)),
-        claims=len(state.findings),
+        claims=sum(finding.kind != "section" for finding in state.findings),
         proved=sum(bool(finding.proofs) for finding in state.findings),
         uncertainty=tuple(_sentence(text) for text in state.uncertainty[:_MOST_UNCERTAIN]),
         warnings=tuple(words.warnings[code] for code in dict.fromkeys(state.warnings)),
