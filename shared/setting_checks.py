@@ -35,6 +35,20 @@ def check_document_intelligence(endpoint: str | None, key: str | None) -> None:
         )
 
 
+def check_web_search(address: str) -> None:
+    """
+    Raises:
+        ValueError: no address, or one to which questions would go in the clear.
+    """
+    parts = urlsplit(address)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    if not is_safe or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(
+            "WEB_SEARCH_URL is not an https address: questions are sent there. "
+            "Example: WEB_SEARCH_URL=https://NAME/search"
+        )
+
+
 def explain(fields: Mapping[str, FieldInfo], location: str, message: str) -> str:
     """What is wrong with one variable: its name, what it is for, an example."""
     for name, field in fields.items():

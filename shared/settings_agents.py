@@ -3,10 +3,11 @@
 from pydantic import Field
 
 from shared.settings_subagents import SubagentSettings
+from shared.settings_web import WebSearchSettings
 
 
-class AgentSettings(SubagentSettings):
-    """What is kept of conversations, what limits summaries of documents, and sub-agents."""
+class AgentSettings(SubagentSettings, WebSearchSettings):
+    """What is kept of conversations, what limits summaries of documents, sub-agents, and the web."""
 
     conversation_turns: int = Field(
         default=6,

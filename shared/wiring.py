@@ -9,6 +9,7 @@ from shared.settings import Settings, get_settings
 if TYPE_CHECKING:
     from shared.clients.connections import Connections
     from shared.clients.search_index import AzureSearchIndex
+    from shared.clients.web_search import SearxngWebSearch
 
 
 @cache
@@ -71,6 +72,7 @@ def build_services(settings: Settings) -> Services:
         subagent_control=TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE)),
         subagent_metrics=TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE)),
         parser_services=_parser_services(to, settings),
+        web_search=_web_search(to, settings),
         closers=(to.close,),
     )
 
@@ -88,6 +90,12 @@ def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
         layout=layouts.get(settings.parser_backend),
         pages=DocumentIntelligence(to.document_intelligence) if by_service else None,
     )
+
+
+def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | None":
+    from shared.clients.web_search import SearxngWebSearch
+
+    return SearxngWebSearch(to.web_search, settings.web_search_url) if settings.web_search_url else None
 
 
 def _index(to: "Connections", name: str, key_field: str, settings: Settings) -> "AzureSearchIndex":

@@ -9,6 +9,7 @@ from shared.clients.document_intelligence import connect_document_intelligence
 from shared.clients.model_connection import connect_model
 from shared.clients.search_connections import connect_admin, connect_index
 from shared.clients.storage_connections import connect_blobs, connect_queues, connect_tables
+from shared.clients.web_search import connect_web_search
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Connections:
         self.search_admin = connect_admin(settings, self._credentials)
         self.document_intelligence = connect_document_intelligence(settings, self._credentials)
         self.docling = connect_docling(settings)
+        self.web_search = connect_web_search(settings)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> "Connection[SearchClient]":
@@ -39,6 +41,6 @@ class Connections:
     async def close(self) -> None:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
         opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
-        parsers: list[Closable] = [self.document_intelligence, self.docling]
-        for connection in (*opened, *parsers, *self._indexes.values(), self._credentials):
+        others: list[Closable] = [self.document_intelligence, self.docling, self.web_search]
+        for connection in (*opened, *others, *self._indexes.values(), self._credentials):
             await connection.close()

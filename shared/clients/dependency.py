@@ -55,6 +55,12 @@ DOCUMENT_INTELLIGENCE = Dependency(
     "Check DOCUMENT_INTELLIGENCE_KEY; without a key the app's identity needs the role "
     "Cognitive Services User.",
 )
+WEB_SEARCH = Dependency(
+    "the web search",
+    "WEB_SEARCH_URL",
+    "Check WEB_SEARCH_KEY and WEB_SEARCH_KEY_HEADER; SearXNG itself refuses until `json` is among its "
+    "search.formats.",
+)
 DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_API_KEY.")
 
 

@@ -33,9 +33,8 @@ def test_building_the_services_imports_no_sdk_and_no_structlog() -> None:
 
 
 async def test_every_port_has_an_adapter_and_closing_unused_ones_is_fine() -> None:
-    services = build_services(fake_settings())
-    missing = [field.name for field in fields(Services) if getattr(services, field.name) is None]
-    assert missing == ["web_search"]  # off unless it is configured
+    services = build_services(fake_settings(web_search_url="https://search.example.org/search"))
+    assert [field.name for field in fields(Services) if getattr(services, field.name) is None] == []
     await services.close()
     await services.close()
 

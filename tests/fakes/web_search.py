@@ -1,0 +1,98 @@
+"""The web for tests: a port in memory, and a search engine over real HTTP that speaks SearXNG's JSON API."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp import web
+
+from shared.errors import GroundworkError
+from shared.models.prompts import CallLimits
+from shared.models.web import WebHit
+from shared.ports import WebSearch
+
+Page = dict[str, Any]
+
+
+class InMemoryWebSearch(WebSearch):
+    """Pages that share a word with the query, in their order; `failure` is raised instead, if it is given."""
+
+    def __init__(self, hits: Sequence[WebHit] = (), failure: GroundworkError | None = None) -> None:
+        self.hits = list(hits)
+        self.failure = failure
+        self.queries: list[str] = []
+
+    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
+        self.queries.append(query)
+        if self.failure is not None:
+            raise self.failure
+        words = set(query.casefold().split())
+        found = [hit for hit in self.hits if words & set(f"{hit.title} {hit.text}".casefold().split())]
+        return found[:count]
+
+
+class SearchEngine:
+    """An instance of SearXNG, as far as its API goes. An async context manager, on a free port.
+
+    Source: SearXNG, "Search API" and "settings.yml, search.formats".
+    """
+
+    def __init__(
+        self, pages: Sequence[Page] = (), *, formats: Sequence[str] = ("html", "json"), key: str | None = None
+    ) -> None:
+        """`key` is asked for in the header X-Api-Key, as a gateway before it would."""
+        self.pages = list(pages)
+        self.formats = formats
+        self.key = key
+        self.queries: list[str] = []
+        self.request_lines: list[str] = []
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+
+    async def __aenter__(self) -> "SearchEngine":
+        app = web.Application()
+        app.router.add_route("*", "/search", self._search)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}/search"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _search(self, request: web.Request) -> web.Response:
+        self.request_lines.append(f"{request.method} {request.path_qs}")
+        if self.key is not None and request.headers.get("X-Api-Key") != self.key:
+            return web.Response(status=401)
+        asked = {**request.query, **(await request.post())}
+        kind = str(asked.get("format", "html"))
+        if kind not in self.formats:
+            return web.Response(status=403)
+        query = str(asked.get("q", "")).strip()
+        if not query:
+            return web.json_response({"error": "No query"}, status=400)
+        self.queries.append(query)
+        if kind != "json":
+            return web.Response(text="<html></html>", content_type="text/html")
+        return web.json_response(self._answer(query))
+
+    def _answer(self, query: str) -> dict[str, Any]:
+        words = set(query.casefold().split())
+        found = [
+            {"engine": "stand-in", "engines": ["stand-in"], "score": 1.0, "category": "general", **page}
+            for page in self.pages
+            if words & set(f"{page.get('title')} {page.get('content')}".casefold().split())
+        ]
+        return {
+            "query": query,
+            "number_of_results": len(found),
+            "results": found,
+            "answers": [],
+            "corrections": [],
+            "infoboxes": [],
+            "suggestions": [],
+            "unresponsive_engines": [],
+        }
