@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from local.model_server.answers.content import abstain_from, answer_content
 from local.model_server.answers.markup import cite, plain, statement, table_cell
 from local.model_server.answers.material import Material
+from local.model_server.answers.notes import compared_rows
 from local.model_server.answers.phrases import Phrases, phrases_for
 from local.model_server.answers.rows import (
     MIN_SCORE,
@@ -17,7 +18,9 @@ from local.model_server.answers.rows import (
     names_of_documents,
     numbers_of,
     pattern_of,
+    rank_each,
 )
+from local.model_server.answers.subjects import meant_documents
 from local.model_server.prompt_reader import Document
 from local.model_server.text.asked import asked_of
 from local.model_server.text.aspects import topic_stems
@@ -30,7 +33,10 @@ def answer_comparison(material: Material) -> str:
     documents = [document for document in material.documents if document.blocks]
     if len(documents) < 2:
         return answer_content(material)
-    compared = compare(asked_of(material.question), documents, material.embedder)
+    asked = asked_of(material.question)
+    documents = meant_documents(asked, documents, rank_each(asked, documents, material.embedder))
+    known = compared_rows(material.findings, documents)
+    compared = compare(asked, documents, material.embedder, known)
     if not compared.rows or _is_beside_the_point(material, compared):
         return abstain_from(material.question)
     rows = compared.rows

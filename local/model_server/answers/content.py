@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from local.model_server.answers.disagreement import disagreement, find_disagreement
-from local.model_server.answers.markup import abstain, cite, statement
+from local.model_server.answers.markup import abstain, cite, plain, statement
 from local.model_server.answers.material import Material
+from local.model_server.answers.notes import noted_passages
 from local.model_server.answers.phrases import phrases_for
+from local.model_server.answers.rows import MIN_SCORE, rank_each
+from local.model_server.answers.subjects import is_about_several, meant_documents
 from local.model_server.answers.support import judge_support
 from local.model_server.text.asked import asked_of
 from local.model_server.text.parts import question_parts
@@ -31,7 +34,30 @@ def answer_content(material: Material) -> str:
     paragraphs = [_paragraph(group) for group in _with_list_items(chosen, passages)]
     if differing := find_disagreement(chosen, passages):
         paragraphs.insert(1, disagreement(differing, phrases_for(material.question)))
+    told = {passage.document.doc_id for passage in chosen}
+    if others := _of_other_documents(material, asked, told):
+        paragraphs.append("\n".join([phrases_for(material.question).by_document, "", *others]))
     return "\n\n".join(paragraphs)
+
+
+def _of_other_documents(material: Material, asked: str, told: set[str]) -> list[str]:
+    """For a question about several documents: what each says that the answer has not cited yet."""
+    documents = [document for document in material.documents if document.blocks]
+    if len(documents) < 2 or not is_about_several(asked):
+        return []
+    noted = {passage.document.doc_id: passage for passage in noted_passages(material.findings, documents)}
+    ranked = rank_each(asked, documents, material.embedder)
+    lines = []
+    for document in meant_documents(asked, documents, ranked):
+        near = [item.passage for item in ranked[document.doc_id][:1] if item.score >= MIN_SCORE]
+        passages = [noted[document.doc_id]] if document.doc_id in noted else near
+        if passages and document.doc_id not in told:
+            lines.append(f"- **{plain(document.title)}** ({plain(document.filename)}): {_said(passages[0])}")
+    return lines
+
+
+def _said(passage: Passage) -> str:
+    return f"{statement(passage)} {cite(passage)}"
 
 
 def _choose_for_parts(material: Material, passages: Sequence[Passage]) -> list[Passage]:
@@ -96,5 +122,5 @@ def _announced(passage: Passage, passages: Iterable[Passage]) -> list[Passage]:
 
 
 def _paragraph(group: Sequence[Passage]) -> str:
-    first, *items = (f"{statement(passage)} {cite(passage)}" for passage in group)
+    first, *items = map(_said, group)
     return "\n".join([first, *(f"- {item}" for item in items)])

@@ -7,7 +7,7 @@ from local.model_server.answers.markup import abstain, plain
 from local.model_server.answers.material import Material
 from local.model_server.answers.phrases import Phrases, phrases_for
 from local.model_server.prompt_reader import Document
-from local.model_server.text.names import NAME
+from local.model_server.text.names import NAME, names_of, occurs
 from local.model_server.text.words import is_content_word, stem, stems_of, words_of
 
 _NO_FIELDS = frozenset({"page_count", "language"})
@@ -32,6 +32,8 @@ def answer_metadata(material: Material) -> str:
     if wanted is None or not material.documents:
         return _list(material, () if _names_somebody_unknown(material) else _fitting(material))
     phrases = phrases_for(material.question)
+    if _names_another_work(material):
+        return _list(material, ())
     document = _most_named(material.documents, material.question_stems)
     value = document.attributes.get(wanted, "")
     label = _labels(phrases)[wanted]
@@ -63,6 +65,13 @@ def _names_somebody_unknown(material: Material) -> bool:
     held = set().union(*(_field_stems(document) for document in material.documents))
     names = [word for found in NAME.findall(material.question) for word in words_of(found)]
     return any(is_content_word(name) and stem(name) not in held for name in names)
+
+
+def _names_another_work(material: Material) -> bool:
+    """Whether the question holds names, and no document any of them: it asks for something not at hand."""
+    held = set().union(*(_field_stems(document) for document in material.documents))
+    names = [name for name in names_of(material.question) if name.isalpha()]
+    return bool(names) and all(not occurs(stem(name), held) for name in names)
 
 
 def _field_stems(document: Document) -> set[str]:

@@ -4,7 +4,14 @@ import re
 from dataclasses import dataclass, replace
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.prompt_reader import Document, element_text, read_documents, read_total
+from local.model_server.prompt_reader import (
+    Document,
+    Finding,
+    element_text,
+    read_documents,
+    read_findings,
+    read_total,
+)
 from local.model_server.text.words import stem, topic_words
 
 _PICTURE = re.compile(
@@ -20,6 +27,7 @@ class Material:
     Attributes:
         query_type: as the application classified the question; empty when it did not.
         pictures: the documents with their pictures alone, which `documents` may lack.
+        findings: notes of sub-agents.
         total: how many documents there are in all, when the prompt shows only some; else 0.
     """
 
@@ -29,6 +37,7 @@ class Material:
     embedder: EmbeddingService
     total: int = 0
     pictures: tuple[Document, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def has_blocks(self) -> bool:
@@ -56,6 +65,7 @@ def read_material(message: str, embedder: EmbeddingService) -> Material:
         embedder=embedder,
         total=read_total(message),
         pictures=tuple(pictures),
+        findings=tuple(read_findings(message)),
     )
 
 

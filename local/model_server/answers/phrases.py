@@ -19,6 +19,7 @@ class Phrases:
     changed: str
     differences: str
     differ: str
+    by_document: str
     version: str
     one_document: str
     documents: str
@@ -40,6 +41,7 @@ _ENGLISH = Phrases(
     changed="**Different values:**",
     differences="Comparison of {}",
     differ="**The documents differ:**",
+    by_document="**In the other documents:**",
     version="version {}",
     one_document="1 document:",
     documents="{} documents:",
@@ -60,6 +62,7 @@ _GERMAN = Phrases(
     changed="**Abweichende Werte:**",
     differences="Vergleich von {}",
     differ="**Die Dokumente unterscheiden sich:**",
+    by_document="**In den anderen Dokumenten:**",
     version="Version {}",
     one_document="1 Dokument:",
     documents="{} Dokumente:",

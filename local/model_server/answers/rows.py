@@ -60,15 +60,23 @@ def compare(
 ) -> Rows:
     """At most six rows; `known` ones ahead. A document with anything near the question is in one of them."""
     everything = {document.doc_id: passages_of([document]) for document in documents}
-    limit = max(FEWEST_EMBEDDED, min(MAX_EMBEDDED, EMBEDDED_IN_ALL // max(1, len(documents))))
-    ranked = {
-        doc_id: rank_passages(question, passages, embedder, limit) for doc_id, passages in everything.items()
-    }
+    ranked = rank_each(question, documents, embedder)
     leading = _leading_rows(question, documents, everything, ranked, embedder)
     changed = _changed_first(_changed_pairs(documents, everything), ranked)
     relevant = {doc_id: _relevant(items) for doc_id, items in ranked.items()}
     rows = _without_repetition([*known, *leading, *changed, *_matched_rows(documents, relevant)])
     return Rows(_with_every_document(rows, ranked), ranked)
+
+
+def rank_each(
+    question: str, documents: Sequence[Document], embedder: Understanding
+) -> dict[str, list[Ranked]]:
+    """The likely passages of each document, best first, by doc_id."""
+    limit = max(FEWEST_EMBEDDED, min(MAX_EMBEDDED, EMBEDDED_IN_ALL // max(1, len(documents))))
+    return {
+        document.doc_id: rank_passages(question, passages_of([document]), embedder, limit)
+        for document in documents
+    }
 
 
 def names_of_documents(documents: Sequence[Document]) -> set[str]:
@@ -128,7 +136,7 @@ def _nearest(ranked: dict[str, list[Ranked]], wanted: set[str]) -> Row | None:
         return None
     anchor = max(near.values(), key=lambda items: items[0].score)[0].passage
     cells = {doc_id: _most_alike(items, anchor) for doc_id, items in near.items()}
-    return Row(cells, _differ_in_numbers(list(cells.values())))
+    return Row(cells, differ_in_numbers(list(cells.values())))
 
 
 def _near(items: Sequence[Ranked]) -> list[Ranked]:
@@ -142,7 +150,8 @@ def _most_alike(items: Sequence[Ranked], anchor: Passage) -> Passage:
     return max(items, key=lambda item: item.score + ALIKE_WEIGHT * likeness(item.passage, anchor)).passage
 
 
-def _differ_in_numbers(passages: Sequence[Passage]) -> bool:
+def differ_in_numbers(passages: Sequence[Passage]) -> bool:
+    """Whether any says the same as the first, with other numbers."""
     first, *others = passages
     return any(
         likeness(first, other) >= SAME_PATTERN and numbers_of(first) != numbers_of(other) for other in others

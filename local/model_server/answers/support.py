@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from local.model_server.text.languages import detect_language
-from local.model_server.text.names import missing_names, occurs
+from local.model_server.text.names import missing_names, names_of, occurs
 from local.model_server.text.passages import Passage
 from local.model_server.text.ranking import Ranked
 from local.model_server.text.words import stem, stems_of, topic_words, words_of
@@ -65,7 +65,7 @@ def judge_support(
     one_of_each_block = {passage.block_index: passage for passage in passages}.values()
     everything = set().union(*(_stems_around(passage) for passage in one_of_each_block))
     missing = tuple(word for word in words if not occurs(stem(word), everything))
-    common = _common_words(words, passages)
+    common = _common_names(question, passages)
     weights = [
         _LEAST_WEIGHT if word in common else _weight(word, rank)
         for word, rank in zip(words, vocabulary.word_ranks(words), strict=True)
@@ -116,14 +116,18 @@ def _coverage(words: Sequence[str], weights: Sequence[float], passage: Passage) 
     return covered / sum(weights)
 
 
-def _common_words(words: Sequence[str], passages: Sequence[Passage]) -> set[str]:
-    """Words that every document at hand holds, as the name of the organisation: they tell none apart."""
+def _common_names(question: str, passages: Sequence[Passage]) -> set[str]:
+    """Names that every document at hand holds, as that of the organisation: they tell none apart.
+
+    Other words that all hold are what the question is about, and years stand everywhere: both still count.
+    """
+    names = [name for name in names_of(question) if name.isalpha()]
     stems: dict[str, set[str]] = {}
     for passage in passages:
         stems.setdefault(passage.document.doc_id, set()).update(_stems_around(passage))
     if len(stems) < FEWEST_DOCUMENTS:
         return set()
-    return {word for word in words if all(occurs(stem(word), held) for held in stems.values())}
+    return {name for name in names if all(occurs(stem(name), held) for held in stems.values())}
 
 
 def _stems_around(passage: Passage) -> set[str]:

@@ -24,6 +24,32 @@ _NO_OTHER = (
     r"erwartet|geplant|erlaubt|"
     r"üblich|nötig|vereinbart|januar|februar|märz))"
 )
+# Several times set against each other, without a word for it: "how has it changed across the quarters".
+_PERIODS = (
+    r"(?:periods?|quarters?|years?|months?|seasons?|editions?|versions?|issues|reports|filings|documents|"
+    r"minutes|surveys|quartale?n?|jahre?n?|monaten?|ausgaben|fassungen|versionen|berichten?|zeitr[aä]ume?n?|"
+    r"dokumenten?|protokollen?)"
+)
+_MOVED = (
+    r"(?:chang(?:e|es|ed|ing)|trend\w*|fluctuat\w*|var(?:y|ied|ies|iations?)|shift\w*|evol(?:ve|ved|ution)\w*|"
+    r"develop(?:ed|ment|ments)|progress\w*|transform\w*|grown?|grew|risen|rose|fallen|fell|"
+    r"ver[aä]nder\w*|ge[aä]ndert|[aä]nderung\w*|entwick\w*|schwank\w*|trends?)"
+)
+_OF_TIMES = (
+    r"(?:(?:the|these|those|all|several|reported|reporting|different|various|individual|successive)\s+)"
+)
+_IN_ZEITEN = r"(?:(?:die|den|diese[nr]?|alle[nr]?|mehrere[nr]?|einzelnen|berichteten|verschiedenen)\s+)"
+_THROUGH_TIMES = (
+    rf"(?:over time|from (?:one )?(?:year|quarter|month|edition) to (?:the )?(?:next|year|quarter|month)|"
+    rf"(?:across|throughout|during|over)\s+{_OF_TIMES}{{0,3}}(?<!last )(?<!past ){_PERIODS}|"
+    rf"in\s+(?:each of\s+)?these\s+(?:\w+\s+)?(?:{_PERIODS}|[\w-]*\d[\w-]*s)|"
+    rf"im (?:zeit)?verlauf|im laufe der (?:zeit|jahre)|(?:über|in|während)\s+{_IN_ZEITEN}{{1,3}}{_PERIODS}|"
+    rf"von (?:jahr zu jahr|quartal zu quartal|ausgabe zu ausgabe))"
+)
+_SEPARATELY = (
+    r"(?:separately|breakdown|broken down|side by side|respectively|getrennt|jeweils|einzeln|aufgeschlüsselt)"
+)
+_EACH_TIME = rf"(?:for|by|in|für|nach|in)\s+(?:each|every|jede[snmr]?)\s+(?:report(?:ed|ing)\s+)?{_PERIODS}"
 _COMPARISON = re.compile(
     "|".join(
         (
@@ -53,6 +79,8 @@ _COMPARISON = re.compile(
             r"\bwelche[rsmn]? (?:der|von) (?:den )?beiden\b",
             rf"\b{_COMPARATIVES}\b.{{0,70}}(?:,|\bfor\b|\bfür\b).{{0,50}}\b(?:or|oder)\b",
             rf"\b{_COMPARATIVES}\b.{{0,40}}\b(?:or|oder)\b",
+            rf"\b{_MOVED}\b.{{0,110}}\b{_THROUGH_TIMES}\b|\b{_THROUGH_TIMES}\b.{{0,80}}\b{_MOVED}\b",
+            rf"\b{_SEPARATELY}\b.{{0,40}}\b{_EACH_TIME}\b|\b{_EACH_TIME}\b.{{0,40}}\b{_SEPARATELY}\b",
             r"\b(?:\w{3,}er|more \w+|less \w+|better|worse|"
             rf"fewer)\b(?<!rather)(?<!other)(?:\s+[\w-]+){{0,6}}?\s+than\b{_NO_OTHER}",
             rf"\b{_COMPARATIVES}(?:\s+[\w-]+){{0,3}}?\s+als\b{_NO_OTHER}",

@@ -1,0 +1,59 @@
+"""Which of the documents at hand a question is about, and whether it is about several at once. Pure.
+
+Beside the documents that are meant a search finds others. A document that lacks the names of the question,
+while others have them, and that comes less near to the question than they do, is none of those.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from local.model_server.prompt_reader import Document
+from local.model_server.text.names import names_of, occurs
+from local.model_server.text.ranking import Ranked
+from local.model_server.text.words import stem, stems_of
+
+AS_NEAR = 0.9  # share of the best score of the documents that are named; unmeasured
+_PLURAL = (
+    r"(?:documents|reports|filings|manuals|editions|versions|contracts|policies|studies|minutes|periods|quarters|"
+    r"years|months|[\w-]*\d[\w-]*s|dokumente[nr]?|berichte[n]?|handbücher[n]?|ausgaben|fassungen|versionen|verträge[n]?|"
+    r"richtlinien|studien|protokolle[n]?|quartale[n]?|jahre[n]?|monate[n]?)"
+)
+_TOGETHER = (
+    r"(?:these|those|all|both|each of|every one of|"
+    r"the (?:two|three|four|five|reported|reporting|various|different)|"
+    r"diese[nr]?|alle[nr]?|beide[nr]?|jede[sm]? der|die (?:zwei|drei|vier|fünf))"
+)
+_SEVERAL = re.compile(
+    rf"\b{_TOGETHER}\s+(?:[\w'-]+\s+){{0,2}}?{_PLURAL}\b|"
+    rf"[’']s\s+(?:[\w-]+\s+){{0,2}}?(?:reports|filings|manuals|contracts|policies|studies|minutes)\b|"
+    rf"\b(?:across|throughout|quer durch)\b.{{0,30}}\b{_PLURAL}\b",
+    re.IGNORECASE,
+)
+
+
+def is_about_several(question: str) -> bool:
+    """Whether a question speaks of several documents, or of several times, together."""
+    return _SEVERAL.search(question) is not None
+
+
+def meant_documents(
+    question: str, documents: Sequence[Document], ranked: Mapping[str, Sequence[Ranked]]
+) -> list[Document]:
+    """The documents that are meant; all of them where names tell nothing, or tell of one alone."""
+    names = [stem(name) for name in names_of(question) if not any(letter.isdigit() for letter in name)]
+    named = [document for document in documents if _has_any(names, document)]
+    if len(named) < 2:
+        return list(documents)
+    least = AS_NEAR * max((_best(ranked, document) for document in named), default=0.0)
+    return [one for one in documents if one in named or _best(ranked, one) >= least]
+
+
+def _has_any(names: Sequence[str], document: Document) -> bool:
+    texts = " ".join(f"{block.heading} {block.text}" for block in document.blocks)
+    held = set(stems_of(f"{document.title} {document.filename} {texts}"))
+    return any(occurs(name, held) for name in names)
+
+
+def _best(ranked: Mapping[str, Sequence[Ranked]], document: Document) -> float:
+    items = ranked.get(document.doc_id, ())
+    return items[0].score if items else 0.0
