@@ -164,3 +164,26 @@ def test_the_organisation_s_name_in_every_document_answers_nothing(embedder: Emb
     assert "<abstain" in answer(embedder, question, *papers)
     asked_well = "To how many degrees does Brackwater Tileworks heat its kiln?"
     assert "1,100" in answer(embedder, asked_well, *papers)
+
+
+def test_what_every_document_is_about_can_still_be_asked_for(embedder: EmbeddingService) -> None:
+    """Reports of several companies all hold "operating margin": which is what the question is about."""
+    reports = [
+        document(
+            company.lower(),
+            block(
+                f"Net sales and operating margin. In the third quarter {company} had net sales of {sales}. "
+                "Operating margin declined as freight cost more.",
+                heading="Results of the quarter",
+            ),
+            filename=f"{company}_Q3.pdf",
+            title=f"{company} quarterly report",
+        )
+        for company, sales in (
+            ("Alderbrook", "412 million"),
+            ("Fenwick", "97 million"),
+            ("Corvane", "1,260 million"),
+        )
+    ]
+    question = "Did dearer freight weigh on the operating margin in the third quarter?"
+    assert "freight cost more" in answer(embedder, question, *reports)

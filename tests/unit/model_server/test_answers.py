@@ -227,6 +227,8 @@ def test_a_field_of_a_document_is_read_from_its_metadata(embedder: EmbeddingServ
     assert given == "**Press manual** (press.pdf), author: Jane."
     missing = answer(embedder, "Wer hat die Price list verfasst?", "METADATA_SEARCH", PRICE_LIST, MANUAL)
     assert missing.startswith("<abstain")
+    foreign = answer(embedder, 'Who wrote the paper "Moby Dick"?', "METADATA_SEARCH", PRICE_LIST, MANUAL)
+    assert foreign.startswith("<abstain"), "the author of a document at hand is not the author of that one"
 
 
 @pytest.mark.parametrize(
