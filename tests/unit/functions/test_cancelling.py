@@ -1,0 +1,59 @@
+"""Cancelling a run over HTTP ends its orchestration, and those of its sub-agents."""
+
+from typing import cast
+
+import pytest
+
+from functions import runs
+from shared.agents.runs import begin_run
+from shared.agents.sub_agents.stored import put_delegation
+from shared.models.chat import ChatRequest
+from shared.models.identity import UserContext
+from shared.models.subagents import Delegation
+from shared.services import Services
+from tests.fakes.services import fake_services
+from tests.unit.agents.sub_agents.occasions import decided, summary
+from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
+
+ANNA = UserContext(user_id="anna")
+
+
+class Client:
+    """A durable client that notes whom it ends."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.ended: list[str] = []
+        self._fails = fails
+
+    async def terminate(self, instance_id: str, reason: str) -> None:
+        self.ended.append(instance_id)
+        if self._fails:
+            raise ConnectionError("nobody is there")
+
+
+async def delegated(services: Services) -> tuple[str, Delegation]:
+    """A run with two readers at work."""
+    request = await begin_run(ChatRequest(question="Sum up both."), ANNA, services)
+    made = (await decided(summary("a", "b"), fake_services())).delegation
+    assert made is not None
+    tasks = tuple(
+        task.model_copy(update={"run_id": request.run_id, "child_id": f"{request.run_id}:s004c{task.index}"})
+        for task in made.tasks
+    )
+    stored = made.model_copy(update={"tasks": tasks})
+    return request.run_id, await put_delegation(services.blobs, request.run_id, stored)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_cancelling_ends_the_run_first_and_then_its_sub_agents(
+    monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    services = fake_services(settings=settings_of_tests())
+    connect(monkeypatch, services)
+    run_id, made = await delegated(services)
+    client = Client(fails=fails)
+    app = make_app([runs], cast(IngestingClient, client))
+    async with as_user(app, ANNA.user_id) as http:
+        answered = await http.post(f"/runs/{run_id}/cancel")
+    assert (answered.status_code, answered.json()["status"]) == (200, "cancelled")
+    assert client.ended == [run_id, *(task.child_id for task in made.tasks)]
