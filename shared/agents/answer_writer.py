@@ -1,7 +1,7 @@
 """From the model's stream to the reader's: clean text and proved citations, in the order they are written."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,7 @@ from shared.core.figure_links import figure_markdown
 from shared.core.figure_placing import FigurePlacer
 from shared.core.own_words import ENGLISH, OwnWords
 from shared.core.reader_text import ReaderText, readable
+from shared.core.whole_sentences import whole_sentences
 from shared.models.citations import Citation, Conflict
 from shared.models.events import EventName
 
@@ -61,19 +62,39 @@ class AnswerWriter:
         if time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             await self._flush()
 
-    async def finish(self, closing_note: str = "") -> None:
+    async def finish(self, notes: Sequence[str] = ()) -> None:
         """The model has ended: send what is left, and what is to be said of the whole."""
         await self._take(self._parser.finish())
         self._show_model_text(self._reader.finish())
+        self._close(notes)
+        await self._flush()
+
+    def break_off(self, notes: Sequence[str]) -> None:
+        """The model was ended: keep whole sentences, and say so. Sends nothing.
+
+        Readers have more of the text than this keeps: they are to be shown `text` anew.
+        """
+        self._show_model_text(self._reader.finish())  # a tag that is still open is dropped
+        self.text = whole_sentences(self.text)
+        self.book.citations[:] = [
+            cited for cited in self.book.citations if marker(cited).strip() in self.text
+        ]
+        self.unsupported_claims = self.text.count(self.words.unsupported.strip())
+        self.figures.keep(self.text)
+        self._reader = ReaderText()
+        self._judged = (len(self.text), self.unsupported_claims) if self.abstention else (0, 0)
+        if self.text:
+            self._close(notes)
+
+    def _close(self, notes: Sequence[str]) -> None:
         if self._claims_without_any_proof():
             self._show_unsupported()
-        if closing_note:
-            self._note(closing_note)
+        for note in notes:
+            self._note(note)
         if self.is_answer:
             self.figures.want_best(self.book.citations)
         self._show_figures()
         self._show_conflicts()
-        await self._flush()
 
     def abstain(self, tag: AbstainTag) -> None:
         """Say what the documents do not hold, where the model says so; what it says twice counts once.

@@ -7,8 +7,9 @@ from typing import Any
 
 from shared.agents.cancelling import keep_cancelled
 from shared.agents.journal import RunClosedError, StaleAttemptError
+from shared.agents.step_results import step_failed
 from shared.agents.step_run import StepRun
-from shared.errors import CallTimeoutError, GroundworkError
+from shared.errors import GroundworkError
 from shared.models.steps import (
     AskUser,
     CommitAnswer,
@@ -55,7 +56,7 @@ async def perform(step_input: StepInput, services: Services) -> Observation:
             "step.failed", run_id=step_input.run_id, error_type=failed.code, step=action.step
         )
         await run.discard(failed.code)
-        return _failed(failed)
+        return step_failed(failed, run.remaining_s)
 
 
 def _performers(run: StepRun) -> Mapping[type, Callable[[Any], Awaitable[Observation]]]:
@@ -85,14 +86,3 @@ async def _result_of_later_attempt(run: StepRun, action: StepAction) -> Observat
             return known
     message = "Another attempt at this step began and did not end."
     return StepFailed(error_type=StaleAttemptError.code, message=message, retryable=True)
-
-
-def _failed(failed: GroundworkError) -> StepFailed:
-    return StepFailed(
-        error_type=failed.code,
-        message=failed.detail,
-        hints=failed.hints,
-        # What took too long once would take its whole time again.
-        retryable=failed.retryable and not isinstance(failed, CallTimeoutError),
-        retry_after_s=failed.retry_after_s,
-    )

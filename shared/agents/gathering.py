@@ -1,10 +1,13 @@
 """The gathering steps: evidence for a plan, within the limits that the caller set."""
 
+import asyncio
 from collections.abc import Sequence
 
 from shared.agents.planning import documents_before
 from shared.core.clarification import MAX_NAMED, Resolution, options_of, resolve_references
 from shared.core.conversation_context import cited_before
+from shared.core.own_words import own_words
+from shared.errors import CallTimeoutError
 from shared.models.documents import DocumentRecord
 from shared.models.plan import QuestionPlan
 from shared.models.runs import RunRequest
@@ -13,11 +16,13 @@ from shared.models.working import Evidence, StoredPlan
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.together import together
+from shared.telemetry import get_logger
 
 _NEWEST = 100
 _LISTED = 50
 _MAX_REFERENCES = 6
 _FEWEST_OF_EACH = 3  # blocks of each document of a comparison
+_DESCRIBING_S = 2.0  # one search by ids: it takes 10 ms
 
 
 async def resolve_documents(
@@ -82,8 +87,12 @@ async def gather_blocks(
         hits = await _from_each(blocks, queries, filters, named, wanted)
     else:
         hits = await blocks.search(queries, wanted, filters | _limit_to(named))
-    records = await documents.get_many([hit.doc_id for hit in hits])
-    return Evidence(hits=tuple(hits), records=tuple(records.values()), narrowed=bool(named))
+    return Evidence(
+        hits=tuple(hits),
+        records=await _described(hits, documents),
+        narrowed=bool(named),
+        warnings=_warnings(request, blocks),
+    )
 
 
 def phrasings(request: RunRequest, plan: QuestionPlan, attempt: int) -> tuple[str, ...]:
@@ -92,6 +101,22 @@ def phrasings(request: RunRequest, plan: QuestionPlan, attempt: int) -> tuple[st
     if attempt == 1:
         return first
     return tuple(dict.fromkeys((*first, " ".join(plan.keywords), request.question)))
+
+
+async def _described(hits: Sequence[Hit], documents: DocumentSearch) -> tuple[DocumentRecord, ...]:
+    """Titles and dates of the documents of some blocks: an answer can do without them."""
+    try:
+        async with asyncio.timeout(_DESCRIBING_S):
+            return tuple((await documents.get_many([hit.doc_id for hit in hits])).values())
+    except (TimeoutError, CallTimeoutError):
+        get_logger().warning("documents.undescribed", error_type=CallTimeoutError.code)
+        return ()
+
+
+def _warnings(request: RunRequest, blocks: BlockSearch) -> tuple[str, ...]:
+    words = own_words(request.question)
+    said = {"meaning": words.words_alone, "late": words.searches_late}
+    return tuple(said[what] for what in sorted(blocks.missed))
 
 
 async def _named(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> tuple[str, ...]:

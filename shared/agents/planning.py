@@ -3,7 +3,6 @@
 from shared.agents.prompt_files import load
 from shared.core.conversation_context import cited_before, conversation_element, points_back
 from shared.core.prompts import element
-from shared.errors import ModelFixableError
 from shared.models.conversation import Conversation
 from shared.models.plan import PlannedTodo, QuestionPlan, TodoItem
 from shared.models.prompts import CallLimits, Prompt
@@ -24,14 +23,13 @@ async def plan_question(
 ) -> QuestionPlan:
     """Plan a question; what it leaves out is taken from the conversation before it.
 
-    A model that cannot write a valid plan costs the plan, not the answer.
+    Raises:
+        DependencyError: the model failed, or was late.
+        ModelFixableError: what it wrote is no plan. Without one there is `default_plan`.
     """
     parts = (conversation_element(conversation), element("question", question))
     prompt = Prompt(name="plan", system=load("plan"), user="\n".join(part for part in parts if part))
-    try:
-        plan = await chat_model.parse(prompt, QuestionPlan, limits)
-    except ModelFixableError:
-        return default_plan(question)
+    plan = await chat_model.parse(prompt, QuestionPlan, limits)
     queries = tuple(query for query in plan.search_queries if query.strip())[:_MAX_QUERIES]
     return plan.model_copy(
         update={

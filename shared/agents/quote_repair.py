@@ -1,5 +1,6 @@
 """One second chance for a quotation that does not stand in its block."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.agents.prompt_files import load
@@ -18,12 +19,13 @@ class QuoteRepairer:
 
     Attributes:
         documents_xml: the `<documents>` that the answer was written from.
+        limits: of a repair that begins now; None = there is no time for one.
         question: what the answer is to; a table cell's claim is hard to read without it.
     """
 
     chat_model: ChatModel
     documents_xml: str
-    limits: CallLimits
+    limits: Callable[[], CallLimits | None]
     question: str = ""
     repairs: int = 0
 
@@ -34,13 +36,14 @@ class QuoteRepairer:
 
     async def repair(self, claim: str, wrong_quote: str) -> str | None:
         """Other words to prove `claim`, still to be checked; None when there are none or no try is left."""
-        if not self.may_try:
+        limits = self.limits() if self.may_try else None
+        if limits is None:
             return None
         self.repairs += 1
         question = [element("question", self.question)] if self.question else []
         asked = (*question, element("claim", claim), element("wrong_quote", wrong_quote), self.documents_xml)
         prompt = Prompt(name="repair", system=load("repair"), user="\n".join(asked))
         try:
-            return (await self.chat_model.parse(prompt, QuoteRepair, self.limits)).quote
+            return (await self.chat_model.parse(prompt, QuoteRepair, limits)).quote
         except (DependencyError, ModelFixableError):
             return None

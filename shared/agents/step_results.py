@@ -1,26 +1,34 @@
 """What a step's result looks like to the loop, and to readers. Counts and scores, never content."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from shared.agents.planning import todo_items
 from shared.core.confidence import score_spread, top_score
 from shared.core.todo import started
+from shared.errors import CallTimeoutError, GroundworkError
 from shared.models.events import EventName
-from shared.models.plan import QuestionPlan
 from shared.models.runs import RunAnswer
-from shared.models.steps import AnswerWritten, EvidenceFound
-from shared.models.working import Evidence
+from shared.models.steps import AnswerWritten, EvidenceFound, StepFailed
+from shared.models.working import Evidence, StoredPlan
 
 Events = list[tuple[EventName, dict[str, Any]]]
 
 
-def plan_events(kind: str, plan: QuestionPlan) -> Events:
+def plan_events(kind: str, stored: StoredPlan) -> Events:
     """The classification, and the todo list with what is begun."""
+    plan = stored.plan
     todo = [item.model_dump(mode="json") for item in started(todo_items(plan))]
     return [
         ("ACTION", {"kind": kind, "query_type": plan.query_type, "intent": plan.intent}),
         ("STATUS", {"state": "done", "todo": todo}),
+        *warning_events(stored.warnings),
     ]
+
+
+def warning_events(warnings: Iterable[str]) -> Events:
+    """What did not go as it should, in words."""
+    return [("STATUS", {"state": "warning", "text": warning}) for warning in warnings]
 
 
 def tool_result(tool: str, found: EvidenceFound) -> Events:
@@ -29,7 +37,9 @@ def tool_result(tool: str, found: EvidenceFound) -> Events:
     return [("TOOL_RESULT", {"tool": tool, "success": True, **counts})]
 
 
-def evidence_found(evidence: Evidence, seen: Evidence | None = None) -> EvidenceFound:
+def evidence_found(
+    evidence: Evidence, seen: Evidence | None = None, *, hurried: bool = False
+) -> EvidenceFound:
     """How much there is, how sure it is, and how much of it `seen` did not have."""
     scores = [hit.score for hit in evidence.hits]
     known = {hit.block_id for hit in seen.hits} if seen is not None else set()
@@ -40,15 +50,30 @@ def evidence_found(evidence: Evidence, seen: Evidence | None = None) -> Evidence
         score_spread=round(score_spread(scores), 4),
         narrowed=evidence.narrowed,
         new_count=None if seen is None else len({hit.block_id for hit in evidence.hits} - known),
+        hurried=hurried,
     )
 
 
-def answer_written(answer: RunAnswer) -> AnswerWritten:
+def answer_written(answer: RunAnswer, *, hurried: bool = False) -> AnswerWritten:
     """How the answer came out."""
     return AnswerWritten(
         abstained=answer.abstained,
         citation_count=len(answer.citations),
         unsupported_claims=answer.unsupported_claims,
+        hurried=hurried,
+    )
+
+
+def step_failed(failed: GroundworkError, remaining_s: float | None) -> StepFailed:
+    """A failure as the loop judges it."""
+    return StepFailed(
+        error_type=failed.code,
+        message=failed.detail,
+        hints=failed.hints,
+        # What took too long once would take its whole time again.
+        retryable=failed.retryable and not isinstance(failed, CallTimeoutError),
+        retry_after_s=failed.retry_after_s,
+        remaining_s=None if remaining_s is None else round(remaining_s, 1),
     )
 
 

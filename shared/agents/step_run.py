@@ -9,28 +9,26 @@ from typing import Any, assert_never
 
 from shared.agents.asking import ask_step, resolve_step, take_step
 from shared.agents.closing import commit_answer, report_failure
-from shared.agents.delegating import delegation_status
 from shared.agents.gathering import gather_blocks, gather_documents, phrasings
 from shared.agents.journal import Journal, events_of, is_closed, open_journal
-from shared.agents.planning import names_documents, plan_question, todo_items
+from shared.agents.planning import names_documents, todo_items
+from shared.agents.planning_step import plan_or_default, resolved_in_time
 from shared.agents.refining import refine
 from shared.agents.shown_answer import show_stored, shown_text
 from shared.agents.step_results import (
-    Events,
     answer_written,
     evidence_found,
     plan_events,
     tool_result,
-    writing_thought,
+    warning_events,
 )
 from shared.agents.step_searches import StepSearches
-from shared.agents.synthesis import write_answer
+from shared.agents.step_time import StepTime
 from shared.agents.working_memory import WorkingMemory
-from shared.core.delegation_input import Occasion
+from shared.agents.writing_step import WritingStep, chosen_before
 from shared.errors import GroundworkError
 from shared.models.clarification import Clarification
 from shared.models.events import EventName, LogSlice
-from shared.models.prompts import CallLimits
 from shared.models.runs import RunAnswer, RunRequest
 from shared.models.steps import (
     AnswerTaken,
@@ -70,6 +68,12 @@ class StepRun:
         self._action = step_input.action
         self._journal: Journal | None = None
         self._written: LogSlice | None = None
+        self._time: StepTime | None = None
+
+    @property
+    def remaining_s(self) -> float | None:
+        """What is left of the run's time; None = the step did not get so far as to know."""
+        return self._time.left.remaining_s if self._time else None
 
     async def known_result(self, action: StepAction) -> Observation | None:
         """What an earlier attempt brought, if one got to its end. Meanwhile the log is read, for `_open`.
@@ -80,6 +84,8 @@ class StepRun:
         known, self._written = await both(self._known(action), self._log())
         if isinstance(action, CommitAnswer | ReportFailure):
             return RunClosed() if self._written and is_closed(self._written) else None
+        if known is None and isinstance(action, WriteAnswer) and self._is_repeated:
+            return await chosen_before(action, self._services, self._memory)
         return known
 
     async def _known(self, action: StepAction) -> Observation | None:
@@ -104,27 +110,26 @@ class StepRun:
     async def make_plan(self, action: MakePlan) -> Observation:
         """Classify the question and write the todo list."""
         request = await self._memory.request()
+        time = self._note_time(StepTime(self._services.settings, request))
         journal = await self._open(
             ("THOUGHT", {"text": "Reading the question and deciding how to answer it."})
         )
-        plan = await plan_question(
-            self._services.chat_model,
-            request.question,
-            self._limits("plan_timeout_s"),
-            request.conversation,
-        )
-        await journal.write_all(plan_events(action.kind, plan))
-        stored = await self._memory.put(action.step, StoredPlan(plan=plan))
-        if stored.plan != plan:
-            await journal.write_all(plan_events(action.kind, stored.plan))
+        limit_s = self._services.settings.plan_timeout_s
+        planned = await plan_or_default(self._services.chat_model, request, time, limit_s, action.tries)
+        await journal.write_all(plan_events(action.kind, planned))
+        stored = await self._memory.put(action.step, planned)
+        if stored.plan != planned.plan:
+            await journal.write_all(plan_events(action.kind, stored))
         return await self._planned(action, stored)
 
     async def resolve_documents(self, action: ResolveDocuments) -> Observation:
         """Which documents the plan is about."""
-        documents = self._searches.documents(await self._memory.request())
+        request = await self._memory.request()
+        time = self._note_time(StepTime(self._services.settings, request))
         journal = await self._open()
-        async with self._searches.deadline():
-            stored = await resolve_step(action, self._memory, documents, journal)
+        documents = self._searches.documents(request)
+        resolving = resolve_step(action, self._memory, documents, journal)
+        stored = await resolved_in_time(action, self._memory, resolving, time)
         return await self._planned(action, stored)
 
     async def ask_user(self, action: AskUser) -> Observation:
@@ -140,7 +145,7 @@ class StepRun:
     async def find_documents(self, action: FindDocuments) -> Observation:
         """Documents by metadata."""
 
-        async def search(request: RunRequest, stored: StoredPlan) -> Evidence:
+        async def search(request: RunRequest, stored: StoredPlan, _: StepTime) -> Evidence:
             return await gather_documents(request, stored, self._searches.documents(request))
 
         return await self._gather(action, "rag_list_documents", search)
@@ -148,11 +153,11 @@ class StepRun:
     async def retrieve_blocks(self, action: RetrieveBlocks) -> Observation:
         """Blocks by content."""
 
-        async def search(request: RunRequest, stored: StoredPlan) -> Evidence:
+        async def search(request: RunRequest, stored: StoredPlan, time: StepTime) -> Evidence:
             return await gather_blocks(
                 request,
                 stored,
-                (self._searches.blocks(request), self._searches.documents(request)),
+                (self._searches.blocks(request, time), self._searches.documents(request)),
                 top_k=self._services.settings.answer_blocks,
                 widened=action.widened,
                 attempt=action.attempt,
@@ -164,44 +169,30 @@ class StepRun:
         """The best evidence first, without what does not help."""
         stored = await self._memory.get(action.plan_step, StoredPlan)
         evidence = await self._memory.get(action.evidence_step, Evidence)
+        time = self._note_time(StepTime(self._services.settings, await self._memory.request(), stored))
         passages = {"passages": len(evidence.hits)}
         journal = await self._open(("TOOL_STARTED", {"tool": "rerank", "arguments": passages}))
         refined = await refine(
             stored.plan.standalone_question,
             evidence,
             self._services.chat_model,
-            self._limits("plan_timeout_s"),
+            lambda: time.limits("refine", self._services.settings.plan_timeout_s),
         )
         await journal.write_all(tool_result("rerank", evidence_found(refined)))
         return evidence_found(await self._memory.put(action.step, refined))
 
     async def write_answer(self, action: WriteAnswer) -> Observation:
-        """The answer, streamed."""
-        request = await self._memory.request()
-        stored = await self._memory.get(action.plan_step, StoredPlan)
-        evidence = await self._memory.get(action.evidence_step, Evidence)
-        occasion = Occasion(request, stored, evidence, failures=int(action.replaces > 0))
-        find = self._searches.documents(request).get_many
-        decided = await delegation_status(occasion, self._services.settings, find)
-        replaced = {"step": action.replaces, "state": "discarded", "reason": "abstained"}
-        thought: Events = [decided, ("THOUGHT", {"text": writing_thought(evidence)})]
-        journal = await self._open(*([("STATUS", replaced), *thought] if action.replaces else thought))
-        answer = await write_answer(
-            request,
-            stored.plan,
-            evidence,
-            chat_model=self._services.chat_model,
-            journal=journal,
-            limits=CallLimits(
-                timeout_s=self._services.settings.answer_timeout_s,
-                max_output_tokens=self._services.settings.max_answer_tokens,
-            ),
-            page_figures=self._searches.page_figures(request),
-            organisation=self._services.settings.organisation,
+        """The answer, streamed; or who is to work on it first."""
+        step = WritingStep(
+            action=action,
+            services=self._services,
+            memory=self._memory,
+            searches=self._searches,
+            open_journal=self._open,
+            is_repeated=self._is_repeated,
+            note_time=self._note_time,
         )
-        kept = await self._memory.put(action.step, answer)
-        # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
-        return answer_written(kept) if kept is answer else await self._shown(action, kept)
+        return await step.perform()
 
     async def commit_answer(self, action: CommitAnswer) -> Observation:
         """Store the answer, then send COMPLETE."""
@@ -231,17 +222,18 @@ class StepRun:
         self,
         action: FindDocuments | RetrieveBlocks,
         tool: str,
-        search: Callable[[RunRequest, StoredPlan], Awaitable[Evidence]],
+        search: Callable[[RunRequest, StoredPlan, StepTime], Awaitable[Evidence]],
     ) -> Observation:
         request = await self._memory.request()
         stored = await self._memory.get(action.plan_step, StoredPlan)
+        time = self._note_time(StepTime(self._services.settings, request, stored))
         attempt = action.attempt if isinstance(action, RetrieveBlocks) else 1
         arguments = {"query": phrasings(request, stored.plan, attempt)[0], "attempt": attempt}
         journal = await self._open(("TOOL_STARTED", {"tool": tool, "arguments": arguments}))
-        async with self._searches.deadline():
-            evidence = await search(request, stored)
+        async with self._searches.deadline(time, "gather"):
+            evidence = await search(request, stored, time)
         found = await self._found(action, evidence)
-        await journal.write_all(tool_result(tool, found))
+        await journal.write_all([*tool_result(tool, found), *warning_events(evidence.warnings)])
         kept = await self._memory.put(action.step, evidence)
         if kept == evidence:
             return found
@@ -273,7 +265,7 @@ class StepRun:
     ) -> EvidenceFound:
         seen_step = action.seen_step if isinstance(action, RetrieveBlocks) else 0
         seen = await self._memory.get(seen_step, Evidence) if seen_step else None
-        return evidence_found(evidence, seen)
+        return evidence_found(evidence, seen, hurried=self._time is not None and self._time.left.is_short)
 
     async def _shown(self, action: WriteAnswer, answer: RunAnswer) -> AnswerWritten:
         await show_stored(self._services.run_log, answer, action.step)
@@ -295,5 +287,12 @@ class StepRun:
         )
         return self._journal
 
-    def _limits(self, setting: str) -> CallLimits:
-        return CallLimits(timeout_s=getattr(self._services.settings, setting))
+    @property
+    def _is_repeated(self) -> bool:
+        """Whether an earlier attempt at this step stands in the log, or may: the log could not be read."""
+        events = events_of(self._written) if self._written else []
+        return self._written is None or any(event.data.get("step") == self._action.step for event in events)
+
+    def _note_time(self, time: StepTime) -> StepTime:
+        self._time = time
+        return time

@@ -1,17 +1,26 @@
-"""The writing step: evidence in, a streamed and cited answer out."""
+"""The writing of an answer: evidence in, a streamed and cited answer out, or what there was when it broke."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from shared.agents.answer_prompt import answer_prompt, documents_xml
 from shared.agents.answer_writer import AnswerWriter, one_line
 from shared.agents.journal import Journal
 from shared.agents.quote_repair import QuoteRepairer
+from shared.agents.step_time import StepTime
 from shared.core.cite_parser import AbstainTag
 from shared.core.evidence import CitationBook
 from shared.core.own_words import OwnWords, own_words
-from shared.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
+from shared.core.passage_answer import list_documents, quote_passages
+from shared.errors import (
+    CallTimeoutError,
+    DependencyError,
+    GroundworkError,
+    ModelFixableError,
+    OutputCutError,
+)
 from shared.models.plan import QuestionPlan
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunAnswer, RunRequest
@@ -23,61 +32,153 @@ from shared.telemetry import get_logger
 
 ORGANISATION = "an organisation"
 _REPAIR_SECONDS = 10.0
+_REPAIR_TOKENS = 400
+_FIGURES_SECONDS = 2.5  # an embedding and a search: 0.1 s; unmeasured with a real model
+_MOST_CHARS_PER_TOKEN = 8  # of German compounds some 6; a model that writes more ignores its limit
+
+
+class AnswerBrokenError(Exception):
+    """The model failed while the answer was written; it never leaves the step that writes.
+
+    Attributes:
+        failed: why.
+        partial: what stands all the same, in whole sentences; None = nothing that is worth reading. Readers
+            have another text.
+    """
+
+    def __init__(self, failed: GroundworkError, partial: RunAnswer | None) -> None:
+        super().__init__(failed.detail)
+        self.failed = failed
+        self.partial = partial
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an answer is written from and to.
+
+    Attributes:
+        findings: of sub-agents, as an element of the prompt.
+        aside: Markdown of our own for the end of the answer.
+        warnings: what went wrong before, in words; told at the end of the answer.
+        organisation: whose documents these are, in the words of the prompt.
+    """
+
+    request: RunRequest
+    plan: QuestionPlan
+    evidence: Evidence
+    findings: str = ""
+    aside: str = ""
+    warnings: tuple[str, ...] = ()
+    organisation: str = ORGANISATION
+
+    @property
+    def question(self) -> str:
+        """In words that stand alone."""
+        return self.plan.standalone_question or self.request.question
+
+    @property
+    def words(self) -> OwnWords:
+        """Our own, in the question's language."""
+        return own_words(self.request.question)
+
+    def notes(self, *more: str) -> tuple[str, ...]:
+        """What stands at the end of the answer."""
+        warnings = dict.fromkeys((*self.warnings, *more))
+        noted = [self.words.note.format(warning) for warning in warnings if warning]
+        return tuple(filter(None, (self.aside, *noted)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write from."""
+        return not (self.evidence.hits or self.evidence.records or self.findings)
 
 
 async def write_answer(
-    request: RunRequest,
-    plan: QuestionPlan,
-    evidence: Evidence,
+    task: Task,
     *,
     chat_model: ChatModel,
     journal: Journal,
+    time: StepTime,
     limits: CallLimits,
     page_figures: PageFigures | None = None,
-    organisation: str = ORGANISATION,
 ) -> RunAnswer:
     """Stream an answer into the journal and return it whole.
 
     Without evidence no model is asked: there is nothing that it could say.
 
     Args:
+        limits: of writing, as set; what remains of the run's time may be less.
         page_figures: finds pictures on the pages of the evidence; None = none but those in it.
-        organisation: whose documents these are, in the words of the prompt.
 
     Raises:
-        CallTimeoutError: the limit for the whole answer passed.
-        DependencyError: the model failed; what it had written is to be discarded.
-        ModelFixableError: it wrote nothing.
+        AnswerBrokenError: the model failed, was late, or wrote nothing.
     """
-    question = plan.standalone_question or request.question
-    words = own_words(request.question)
-    evidence = evidence.model_copy(
-        update={"hits": (*evidence.hits, *await _figures(question, evidence.hits, page_figures))}
-    )
+    evidence = task.evidence
+    figures = await _figures(task.question, evidence.hits, page_figures, time)
+    evidence = evidence.model_copy(update={"hits": (*evidence.hits, *figures)})
     documents = documents_xml(evidence)
     writer = AnswerWriter(
         journal=journal,
-        book=CitationBook(hits=evidence.hits, source_urls=_source_urls(evidence)),
-        repairer=QuoteRepairer(chat_model, documents, _repair_limits(limits), question=question),
-        words=words,
+        book=_book(evidence),
+        repairer=QuoteRepairer(
+            chat_model, documents, lambda: _repair_limits(time, limits), question=task.question
+        ),
+        words=task.words,
         dates={record.doc_id: record.upload_date for record in evidence.records},
     )
-    truncated = False
-    if not evidence.hits and not evidence.records:
-        writer.abstain(_nothing_found(words))
-    else:
-        prompt = answer_prompt(request, plan, documents, organisation)
-        truncated = await _stream(writer, chat_model, prompt, limits)
-    await writer.finish(words.cut if truncated else "")
+    if task.is_empty:
+        writer.abstain(_nothing_found(task.words))
+        await writer.finish(task.notes())
+        return _answer(task, writer)
+    prompt = answer_prompt(task.request, task.plan, documents, task.organisation, task.findings)
+    within = limits.model_copy(update={"timeout_s": time.seconds("write", limits.timeout_s)})
+    try:
+        truncated = await _stream(writer, chat_model, prompt, within)
+    except _ModelFailedError as broken:
+        raise AnswerBrokenError(broken.failed, _partial(task, writer, broken.failed)) from broken
+    await writer.finish((*task.notes(), *([task.words.cut] if truncated else [])))
     if not writer.text.strip():
-        raise ModelFixableError("The model wrote no answer.", "Ask again, or ask in other words.")
-    return _answer(request.run_id, writer, truncated=truncated)
+        nothing = ModelFixableError("The model wrote no answer.", "Ask again, or ask in other words.")
+        raise AnswerBrokenError(nothing, None)
+    return _answer(task, writer, truncated=truncated)
 
 
-def _answer(run_id: str, writer: AnswerWriter, *, truncated: bool) -> RunAnswer:
+def answer_without_model(task: Task, why: GroundworkError) -> RunAnswer:
+    """What the evidence says word for word; an abstention when there is none. Readers do not have it yet."""
+    words, book = task.words, _book(task.evidence)
+    late = isinstance(why, CallTimeoutError)
+    warning = words.not_written_in_time if late else words.not_written
+    text = quote_passages(task.question, book, words) or list_documents(task.evidence.records, words)
+    gap = None if text else _nothing_found(words)
+    if gap is not None:
+        text = f"{words.no_answer.format(gap.missing)}\n\n{words.next_step.format(gap.next_step)}"
+    return RunAnswer(
+        run_id=task.request.run_id,
+        text="\n\n".join((text, *task.notes(warning))),
+        citations=tuple(book.citations),
+        abstained=gap is not None,
+        missing=gap.missing if gap else "",
+        next_step=gap.next_step if gap else "",
+        warnings=tuple(dict.fromkeys((*task.warnings, warning))),
+    )
+
+
+def _partial(task: Task, writer: AnswerWriter, failed: GroundworkError) -> RunAnswer | None:
+    """What was written, in whole sentences; None when it proves nothing: passages say more then."""
+    warning = task.words.late if isinstance(failed, CallTimeoutError) else task.words.broken
+    writer.break_off(task.notes(warning))
+    proves = writer.has_citations or not writer.book.hits
+    if not writer.text or not (proves or writer.abstention):
+        return None
+    return _answer(task, writer, truncated=True, warnings=(warning,))
+
+
+def _answer(
+    task: Task, writer: AnswerWriter, *, truncated: bool = False, warnings: tuple[str, ...] = ()
+) -> RunAnswer:
     gap = writer.abstention
     return RunAnswer(
-        run_id=run_id,
+        run_id=task.request.run_id,
         text=writer.text,
         citations=tuple(writer.book.citations),
         abstained=not writer.is_answer,
@@ -87,43 +188,82 @@ def _answer(run_id: str, writer: AnswerWriter, *, truncated: bool) -> RunAnswer:
         truncated=truncated,
         figures=tuple(writer.figures.placed),
         conflicts=tuple(writer.conflicts),
+        warnings=tuple(dict.fromkeys((*task.warnings, *warnings))),
     )
 
 
+class _ModelFailedError(Exception):
+    """It is the model that failed, not the storage that the answer is written to."""
+
+    def __init__(self, failed: GroundworkError) -> None:
+        super().__init__(failed.detail)
+        self.failed = failed
+
+
 async def _stream(writer: AnswerWriter, chat_model: ChatModel, prompt: Prompt, limits: CallLimits) -> bool:
-    """Feed the model's text to the writer; True when the model stopped at its length limit."""
-    try:
-        async with asyncio.timeout(limits.timeout_s), aclosing(chat_model.stream(prompt, limits)) as deltas:
-            async for delta in deltas:
+    """Feed the model's text to the writer; True when the model stopped, or was, at its length limit."""
+    until = asyncio.get_running_loop().time() + limits.timeout_s
+    chars_left = limits.max_output_tokens * _MOST_CHARS_PER_TOKEN
+    async with aclosing(chat_model.stream(prompt, limits)) as deltas:
+        try:
+            while (delta := await _next(deltas, until)) is not None:
                 await writer.feed(delta)
-    except TimeoutError as late:
-        raise CallTimeoutError(
-            f"The model did not finish within {limits.timeout_s:g} s.",
-            "Ask again, or raise ANSWER_TIMEOUT_S.",
-        ) from late
-    except OutputCutError:
-        return True
+                chars_left -= len(delta)
+                if chars_left < 0:
+                    return True
+        except OutputCutError:
+            return True
     return False
 
 
-async def _figures(question: str, hits: Sequence[Hit], page_figures: PageFigures | None) -> Sequence[Hit]:
+async def _next(deltas: AsyncGenerator[str, None], until: float) -> str | None:
+    """The next piece; None at the end.
+
+    Raises:
+        OutputCutError: the model stopped at its length limit.
+    """
+    late = CallTimeoutError("The model did not finish its answer in time.", "Ask again, or ask for less.")
+    try:
+        # A model that never lets us wait would never be late for `asyncio.timeout_at` alone.
+        if asyncio.get_running_loop().time() >= until:
+            raise _ModelFailedError(late)
+        async with asyncio.timeout_at(until):
+            return await anext(deltas, None)
+    except TimeoutError as passed:
+        raise _ModelFailedError(late) from passed
+    except OutputCutError:
+        raise
+    except (DependencyError, ModelFixableError) as failed:
+        raise _ModelFailedError(failed) from failed
+
+
+async def _figures(
+    question: str, hits: Sequence[Hit], page_figures: PageFigures | None, time: StepTime
+) -> Sequence[Hit]:
     """Pictures beside the evidence; an answer can do without them, so no failure ends it."""
     if page_figures is None:
         return ()
     try:
-        return await page_figures.near(question, hits)
+        async with asyncio.timeout(time.seconds("figures", _FIGURES_SECONDS)):
+            return await page_figures.near(question, hits)
+    except TimeoutError:
+        get_logger().warning("figures.not_found", error_type=CallTimeoutError.code)
     except GroundworkError as failed:
         get_logger().warning("figures.not_found", error_type=failed.code)
-        return ()
+    return ()
 
 
-def _source_urls(evidence: Evidence) -> dict[str, str]:
-    return {record.doc_id: record.source_url for record in evidence.records if record.source_url}
+def _book(evidence: Evidence) -> CitationBook:
+    source_urls = {record.doc_id: record.source_url for record in evidence.records if record.source_url}
+    return CitationBook(hits=evidence.hits, source_urls=source_urls)
 
 
 def _nothing_found(words: OwnWords) -> AbstainTag:
     return AbstainTag(missing=words.nothing_found, next_step=words.nothing_found_step)
 
 
-def _repair_limits(limits: CallLimits) -> CallLimits:
-    return CallLimits(timeout_s=min(_REPAIR_SECONDS, limits.timeout_s), max_retries=0, max_output_tokens=400)
+def _repair_limits(time: StepTime, limits: CallLimits) -> CallLimits | None:
+    if not time.left.may_write:
+        return None
+    timeout_s = time.seconds("repair", min(_REPAIR_SECONDS, limits.timeout_s))
+    return CallLimits(timeout_s=timeout_s, max_retries=0, max_output_tokens=_REPAIR_TOKENS)

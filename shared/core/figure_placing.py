@@ -69,6 +69,11 @@ class FigurePlacer:
         self.placed += taken
         return taken
 
+    def keep(self, text: str) -> None:
+        """The answer was cut to `text`: what it does not show any more is not placed."""
+        self._waiting = []
+        self.placed = [figure for figure in self.placed if f"]({figure.path})" in text]
+
     def drop(self) -> None:
         """Forget what waits: the answer turned out to be none."""
         self._waiting = []

@@ -1,6 +1,7 @@
 """What the loop makes of evidence, answers and failures: enough, another attempt, or the end. Pure."""
 
-from shared.core.loop_state import LoopState, advance
+from shared.core.loop_state import LoopState, Phase, advance
+from shared.core.run_deadline import has_time_for_retry
 from shared.core.todo import evidence_found, tried_again
 from shared.models.steps import AnswerWritten, EvidenceFound, StepFailed
 
@@ -11,6 +12,7 @@ WEAK_SCORE = 0.5  # below it a search within the documents named found nothing t
 # contracts.md, section 4: low_retrieval_confidence_top_score, low_score_spread_ambiguity, candidate_count.
 LOW_SCORE, LOW_SPREAD, MANY_HITS = 0.62, 0.08, 6
 CLEARLY_BETTER = 0.15  # high_score_spread_clarity of contracts.md, section 4
+_PATIENT: frozenset[Phase] = frozenset({"take", "commit", "fail"})
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 
@@ -30,7 +32,7 @@ def judge_evidence(state: LoopState, found: EvidenceFound) -> LoopState:
     if named is not None and found.top_score < named.top_score + CLEARLY_BETTER:
         # Elsewhere nothing is clearly better: what was named is what was meant.
         return _enough(state)
-    if found.hit_count == 0 and _may_try_again(state):
+    if found.hit_count == 0 and _may_try_again(state) and not found.hurried:
         return _try_again(state)
     return _enough(state.model_copy(update=best))
 
@@ -47,7 +49,8 @@ def _enough(state: LoopState) -> LoopState:
     if state.evidence is None or state.evidence.hit_count == 0:
         return advance(state, "write")
     # A summary or a comparison needs its passages whole: nothing is sorted out there.
-    is_refined = state.refines and state.query_type == "CONTENT_SEARCH" and _is_unsure(state.evidence)
+    may_refine = state.refines and state.query_type == "CONTENT_SEARCH" and not state.evidence.hurried
+    is_refined = may_refine and _is_unsure(state.evidence)
     return advance(state, "refine" if is_refined else "write", todo=evidence_found(state.todo))
 
 
@@ -69,7 +72,7 @@ def _is_weak(state: LoopState, found: EvidenceFound) -> bool:
 def judge_answer(state: LoopState, written: AnswerWritten) -> LoopState:
     """Commit it, or look further when it says that there is nothing."""
     answered = state.model_copy(update={"answer_step": state.step, "abstained": written.abstained})
-    if written.abstained and _may_try_again(state):
+    if written.abstained and _may_try_again(state) and not written.hurried:
         return _try_again(answered)
     return advance(answered, "commit")
 
@@ -91,13 +94,13 @@ def _try_again(state: LoopState) -> LoopState:
 
 def after_failure(state: LoopState, failed: StepFailed) -> LoopState:
     """Try the step again, go on with what there is, or report."""
-    is_patient = state.phase in ("take", "commit", "fail")
-    if failed.retryable and state.tries + 1 < (MAX_PATIENT_TRIES if is_patient else MAX_TRIES):
+    delay_s = retry_delay_s(state.phase, state.tries, failed)
+    if delay_s is not None:
         return state.model_copy(
             update={
                 "step": state.step + 1,
                 "tries": state.tries + 1,
-                "delay_s": _delay_s(state, failed),
+                "delay_s": delay_s,
                 "todo": tried_again(state.todo),
             }
         )
@@ -113,8 +116,23 @@ def after_failure(state: LoopState, failed: StepFailed) -> LoopState:
     return advance(state, "fail", failure=failed)
 
 
-def _delay_s(state: LoopState, failed: StepFailed) -> float:
-    if state.phase == "write" and failed.remaining_s is None:
+def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
+    """Seconds after which a step that failed is tried again; None = it is not.
+
+    Args:
+        tries: that failed before this one.
+    """
+    if not failed.retryable:
+        return None
+    delay_s = _delay_s(phase, tries, failed)
+    if phase in _PATIENT:
+        return delay_s if tries + 1 < MAX_PATIENT_TRIES else None
+    has_time = has_time_for_retry(phase, delay_s, failed.remaining_s)
+    return delay_s if tries + 1 < MAX_TRIES and has_time else None
+
+
+def _delay_s(phase: Phase, tries: int, failed: StepFailed) -> float:
+    if phase == "write" and failed.remaining_s is None:
         return 0.0  # stored histories, of versions that waited for nothing here, have no timer
-    doubled: float = _FIRST_DELAY_S * 2.0**state.tries
+    doubled: float = _FIRST_DELAY_S * 2.0**tries
     return min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)

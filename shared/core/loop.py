@@ -114,7 +114,7 @@ def _clarified(
 
 def _prepare(state: LoopState) -> Action:
     if state.phase == "plan":
-        return MakePlan(step=state.step, delay_s=state.delay_s)
+        return MakePlan(step=state.step, delay_s=state.delay_s, tries=state.tries)
     return ResolveDocuments(step=state.step, delay_s=state.delay_s, plan_step=state.plan_step)
 
 
@@ -168,6 +168,7 @@ def _write(state: LoopState) -> Action:
         evidence_step=state.evidence_step,
         replaces=state.answer_step,
         delegation_step=state.delegation_step,
+        tries=state.tries,
     )
 
 

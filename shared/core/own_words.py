@@ -30,6 +30,16 @@ class OwnWords:
     differ: str
     nothing_found: str
     nothing_found_step: str
+    note: str
+    planned_by_rule: str
+    words_alone: str
+    searches_late: str
+    late: str
+    broken: str
+    not_written: str
+    not_written_in_time: str
+    passages: str
+    documents: str
 
 
 ENGLISH = OwnWords(
@@ -42,6 +52,16 @@ ENGLISH = OwnWords(
     differ="The documents differ:",
     nothing_found="no document that you may read speaks of this",
     nothing_found_step="Name the document, use other words, or ask whoever owns the documents for access.",
+    note="*(Note: {})*",
+    planned_by_rule="The question was looked for as it was asked, because it could not be analysed.",
+    words_alone="The search by meaning failed, so that passages were found by their words alone.",
+    searches_late="Not every search ended in time, so that something may be missing.",
+    late="The answer is incomplete, because the time for it was over.",
+    broken="The answer is incomplete, because the model stopped answering.",
+    not_written="No answer could be written, because the model failed.",
+    not_written_in_time="No answer could be written in the time for it.",
+    passages="These passages of the documents fit the question best:",
+    documents="These documents fit the question best:",
 )
 GERMAN = OwnWords(
     unsupported=" *(durch die Dokumente nicht belegt)*",
@@ -53,6 +73,16 @@ GERMAN = OwnWords(
     differ="Die Dokumente unterscheiden sich:",
     nothing_found="kein Dokument, das Sie lesen dürfen, spricht davon",
     nothing_found_step="Dokument nennen, andere Wörter wählen, oder beim Besitzer um Zugang bitten.",
+    note="*(Hinweis: {})*",
+    planned_by_rule="Gesucht wurde nach der Frage, wie sie gestellt ist; untersucht werden konnte sie nicht.",
+    words_alone="Die Suche nach der Bedeutung fiel aus; gefunden wurden Stellen nur nach ihren Wörtern.",
+    searches_late="Nicht jede Suche wurde rechtzeitig fertig, so dass etwas fehlen kann.",
+    late="Die Antwort ist unvollständig, weil die Zeit dafür um war.",
+    broken="Die Antwort ist unvollständig, weil das Modell nicht weiter antwortete.",
+    not_written="Eine Antwort konnte nicht geschrieben werden, weil das Modell ausfiel.",
+    not_written_in_time="Eine Antwort konnte in der Zeit dafür nicht geschrieben werden.",
+    passages="Diese Stellen der Dokumente passen am besten zur Frage:",
+    documents="Diese Dokumente passen am besten zur Frage:",
 )
 
 

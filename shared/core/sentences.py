@@ -14,10 +14,21 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
+_LONGEST_ABBREVIATION = 12  # characters, with what stands before it
+
 
 def split_sentences(text: str) -> list[str]:
     """The sentences of `text`, white space at their ends dropped, empty ones left out."""
     return [sentence for sentence in _joined_at_abbreviations(_END.split(text)) if sentence]
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Where sentences of `text` end; its own end is one only behind a sign that ends a sentence."""
+    found = [end.start() for end in _END.finditer(text)]
+    closed = text.rstrip()
+    if closed and closed.rstrip("\"'”’»)]*_")[-1:] in tuple(".!?…。！？"):
+        found.append(len(closed))
+    return [end for end in found if end and not _ABBREVIATION.search(text[:end][-_LONGEST_ABBREVIATION:])]
 
 
 def split_words(text: str) -> list[str]:

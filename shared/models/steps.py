@@ -28,9 +28,14 @@ class Step(Model):
 
 
 class MakePlan(Step):
-    """Classify the question and write the todo list."""
+    """Classify the question and write the todo list.
+
+    Attributes:
+        tries: tries of it that failed before.
+    """
 
     kind: Literal["make_plan"] = "make_plan"
+    tries: int = 0
 
 
 class ResolveDocuments(Step):
@@ -106,6 +111,7 @@ class WriteAnswer(Step):
     Attributes:
         replaces: step of an answer that readers are to forget; 0 = none.
         delegation_step: the step that chose sub-agents, which have ended; 0 = none did.
+        tries: tries of it that failed before.
     """
 
     kind: Literal["write_answer"] = "write_answer"
@@ -113,6 +119,7 @@ class WriteAnswer(Step):
     evidence_step: int
     replaces: int = 0
     delegation_step: int = 0
+    tries: int = 0
 
 
 class CommitAnswer(Step):
@@ -213,6 +220,7 @@ class EvidenceFound(Model):
 
     Attributes:
         new_count: blocks that the attempt before did not have; None when this was the first.
+        hurried: so little of the run's time is left that nothing optional is begun.
     """
 
     kind: Literal["evidence_found"] = "evidence_found"
@@ -222,15 +230,17 @@ class EvidenceFound(Model):
     score_spread: float = 0.0
     narrowed: bool = False
     new_count: int | None = None
+    hurried: bool = False
 
 
 class AnswerWritten(Model):
-    """An answer lies in working memory."""
+    """An answer lies in working memory; `hurried` as with evidence."""
 
     kind: Literal["answer_written"] = "answer_written"
     abstained: bool
     citation_count: int
     unsupported_claims: int
+    hurried: bool = False
 
 
 class RunClosed(Model):

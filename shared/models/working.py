@@ -18,6 +18,7 @@ class StoredPlan(Model):
         is_choice: a person chose the documents: no search may leave them.
         reference, options: a reference that may mean each of several documents, and these.
         resumed_at: when the run went on after a wait for a person; None = it did not wait.
+        warnings: what did not go as it should, in words.
     """
 
     plan: QuestionPlan
@@ -27,6 +28,7 @@ class StoredPlan(Model):
     reference: str = ""
     options: tuple[ClarificationOption, ...] = ()
     resumed_at: datetime | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Evidence(Model):
@@ -36,9 +38,11 @@ class Evidence(Model):
         hits: blocks, best first; empty for listing and metadata questions.
         records: metadata of every document that occurs; for listings in the order to show.
         total: how many documents there are in all, where `records` are the first of them; else None.
+        warnings: what did not go as it should, in words.
     """
 
     hits: tuple[Hit, ...] = ()
     records: tuple[DocumentRecord, ...] = ()
     narrowed: bool = False
     total: int | None = None
+    warnings: tuple[str, ...] = ()

@@ -8,13 +8,15 @@ At most six requests for a question, five for each further phrasing, in three ro
 the embedding.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from shared.core.document_first import Place, documents_to_narrow_to, order_blocks
 from shared.core.fusion import cosine_of_vector_score, fuse_ranks, fuse_scores
 from shared.core.odata import quote
-from shared.errors import GroundworkError
+from shared.errors import CallTimeoutError, DependencyError, GroundworkError
 from shared.models.prompts import CallLimits
 from shared.models.search import Filters, Hit, IndexRow, SearchPage, SearchRequest
 from shared.ports import Embedder
@@ -40,11 +42,27 @@ _AROUND = 60  # rows: three pages of some twenty blocks
 
 
 @dataclass(frozen=True)
+class Lenience:
+    """How a search goes on without what fails or is late, where an answer is better than none.
+
+    Attributes:
+        embed_limits: of embedding the question; when that fails, words alone are searched for.
+        patience_s: from the beginning of a search on; what only adds to what words found is then given up.
+    """
+
+    embed_limits: CallLimits
+    patience_s: float
+
+
+Missed = Literal["meaning", "late"]
+
+
+@dataclass(frozen=True)
 class _Phrasing:
-    """One phrasing, with what its words found."""
+    """One phrasing, with what its words found. No vector: it could not be embedded."""
 
     text: str
-    vector: tuple[float, ...]
+    vector: tuple[float, ...] | None
     found: SearchPage
 
 
@@ -59,18 +77,22 @@ class BlockSearch:
         documents: SecuredIndex | None = None,
         *,
         semantic_ranker: bool = False,
+        lenience: Lenience | None = None,
     ) -> None:
         """Search for one user.
 
         Args:
             documents: the index of documents for the same user; None = all documents are alike.
             semantic_ranker: the service's own ranker has the last word: one request more.
+            lenience: None = any failure fails the search. What was gone without is in `missed`.
         """
         self._index = index
         self._embedder = embedder
         self._limits = limits
         self._documents = DocumentSearch(documents) if documents else None
         self._semantic_ranker = semantic_ranker
+        self._lenience = lenience
+        self.missed: set[Missed] = set()
 
     async def search(self, queries: Sequence[str], top_k: int, filters: Filters) -> list[Hit]:
         """The best blocks for any of the phrasings, best first.
@@ -90,19 +112,22 @@ class BlockSearch:
         if not phrasings:
             return []
         condition = render_filters(filters, BLOCK_FIELDS)
+        until = self._patient_until()
         vectors, (named, pages) = await both(
-            self._embedder.embed(phrasings, self._limits),
+            self._embedded(phrasings),
             both(
                 self._named(phrasings[0], filters),
                 together(self._index.search(by_words(text, condition)) for text in phrasings),
             ),
         )
         found = await together(
-            self._one_phrasing(phrasing, condition, named, () if position else documents_to_narrow_to(named))
+            self._one_phrasing(
+                phrasing, condition, named, () if position else documents_to_narrow_to(named), until
+            )
             for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
         )
         hits = _merge(found)
-        if self._semantic_ranker:
+        if self._semantic_ranker and vectors[0] is not None:
             hits = await semantically_ranked(self._index, phrasings[0], vectors[0], hits)
         return hits[: min(max(top_k, 1), MAX_TOP_K)]
 
@@ -128,6 +153,25 @@ class BlockSearch:
         page_of_rows = await self._index.search(request)
         return [as_hit(row, 0.0) for row in page_of_rows.rows if row["block_id"] not in known]
 
+    async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
+        """A vector for each phrasing; None for each when there are none and words are to do."""
+        if self._lenience is None:
+            return await self._embedder.embed(phrasings, self._limits)
+        limits = self._lenience.embed_limits
+        try:
+            async with asyncio.timeout(limits.timeout_s):
+                return await self._embedder.embed(phrasings, limits)
+        except (TimeoutError, DependencyError) as failed:
+            code = failed.code if isinstance(failed, DependencyError) else CallTimeoutError.code
+            get_logger().warning("search.words_alone", error_type=code)
+            self.missed.add("meaning")
+            return [None] * len(phrasings)
+
+    def _patient_until(self) -> float | None:
+        """On the event loop's clock; None = for ever."""
+        loop_s = asyncio.get_running_loop().time()
+        return None if self._lenience is None else loop_s + self._lenience.patience_s
+
     async def _named(self, question: str, filters: Filters) -> Mapping[str, float]:
         """The documents that the question names. They only help: failures are told and borne."""
         if self._documents is None:
@@ -145,22 +189,32 @@ class BlockSearch:
         condition: str | None,
         named: Mapping[str, float],
         doc_ids: Sequence[str],
+        until: float | None,
     ) -> list[Hit]:
         """The blocks for one phrasing, best first.
 
         Args:
             doc_ids: documents in which to look closer.
+            until: on the event loop's clock: what is not there by then is given up; None = never.
         """
         vector, found = phrasing.vector, phrasing.found
+        if vector is None:
+            return _Seen(found, ()).hits(named)
         requests = [
             by_meaning("text", vector, condition),
             by_meaning("image", vector, condition),
             focused(vector, condition, doc_ids, found.rows),
         ]
-        pages = await together(self._index.search(request) for request in requests if request)
-        seen = _Seen(found, pages)
-        if unknown := seen.without_words():
-            seen.add_words(await self._index.search(words_of(phrasing.text, unknown)))
+        seen = _Seen(found, ())
+        try:
+            async with asyncio.timeout_at(until):
+                pages = await together(self._index.search(request) for request in requests if request)
+                seen = _Seen(found, pages)
+                if unknown := seen.without_words():
+                    seen.add_words(await self._index.search(words_of(phrasing.text, unknown)))
+        except TimeoutError:
+            get_logger().warning("search.given_up", error_type=CallTimeoutError.code)
+            self.missed.add("late")
         return seen.hits(named)
 
 

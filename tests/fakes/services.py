@@ -36,7 +36,8 @@ def fake_settings(**changes: Any) -> Settings:
 def fake_services(**replacements: Any) -> Services:
     """Fakes of every port; give those that a test looks into by name."""
     parts: dict[str, Any] = {
-        "settings": fake_settings(),
+        # Scores of these fakes are low: every question would get a sub-agent.
+        "settings": fake_settings(subagents_enabled=False),
         "content_index": InMemorySearchIndex("block_id"),
         "documents_index": InMemorySearchIndex("doc_id"),
         "memory_index": InMemorySearchIndex("memory_id"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.agents.delegating import rules_of
+from shared.agents.sub_agents.facts import rules_of
 from shared.errors import ConfigurationError
 from shared.settings import Settings, load_settings
 from tests.fakes.services import fake_settings

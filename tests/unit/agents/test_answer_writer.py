@@ -48,7 +48,7 @@ async def write(
     writer = AnswerWriter(
         journal=await open_journal(log, "r", 3),
         book=CitationBook(hits),
-        repairer=QuoteRepairer(model, "<documents/>", CallLimits(timeout_s=1), "How much?"),
+        repairer=QuoteRepairer(model, "<documents/>", lambda: CallLimits(timeout_s=1), "How much?"),
     )
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])

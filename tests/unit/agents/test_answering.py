@@ -127,21 +127,14 @@ async def test_the_callers_limits_hold() -> None:
 
 
 async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
-    view, _ = await ask(await world(Model(ModelFixableError("garbage"))))
+    view, seen = await ask(await world(Model(ModelFixableError("garbage"))))
     assert view.status == "completed"
     assert "15 bar" in text_of(view)
-
-
-async def test_a_model_that_is_down_fails_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.core.judging._FIRST_DELAY_S", 0.01)
-    down = DependencyError("The model endpoint is out of reach.", "Check OPENAI_BASE_URL.")
-    view, seen = await ask(await world(Model(plan(), answer=down)))
-    assert (view.status, view.error) == ("failed", "The model endpoint is out of reach.")
-    assert view.error_type == "NetworkError"
-    assert seen[-1].name == "ERROR"
-    assert seen[-1].data["type"] == "NetworkError"
-    states = [event.data.get("state") for event in seen if event.name == "STATUS"]
-    assert states.count("discarded") == 2
+    assert view.answer is not None
+    (warning,) = view.answer.warnings
+    assert "could not be analysed" in warning
+    assert warning in text_of(view)
+    assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [warning]
 
 
 async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
@@ -274,12 +267,6 @@ async def test_both_drivers_go_the_same_way() -> None:
     agent = Agent.create_rag_agent(services, ANNA)
     *_, last = [event async for event in agent.execute("At what pressure does the pump run?")]
     assert last.data["answer"]["text"] == text_of(inline)
-
-
-async def test_an_answer_without_a_word_is_a_failure_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.core.judging._FIRST_DELAY_S", 0.01)
-    view, _ = await ask(await world(Model(plan(), answer="  ")))
-    assert (view.status, view.error_type) == ("failed", "ModelOutputError")
 
 
 async def test_an_answer_that_was_cut_off_says_so() -> None:

@@ -1,26 +1,34 @@
-"""The delegation policy is asked for each answer, told and logged, and never in an answer's way."""
+"""Answers with sub-agents, through the whole loop: decided, told, run, collected, and never in the way."""
 
-import asyncio
 import json
 import logging
-from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from shared.agents import delegating
-from shared.agents.delegating import FindDocuments, delegation_status
-from shared.agents.inline import run_to_end
+from shared.agents.effects import perform
+from shared.agents.inline import RunChildren, run_to_end
 from shared.agents.runs import begin_run, owned_run, view_run
-from shared.core.delegation_input import Occasion
-from shared.errors import DependencyError
-from shared.models.chat import ChatRequest
-from shared.models.delegation import DelegationEvent, ProfileName
-from shared.models.documents import DocumentRecord
+from shared.agents.sub_agents.stored import find_delegation, state_path
+from shared.core.loop import next_action, observe, start
+from shared.core.loop_state import LoopState
+from shared.models.chat import ChatRequest, RunView
+from shared.models.delegation import DelegationEvent
+from shared.models.delegation_steps import DelegationDeferred, SubagentsChosen
 from shared.models.events import RunEvent
-from shared.models.runs import RunRequest
+from shared.models.names import WORK
 from shared.models.search import Hit
-from shared.models.working import Evidence, StoredPlan
+from shared.models.steps import Observation, Step, StepInput
+from shared.models.subagents import (
+    ChildStatus,
+    Finding,
+    FoundProof,
+    SubagentEnd,
+    SubagentStart,
+    SubagentState,
+)
 from shared.services import Services
 from shared.telemetry import LOGGER_NAME
 from tests.fakes.run_log import InMemoryRunLog
@@ -28,83 +36,78 @@ from tests.fakes.services import fake_settings
 from tests.unit.agents.world import ANNA, Model, plan, world
 
 NAME = "delegation_policy_decision"
+PROVED = "The pump runs at 15 bar."
 
 
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were sub-agents of every kind."""
-    monkeypatch.setattr(delegating, "INSTALLED_PROFILES", get_args(ProfileName))
+async def delegating_world(**settings: Any) -> Services:
+    return await world(settings=fake_settings(**settings))
 
 
-@pytest.fixture
-def written(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, LOGGER_NAME)
-    return caplog
-
-
-def record(doc_id: str, **changes: Any) -> DocumentRecord:
-    return DocumentRecord(doc_id=doc_id, filename="f.pdf", upload_date=datetime.now(UTC), **changes)
-
-
-def occasion(
-    doc_ids: tuple[str, ...] = (), asked_s_ago: float = 0, resumed_s_ago: float | None = None, **found: Any
-) -> Occasion:
-    """Five passages of one document, none of which stands out, for a question of just now."""
-    now = datetime.now(UTC)
-    request = RunRequest(
-        run_id="run-1",
-        thread_id="thread-1",
-        user=ANNA,
-        question="Which secret pump?",
-        doc_ids=doc_ids,
-        created_at=now - timedelta(seconds=asked_s_ago),
-    )
-    resumed_at = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
-    hits = [Hit(block_id=f"b{n}", doc_id="manual", filename="f.pdf", score=0.5) for n in range(5)]
-    evidence = {"hits": tuple(hits), "records": (record("manual"),), **found}
-    stored = StoredPlan(plan=plan(), resumed_at=resumed_at)
-    return Occasion(request, stored, Evidence.model_validate(evidence))
-
-
-def finding(*doc_ids: str) -> FindDocuments:
-    async def find(wanted: list[str]) -> dict[str, DocumentRecord]:
-        return {doc_id: record(doc_id) for doc_id in wanted if doc_id in doc_ids}
-
-    return find
-
-
-async def told(given: Occasion, find: FindDocuments | None = None, **settings: Any) -> dict[str, Any]:
-    name, data = await delegation_status(given, fake_settings(**settings), find or finding())
-    assert name == "STATUS"
-    return data
-
-
-async def ask(services: Services, **body: Any) -> list[RunEvent]:
+async def ask(
+    services: Services, run_children: RunChildren | None = None, **body: Any
+) -> tuple[RunView, list[RunEvent]]:
     chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
     request = await begin_run(chat, ANNA, services)
-    await run_to_end(request.run_id, services)
+    await run_to_end(request.run_id, services, run_children=run_children or silent)
     view = await view_run(await owned_run(request.run_id, ANNA, services), services)
     assert view.status == "completed"
     assert isinstance(services.run_log, InMemoryRunLog)
-    return services.run_log.events(request.run_id)
+    return view, services.run_log.events(request.run_id)
+
+
+async def silent(
+    starts: tuple[SubagentStart, ...], until: datetime, services: Services
+) -> tuple[SubagentEnd, ...]:
+    """Sub-agents that store nothing."""
+    return tuple(SubagentEnd(child_id=one.child_id, status="late") for one in starts)
+
+
+def finding(text: str, status: ChildStatus = "done") -> RunChildren:
+    """Sub-agents that each store one finding, proved by a passage that nobody else has."""
+
+    async def run(
+        starts: tuple[SubagentStart, ...], until: datetime, services: Services
+    ) -> tuple[SubagentEnd, ...]:
+        for one in starts:
+            passage = Hit(
+                block_id="manual-9", doc_id="manual", filename="manual.pdf", page_number=9, score=0.9
+            )
+            state = SubagentState(
+                child_id=one.child_id,
+                profile=one.profiles[0],
+                status=status,
+                started_at=datetime.now(UTC),
+                ended_at=datetime.now(UTC),
+                turns_ended=1,
+                tokens=500,
+                hits=(passage.model_copy(update={"content": text}),),
+                findings=(
+                    Finding(
+                        kind="claim",
+                        text=text,
+                        proofs=(FoundProof(quote=text, doc_id="manual", block_id="manual-9"),),
+                    ),
+                ),
+            )
+            path = state_path(one.run_id, one.step, one.index)
+            await services.blobs.write(WORK, path, state.model_dump_json().encode())
+        return tuple(SubagentEnd(child_id=one.child_id, status=status) for one in starts)
+
+    return run
 
 
 def decisions(events: list[RunEvent]) -> list[dict[str, Any]]:
     return [event.data for event in events if event.data.get("state") == "delegation"]
 
 
-def logged(written: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    lines = [json.loads(record.getMessage()) for record in written.records if record.name == LOGGER_NAME]
-    return [line for line in lines if line["event"] == NAME]
-
-
 async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
-    written: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    events = await ask(await world())
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    _, events = await ask(await world())
     (shown,) = decisions(events)
-    (line,) = logged(written)
-    assert {"timestamp", "level"} <= line.keys()
+    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER_NAME]
+    (line,) = [line for line in lines if line["event"] == NAME]
     contract = set(DelegationEvent.model_fields)
     assert line.keys() - {"timestamp", "level"} == contract
     assert shown.keys() == contract | {"step", "state", "reasons"}
@@ -114,110 +117,98 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
     assert position < writing
 
 
-async def test_without_sub_agents_every_decision_says_so(written: pytest.LogCaptureFixture) -> None:
-    (shown,) = decisions(await ask(await world()))
-    assert (shown["decision"], shown["reason_codes"]) == ("no_delegate", ["SUBAGENTS_UNAVAILABLE"])
-    assert shown["reasons"] == ["No sub-agent is installed that could take this on."]
-    assert (shown["selected_profile"], shown["latency_budget_ms"], shown["token_budget"]) == (None, 0, 0)
-
-
 async def test_a_listing_is_decided_on_too() -> None:
     listing = Model(plan(query_type="LISTING", intent="exploratory"), answer="Three documents.")
-    assert len(decisions(await ask(await world(listing)))) == 1
+    _, events = await ask(await world(listing))
+    assert len(decisions(events)) == 1
 
 
-@pytest.mark.usefixtures("installed")
 async def test_an_answer_that_there_is_none_counts_in_the_next_decision() -> None:
     abstaining = Model(plan(), answer='<abstain missing="the pressure" next_step="Ask."/>')
     services = await world(abstaining, settings=fake_settings(answer_blocks=1))  # the second finds another
-    first, second = decisions(await ask(services))
+    _, events = await ask(services)
+    first, second = decisions(events)
     assert "PRIOR_FAILURES" not in first["reason_codes"]
     assert "PRIOR_FAILURES" in second["reason_codes"]
 
 
-@pytest.mark.usefixtures("installed")
-async def test_unsure_evidence_would_be_delegated_within_what_is_left() -> None:
-    shown = await told(occasion(asked_s_ago=10))
-    assert (shown["decision"], shown["reason_codes"]) == ("delegate", ["LOW_RETRIEVAL_CONFIDENCE"])
-    assert shown["selected_profile"] == "evidence_builder"
-    assert 9_000 < shown["latency_budget_ms"] <= 10_000
-    assert shown["token_budget"] == 8_000
+async def test_an_answer_is_written_from_what_sub_agents_found() -> None:
+    services = await delegating_world()
+    view, events = await ask(services, finding("The pump was built in 1987."))
+    prompt = services.chat_model.prompts[-1]  # type: ignore[attr-defined]
+    assert prompt.name == "answer"
+    assert "built in 1987" in prompt.user
+    assert view.answer is not None
+    assert view.answer.text.startswith("It runs at 15 bar.")
+    assert [(one.profile, one.status, one.claims) for one in view.answer.sub_agents] == [
+        ("evidence_builder", "done", 1)
+    ]
+    assert view.answer.warnings == ()
+    assert [data["decision"] for data in decisions(events)] == ["delegate"]
 
 
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(
-    ("asked_s_ago", "resumed_s_ago", "decision"),
-    [(14, None, "no_delegate"), (86_400, 2, "delegate"), (86_400, 14, "no_delegate"), (-5, None, "delegate")],
-)
-async def test_the_time_that_a_person_takes_is_not_the_runs(
-    asked_s_ago: float, resumed_s_ago: float | None, decision: str
-) -> None:
-    shown = await told(occasion(asked_s_ago=asked_s_ago, resumed_s_ago=resumed_s_ago))
-    assert shown["decision"] == decision
-    assert ("LATENCY_BUDGET_EXHAUSTED" in shown["reason_codes"]) is (decision == "no_delegate")
-    assert shown["latency_budget_ms"] <= 15_000
+async def test_readers_learn_of_the_decision_before_the_sub_agents_have_ended() -> None:
+    services = await delegating_world()
+    seen: list[RunEvent] = []
+
+    async def looking(
+        starts: tuple[SubagentStart, ...], until: datetime, services: Services
+    ) -> tuple[SubagentEnd, ...]:
+        assert isinstance(services.run_log, InMemoryRunLog)
+        seen.extend(services.run_log.events(starts[0].run_id))
+        return await silent(starts, until, services)
+
+    await ask(services, looking)
+    assert [data["decision"] for data in decisions(seen)] == ["delegate"]
+    assert not [event for event in seen if event.name == "TOKEN"]
 
 
-@pytest.mark.usefixtures("installed")
-async def test_a_document_of_which_nothing_was_found_is_looked_up_with_the_askers_rights() -> None:
-    chosen = occasion(doc_ids=("manual", "appendix"))
-    assert (await told(chosen, finding("appendix")))["decision"] == "delegate"
-    assert (await told(chosen))["reason_codes"] == ["TARGET_NOT_READABLE"]
+async def test_sub_agents_that_bring_nothing_cost_a_warning_and_not_the_answer() -> None:
+    view, events = await ask(await delegating_world(), silent)
+    assert view.answer is not None
+    assert view.answer.text.startswith("It runs at 15 bar.")
+    assert view.answer.warnings
+    told = [event.data["text"] for event in events if event.data.get("state") == "warning"]
+    assert tuple(told) == view.answer.warnings
+    assert all(warning in view.answer.text for warning in told)
 
 
-@pytest.mark.usefixtures("installed")
-async def test_documents_of_which_something_was_found_are_not_looked_up() -> None:
-    async def find(_: list[str]) -> dict[str, DocumentRecord]:
-        pytest.fail("nothing is to be looked up")
-
-    assert (await told(occasion(doc_ids=("manual",)), find))["decision"] == "delegate"
-
-
-@pytest.mark.usefixtures("installed")
-async def test_a_policy_that_fails_costs_no_answer(
-    written: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def find(_: list[str]) -> dict[str, DocumentRecord]:
-        raise DependencyError("The index is out of reach.")
-
-    shown = await told(occasion(doc_ids=("appendix",)), find)
-    assert (shown["decision"], shown["reason_codes"]) == ("no_delegate", ["POLICY_EVAL_ERROR"])
-    failed = [line for line in map(json.loads, written.messages) if line["event"] == "delegation.failed"]
-    assert [line["error_type"] for line in failed] == ["DependencyError"]
+async def begun(services: Services) -> tuple[str, LoopState]:
+    """A run up to the step that writes, or delegates."""
+    request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
+    state = start()
+    while (action := next_action(state)).kind != "write_answer":
+        assert isinstance(action, Step)
+        step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
+        state = observe(state, await perform(step_input, services))
+    return request.run_id, state
 
 
-@pytest.mark.usefixtures("installed")
-async def test_a_policy_that_hangs_keeps_no_answer_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def find(_: list[str]) -> dict[str, DocumentRecord]:
-        await asyncio.sleep(60)
-        return {}
-
-    monkeypatch.setattr(delegating, "_LOOKUP_TIMEOUT_S", 0.01)
-    shown = await told(occasion(doc_ids=("appendix",)), find)
-    assert shown["reason_codes"] == ["POLICY_EVAL_ERROR"]
+async def performed(services: Services, run_id: str, state: LoopState) -> Observation:
+    action = next_action(state)
+    assert isinstance(action, Step)
+    return await perform(
+        StepInput.model_validate({"run_id": run_id, "action": action.model_dump()}), services
+    )
 
 
-@pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [
-        ({"subagents_enabled": False}, "SUBAGENTS_DISABLED"),
-        ({"subagents_degraded_mode": True}, "DEGRADED_MODE"),
-        ({"max_subagent_cost_usd": 0.001}, "COST_BUDGET_EXHAUSTED"),
-        ({"max_total_tokens_per_request": 4_000}, "TOKEN_BUDGET_EXHAUSTED"),
-        (
-            {"subagents_compliance_mode": "strict", "subagents_restricted_tools": "query_metadata"},
-            "REQUIRED_TOOLS_RESTRICTED",
-        ),
-        ({"low_retrieval_confidence_top_score": 0.1}, "NO_TRIGGER"),
-    ],
-)
-async def test_settings_decide(settings: dict[str, Any], code: str) -> None:
-    assert (await told(occasion(), **settings))["reason_codes"] == [code]
+async def test_a_decision_that_was_stored_is_the_same_when_the_activity_runs_again() -> None:
+    services = await delegating_world()
+    run_id, state = await begun(services)
+    first = await performed(services, run_id, state)
+    assert isinstance(first, SubagentsChosen)
+    without = fake_settings(subagents_enabled=False)
+    again = await performed(replace(services, settings=without), run_id, state)
+    assert again == first
+    assert await find_delegation(services.blobs, run_id, next_action(state).step) is not None  # type: ignore[union-attr]
 
 
-@pytest.mark.usefixtures("installed")
-async def test_neither_question_nor_person_is_in_the_log(written: pytest.LogCaptureFixture) -> None:
-    await told(occasion())
-    assert "secret pump" not in written.text
-    assert "anna" not in written.text
+async def test_a_deferred_decision_writes_no_answer_and_comes_again() -> None:
+    services = await delegating_world(subagents_max_queue_depth=1, subagents_max_active=20)
+    other, waiting = await begun(services)
+    await performed(services, other, waiting)  # takes the one place in the queue
+    run_id, state = await begun(services)
+    observation = await performed(services, run_id, state)
+    assert observation == DelegationDeferred(delay_s=0.75)
+    action = next_action(observe(state, observation))
+    assert (action.kind, action.delay_s) == ("write_answer", 0.75)  # type: ignore[union-attr]

@@ -60,7 +60,7 @@ def hits() -> tuple[Hit, ...]:
 async def written(text: str) -> AnswerWriter:
     log = MemoryRunLog()
     await log.create("r")
-    repairer = QuoteRepairer(ScriptedChatModel(), "", CallLimits(timeout_s=1))
+    repairer = QuoteRepairer(ScriptedChatModel(), "", lambda: CallLimits(timeout_s=1))
     writer = AnswerWriter(await open_journal(log, "r", 1), CitationBook(hits()), repairer)
     await writer.feed(text)
     await writer.finish()

@@ -17,7 +17,11 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.agents.world import ANNA, Model, plan, world
 
-LIMITS = CallLimits(timeout_s=1)
+
+def limits() -> CallLimits:
+    return CallLimits(timeout_s=1)
+
+
 HITS = tuple(
     Hit(block_id=f"b{number}", doc_id=f"d{number}", filename="f", content="c", score=0.5)
     for number in range(1, 7)
@@ -43,19 +47,19 @@ def grades(*values: bool) -> PassageGrades:
 
 async def test_the_best_comes_first_and_what_does_not_help_is_left_out() -> None:
     model = ScriptedChatModel(scores(0, 1, 2, 3, 4, 9), grades(True, True, False, True, False, False))
-    refined = await refine("q", EVIDENCE, model, LIMITS)
+    refined = await refine("q", EVIDENCE, model, limits)
     assert [hit.block_id for hit in refined.hits] == ["b6", "b5", "b4", "b3"]
     assert {record.doc_id for record in refined.records} == {"d6", "d5", "d4", "d3"}
 
 
 async def test_some_are_kept_whatever_the_model_says() -> None:
-    refined = await refine("q", EVIDENCE, ScriptedChatModel(scores(*[0] * 6), grades(*[False] * 6)), LIMITS)
+    refined = await refine("q", EVIDENCE, ScriptedChatModel(scores(*[0] * 6), grades(*[False] * 6)), limits)
     assert len(refined.hits) == FEWEST_KEPT
 
 
 async def test_a_model_that_is_down_leaves_the_evidence_as_it_was() -> None:
     down = [DependencyError("The model is out of reach.") for _ in range(2)]
-    assert await refine("q", EVIDENCE, ScriptedChatModel(*down), LIMITS) == EVIDENCE
+    assert await refine("q", EVIDENCE, ScriptedChatModel(*down), limits) == EVIDENCE
 
 
 async def test_a_run_refines_what_it_is_not_sure_of_and_says_so() -> None:

@@ -20,15 +20,13 @@ from shared.models.events import RunEvent
 from shared.models.runs import RunAnswer
 from shared.models.steps import (
     CommitAnswer,
-    RetrieveBlocks,
     RunClosed,
     Step,
-    StepFailed,
     StepInput,
     WriteAnswer,
 )
 from shared.services import Services
-from tests.fakes.models import HashingEmbedder, ScriptedChatModel
+from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.agents.world import ANNA, Model, plan, world
@@ -206,18 +204,3 @@ async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:
     run_id = await begun(services)
     await run_to_end(run_id, services)
     assert [event.name for event in events(services, run_id)].count("TOOL_STARTED") == 1
-
-
-async def test_all_searches_of_a_step_have_one_deadline() -> None:
-    class Hanging(HashingEmbedder):
-        async def embed(self, texts: Any, limits: Any) -> list[tuple[float, ...]]:
-            await asyncio.sleep(3600)
-            return []
-
-    services = await world(settings=fake_settings(gather_timeout_s=0.05), embedder=HashingEmbedder())
-    run_id = await begun(services, steps=1)
-    step = StepInput(run_id=run_id, action=RetrieveBlocks(step=2, plan_step=1))
-    failed = await perform(step, replace(services, embedder=Hanging()))
-    assert isinstance(failed, StepFailed)
-    assert (failed.error_type, failed.retryable) == ("TimeoutError", False)
-    assert "GATHER_TIMEOUT_S" in failed.hints[0]

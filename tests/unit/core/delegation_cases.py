@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.agents.delegating import rules_of
+from shared.agents.sub_agents.facts import rules_of
 from shared.core.delegation import decide
 from shared.models.base import Model
 from shared.models.delegation import (

@@ -1,0 +1,60 @@
+"""Preparing an answer, whatever the model does: a plan of the model, or one by rule that says so; and the
+documents that it names, or none when finding out takes too long.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+from shared.agents.planning import default_plan, plan_question
+from shared.agents.step_results import step_failed
+from shared.agents.step_time import StepTime
+from shared.agents.working_memory import WorkingMemory
+from shared.core.judging import retry_delay_s
+from shared.core.own_words import own_words
+from shared.errors import CallTimeoutError, DependencyError, ModelFixableError
+from shared.models.runs import RunRequest
+from shared.models.steps import ResolveDocuments
+from shared.models.working import StoredPlan
+from shared.ports import ChatModel
+
+_RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
+
+
+async def plan_or_default(
+    chat_model: ChatModel, request: RunRequest, time: StepTime, limit_s: float, tries: int = 0
+) -> StoredPlan:
+    """A plan of the model; one by rule, with a warning, when the model fails or is late.
+
+    Args:
+        tries: that failed before.
+
+    Raises:
+        DependencyError: the model failed, and may do better when it is asked once more.
+    """
+    limits = time.limits("plan", limit_s)
+    try:
+        plan = await plan_question(chat_model, request.question, limits, request.conversation)
+    except ModelFixableError:
+        pass
+    except DependencyError as failed:
+        observed = step_failed(failed, time.left.remaining_s)
+        if retry_delay_s("plan", tries, observed) is not None:
+            raise
+    else:
+        return StoredPlan(plan=plan)
+    warning = own_words(request.question).planned_by_rule
+    return StoredPlan(plan=default_plan(request.question), warnings=(warning,))
+
+
+async def resolved_in_time(
+    action: ResolveDocuments, memory: WorkingMemory, resolving: Awaitable[StoredPlan], time: StepTime
+) -> StoredPlan:
+    """What `resolving` brings; the plan without documents, with a warning, when that takes too long."""
+    try:
+        async with asyncio.timeout(time.seconds("resolve", _RESOLVE_S)):
+            return await resolving
+    except (TimeoutError, CallTimeoutError):
+        planned = await memory.get(action.plan_step, StoredPlan)
+        warning = own_words((await memory.request()).question).searches_late
+        late = {"resolved": True, "warnings": (*planned.warnings, warning)}
+        return await memory.put(action.step, planned.model_copy(update=late))

@@ -1,0 +1,171 @@
+"""The writing step: delegate or write, and whatever the model does, something to read for whoever asked.
+
+The policy is asked first. Without sub-agents the answer is written here and now; with them this step only
+says so, and a later one writes from what they bring. A model that fails is asked once more while there is
+time; then what it has written stands, in whole sentences; else the passages speak for themselves.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shared.agents.journal import Journal
+from shared.agents.shown_answer import show_stored
+from shared.agents.step_results import (
+    Events,
+    answer_written,
+    step_failed,
+    warning_events,
+    writing_thought,
+)
+from shared.agents.step_searches import StepSearches
+from shared.agents.step_time import StepTime
+from shared.agents.sub_agents.collecting import Collected, collect
+from shared.agents.sub_agents.deciding import DelegationDecided, decide_delegation
+from shared.agents.sub_agents.facts import installed_profiles
+from shared.agents.sub_agents.stored import find_delegation
+from shared.agents.synthesis import AnswerBrokenError, Task, answer_without_model, write_answer
+from shared.agents.working_memory import WorkingMemory
+from shared.core.delegation_input import Occasion
+from shared.core.delegation_tasks import starts_of
+from shared.core.judging import retry_delay_s
+from shared.errors import CallTimeoutError
+from shared.models.delegation_steps import DelegationDeferred, SubagentsChosen
+from shared.models.events import EventName
+from shared.models.prompts import CallLimits
+from shared.models.runs import RunAnswer
+from shared.models.steps import Observation, WriteAnswer
+from shared.models.working import Evidence, StoredPlan
+from shared.services import Services
+
+
+class OpenJournal(Protocol):
+    """Begins this attempt in the log, with its first events."""
+
+    def __call__(self, *then: tuple[EventName, dict[str, Any]]) -> Awaitable[Journal]: ...
+
+
+@dataclass
+class WritingStep:
+    """One attempt at writing an answer.
+
+    Attributes:
+        is_repeated: an earlier attempt at the step began, and may have chosen sub-agents.
+        note_time: is told the run's time as soon as it is known.
+    """
+
+    action: WriteAnswer
+    services: Services
+    memory: WorkingMemory
+    searches: StepSearches
+    open_journal: OpenJournal
+    is_repeated: bool
+    note_time: Callable[[StepTime], StepTime]
+
+    async def perform(self) -> Observation:
+        """The answer, streamed; or who is to work on it first."""
+        action, request = self.action, await self.memory.request()
+        stored = await self.memory.get(action.plan_step, StoredPlan)
+        evidence = await self.memory.get(action.evidence_step, Evidence)
+        time = self.note_time(StepTime(self.services.settings, request, stored))
+        if action.delegation_step:
+            collected = await collect(self.memory, action.delegation_step, evidence, self.services)
+            return await self._write(stored, collected, time, [])
+        occasion = Occasion(
+            request,
+            stored,
+            evidence,
+            failures=int(action.replaces > 0),
+            step=action.step,
+            repeated=self.is_repeated,
+        )
+        find = self.searches.documents(request).get_many
+        decided = await decide_delegation(occasion, self.memory, self.services, find)
+        if (observation := _without_answer(decided)) is not None:
+            await self.open_journal(decided.event)
+            return observation
+        return await self._write(stored, Collected(evidence), time, [decided.event])
+
+    async def _write(
+        self, stored: StoredPlan, collected: Collected, time: StepTime, first: Events
+    ) -> Observation:
+        request = await self.memory.request()
+        task = Task(
+            request=request,
+            plan=stored.plan,
+            evidence=collected.evidence,
+            findings=collected.findings,
+            aside=collected.web,
+            warnings=(*stored.warnings, *collected.evidence.warnings, *collected.warnings),
+            organisation=self.services.settings.organisation,
+        )
+        replaced = {"step": self.action.replaces, "state": "discarded", "reason": "abstained"}
+        before: Events = [("STATUS", replaced)] if self.action.replaces else []
+        thought = {"text": writing_thought(collected.evidence)}
+        told = warning_events(collected.warnings)
+        journal = await self.open_journal(*before, *first, *told, ("THOUGHT", thought))
+        answer, is_shown = await self._answer(task, journal, time)
+        answer = answer.model_copy(update={"sub_agents": collected.views})
+        kept = await self.memory.put(self.action.step, answer)
+        # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
+        if kept is not answer or not is_shown:
+            await show_stored(self.services.run_log, kept, self.action.step)
+        return answer_written(kept, hurried=time.left.is_short)
+
+    async def _answer(self, task: Task, journal: Journal, time: StepTime) -> tuple[RunAnswer, bool]:
+        """The answer, and whether readers have it as it is.
+
+        Raises:
+            GroundworkError: the model failed, and may do better when it is asked once more.
+        """
+        try:
+            return await self._asked(task, journal, time), True
+        except AnswerBrokenError as broken:
+            failed = step_failed(broken.failed, time.left.remaining_s)
+            if retry_delay_s("write", self.action.tries, failed) is not None:
+                raise broken.failed from broken
+            answer = broken.partial or answer_without_model(task, broken.failed)
+        new = [warning for warning in answer.warnings if warning not in task.warnings]
+        await journal.write_all(warning_events(new))
+        return answer, False
+
+    async def _asked(self, task: Task, journal: Journal, time: StepTime) -> RunAnswer:
+        settings = self.services.settings
+        if not (time.left.may_write or task.is_empty):
+            raise AnswerBrokenError(CallTimeoutError("The time for this question is over."), None)
+        return await write_answer(
+            task,
+            chat_model=self.services.chat_model,
+            journal=journal,
+            time=time,
+            limits=CallLimits(
+                timeout_s=settings.answer_timeout_s, max_output_tokens=settings.max_answer_tokens
+            ),
+            page_figures=self.searches.page_figures(task.request),
+        )
+
+
+async def chosen_before(
+    action: WriteAnswer, services: Services, memory: WorkingMemory
+) -> SubagentsChosen | None:
+    """The sub-agents that an earlier attempt at the step chose; None when it chose none."""
+    known = None
+    if not action.delegation_step:
+        known = await find_delegation(services.blobs, memory.run_id, action.step)
+    if known is None:
+        return None
+    settings = services.settings
+    starts = starts_of(
+        known.tasks,
+        installed_profiles(services),
+        settings.subagents_child_retry_count,
+        settings.subagents_child_retry_backoff_ms,
+    )
+    return SubagentsChosen(children=starts, until=max(task.deadline for task in known.tasks))
+
+
+def _without_answer(decided: DelegationDecided) -> Observation | None:
+    """What a decision means for the loop; None when the answer is to be written."""
+    if decided.starts and decided.until is not None:
+        return SubagentsChosen(children=decided.starts, until=decided.until)
+    return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)

@@ -1,0 +1,73 @@
+"""An answer without a model: what the documents say, word for word, where it fits the question best. Pure.
+
+It says nothing of its own about the question, so it can be incomplete and never wrong: each line is a
+quotation that is proved as any other.
+"""
+
+import re
+from collections.abc import Sequence
+
+from shared.core.evidence import CitationBook, marker
+from shared.core.function_words import FUNCTION_WORDS
+from shared.core.own_words import OwnWords
+from shared.core.reader_text import readable
+from shared.core.sentences import split_sentences
+from shared.models.documents import DocumentRecord
+from shared.models.search import Hit
+
+MAX_PASSAGES = 4  # a reader takes in no more at once; unmeasured
+MAX_DOCUMENTS = 20
+_MAX_QUOTE_CHARS = 300
+_WORD = re.compile(r"\w+")
+_TABLE_RULE = re.compile(r"[\s|:-]+")
+
+
+def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
+    """The best passages of the book's blocks as a list; empty when there are none to quote.
+
+    Cites into `book`.
+    """
+    wanted = _words(question) - FUNCTION_WORDS
+    lines: list[str] = []
+    for hit in book.hits:
+        quote = _best_sentence(hit, wanted)
+        proof = book.prove(hit.doc_id, quote) if quote else None
+        if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
+            continue
+        lines.append(f"- “{_shown(quote)}”{marker(proof[0])}")
+        if len(lines) == MAX_PASSAGES:
+            break
+    return "\n".join((words.passages, "", *lines)) if lines else ""
+
+
+def list_documents(records: Sequence[DocumentRecord], words: OwnWords) -> str:
+    """The documents that were found as a list; empty when there are none."""
+    lines = [f"- {_described(record)}" for record in records[:MAX_DOCUMENTS]]
+    return "\n".join((words.documents, "", *lines)) if lines else ""
+
+
+def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
+    """The sentence of a block that shares most words with the question, the first of equals; cut if long."""
+    if hit.block_type != "text":
+        return ""
+    sentences = [sentence for sentence in split_sentences(hit.content) if not _TABLE_RULE.fullmatch(sentence)]
+    best = max(sentences, key=lambda sentence: len(wanted & _words(sentence)), default="")
+    # Cut at a blank: a quotation of half a word proves nothing.
+    return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
+
+
+def _shown(quote: str) -> str:
+    """A quotation on one line; the cells of a table's row are parted by dots."""
+    cells = [" ".join(cell.split()) for cell in quote.split("|")]
+    return readable(" · ".join(cell for cell in cells if cell))
+
+
+def _described(record: DocumentRecord) -> str:
+    name = readable(" ".join((record.title or record.filename).split()))
+    file = readable(" ".join(record.filename.split()))
+    date = record.upload_date.date().isoformat()
+    return f"{name} ({date})" if name == file else f"{name} ({file}, {date})"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text))

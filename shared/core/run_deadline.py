@@ -1,0 +1,76 @@
+"""How long each part of a run may take, so that the whole ends in time whatever a model does. Pure.
+
+A run has one deadline: MAX_TOTAL_LATENCY_MS after its question arrived, or after a person's choice was taken.
+A part gets a share of what remains when it begins, never more than its own setting: so a part that is late
+takes from those behind it and never from the end. What is kept back at the end shows and stores the answer.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Part = Literal["plan", "resolve", "gather", "embed", "refine", "figures", "write", "repair"]
+
+# Shares of what remains when the part begins; those of models that hang add up, so that with both planning
+# and embedding hanging more than half is left for writing. Unmeasured with real models.
+SHARES: dict[Part, float] = {
+    "plan": 0.3,  # a plan takes a real model 1-3 s; 7 of 25 s
+    "resolve": 0.3,
+    "gather": 0.4,  # searches take 0.2 s
+    "embed": 0.2,  # a part of gathering: words alone find enough to go on
+    "refine": 0.15,  # each of two calls
+    "figures": 0.1,  # an answer can do without
+    "write": 1.0,
+    "repair": 0.25,  # of a quotation, while the answer waits; three at most
+}
+_KEPT_S = 1.0  # for the end: the answer is shown (0.05 s locally), and committed (0.06 s), by two activities
+_KEPT_SHARE = 0.2  # of budgets so short that a second would be most of them
+_CLOSING_S = 0.25  # between the model's last word and the stored answer: marks, conflicts, one append
+_LEAST_S = 0.05  # a limit of 0 would be refused by some clients; nothing answers in less
+_HURRY_S = 8.0  # with less nothing optional is begun: search again, put in order; unmeasured
+_HURRY_SHARE = 0.3  # of budgets so short that this would be most of them
+_SEARCH_LEAST_S = 2.0  # an answer without any search would be a lie: a run that is late searches all the same
+_SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})
+# Seconds that a further try of a step must have, with all that follows it; else the run goes on without.
+_NEEDED_S: dict[str, float] = {"plan": 8.0, "write": 3.0}
+_NEEDED_OTHERWISE_S = 2.0
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """What is left of a run's time at one moment, in seconds. Below 0 the deadline has passed.
+
+    Attributes:
+        remaining_s: until the run's deadline.
+        total_s: from its beginning to its deadline.
+    """
+
+    remaining_s: float
+    total_s: float
+
+    @property
+    def usable_s(self) -> float:
+        """Without what is kept for the end."""
+        return self.remaining_s - min(_KEPT_S, self.total_s * _KEPT_SHARE)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether nothing optional is to be begun."""
+        return self.remaining_s < min(_HURRY_S, self.total_s * _HURRY_SHARE)
+
+    def allowed_s(self, part: Part, limit_s: float) -> float:
+        """How long a part that begins now may take; `limit_s` is its setting."""
+        closing_s = _CLOSING_S if part == "write" else 0.0
+        share_s = (self.usable_s - closing_s) * SHARES[part]
+        least_s = _SEARCH_LEAST_S if part in _SEARCHES else _LEAST_S
+        return min(limit_s, max(share_s, least_s))
+
+    @property
+    def may_write(self) -> bool:
+        """Whether there is time to ask a model for anything more."""
+        return self.usable_s > _CLOSING_S + _LEAST_S
+
+
+def has_time_for_retry(phase: str, delay_s: float, remaining_s: float | None) -> bool:
+    """Whether a step that failed may be tried again after `delay_s`; None = the time is not known."""
+    needed_s = _NEEDED_S.get(phase, _NEEDED_OTHERWISE_S)
+    return remaining_s is None or remaining_s - delay_s >= needed_s
