@@ -6,6 +6,7 @@ from orchestrations import (
     fan_out_activities,
     ingest_activities,
     ingest_document,
+    run_sub_agent,
     summarize_documents,
     summary_activities,
 )
@@ -13,6 +14,7 @@ from orchestrations import (
 DURABLE = (
     answer_question,
     agent_activities,
+    run_sub_agent,
     ingest_document,
     ingest_activities,
     summarize_documents,

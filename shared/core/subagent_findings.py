@@ -22,8 +22,8 @@ from shared.models.subagent_reports import (
     Side,
     WebClaim,
 )
-from shared.models.subagent_work import WebPage
 from shared.models.subagents import Finding, FoundProof
+from shared.models.web import WebHit
 
 MAX_FINDINGS = 40  # of one report: more than ours ask for; a model that repeats itself ends here
 MAX_TEXT_CHARS = 600
@@ -37,7 +37,7 @@ class Material:
     """What was shown to a model, to prove its quotations by; each quotation is looked for once."""
 
     hits: Sequence[Hit]
-    pages: Sequence[WebPage] = ()
+    pages: Sequence[WebHit] = ()
     _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> FoundProof | None:

@@ -12,7 +12,7 @@ from shared.core.prompts import documents_with_blocks, element
 from shared.core.subagent_budget import CHARS_PER_TOKEN
 from shared.models.documents import DocumentRecord
 from shared.models.search import Hit
-from shared.models.subagent_work import WebPage
+from shared.models.web import WebHit
 
 _FRAME_CHARS = 120  # of the element around a block, and a share of its document's
 _LEAST_CHARS = 400  # a text that is cut keeps at least so many
@@ -69,7 +69,7 @@ def task_message(
     targets: Sequence[tuple[str, str]],
     hits: Sequence[Hit],
     records: Mapping[str, DocumentRecord],
-    pages: Sequence[WebPage] = (),
+    pages: Sequence[WebHit] = (),
     *,
     then: Literal["work", "report"],
 ) -> str:
@@ -89,7 +89,7 @@ def task_message(
     return "\n".join(parts)
 
 
-def web_results(pages: Iterable[WebPage]) -> str:
+def web_results(pages: Iterable[WebHit]) -> str:
     """`<web_results>` with each page, its text cut."""
     rows = "\n".join(
         f'<result url="{escape(page.url)}" title="{escape(page.title)}">'
@@ -99,7 +99,7 @@ def web_results(pages: Iterable[WebPage]) -> str:
     return f"<web_results>\n{rows}\n</web_results>"
 
 
-def fitting_pages(pages: Sequence[WebPage], tokens: int) -> list[WebPage]:
+def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
     """As many pages as fit, in their order, each cut to its share."""
     room = tokens * CHARS_PER_TOKEN
     each = max(min(room // max(len(pages), 1) - _FRAME_CHARS, _PAGE_CHARS), _LEAST_CHARS)

@@ -3,14 +3,7 @@
 from shared.models.base import Model
 from shared.models.conversing import Message
 from shared.models.tool_steps import PlannedCall
-
-
-class WebPage(Model):
-    """A page that a search on the web found: material of strangers."""
-
-    url: str
-    title: str
-    text: str
+from shared.models.web import WebHit
 
 
 class ChildTranscript(Model):
@@ -32,4 +25,4 @@ class ChildTranscript(Model):
     planned: tuple[PlannedCall, ...] = ()
     results: tuple[Message, ...] = ()
     made: tuple[str, ...] = ()
-    pages: tuple[WebPage, ...] = ()
+    pages: tuple[WebHit, ...] = ()

@@ -1,0 +1,48 @@
+"""One sub-agent: turns, until its report stands or its limits end it. The durable driver of `subagent_loop`.
+
+Only sequences: every turn is the activity `take_sub_agent_turn`. What turns read and write lies in the run's
+working memory; the history holds counts.
+"""
+
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import Payload, as_object
+from shared.core.subagent_loop import CRASHED, TakeTurn, begin, next_move, observe
+from shared.models.subagents import SubagentStart, TurnInput, TurnReply, TurnResult
+
+blueprint = df.Blueprint()
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
+    """The child. Input: SubagentStart. Output: SubagentEnd."""
+    state = begin(SubagentStart.model_validate(as_object(context.get_input())))
+    while isinstance(move := next_move(state, context.current_utc_datetime), TakeTurn):
+        if move.delay_ms:
+            due = context.current_utc_datetime + timedelta(milliseconds=move.delay_ms)
+            yield context.create_timer(due)
+        state = observe(state, (yield from _take(context, move.turn)))
+    return move.end.model_dump(mode="json")
+
+
+def _take(context: df.DurableOrchestrationContext, turn: TurnInput) -> Generator[Any, Any, TurnResult]:
+    try:
+        result = yield context.call_activity("take_sub_agent_turn", turn.model_dump(mode="json"))
+        return TurnReply.model_validate(as_object(result)).result
+    except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
+        return CRASHED
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
+    """Take one turn. Input: TurnInput. Output: TurnReply; raises only for defects."""
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.agents.sub_agents.turn import take_turn
+    from shared.wiring import get_services
+
+    result = await take_turn(TurnInput.model_validate(as_object(payload)), get_services())
+    return TurnReply(result=result).model_dump(mode="json")

@@ -1,0 +1,135 @@
+"""The first passages of a sub-agent's task, before its model is asked anything.
+
+Each document of the task is represented. A document that fits into the budget whole is read whole: then there
+is nothing to look for, and the report follows at once. Of a longer one a profile that reads through gets the
+nearest passages and others evenly from its beginning to its end.
+"""
+
+import time
+from dataclasses import dataclass
+
+from shared.agents.sub_agents.desk import Desk
+from shared.agents.sub_agents.searching import Searches
+from shared.core.subagent_budget import opening_tokens, tokens_of
+from shared.core.subagent_passages import by_document, fitting, in_turns, size_tokens, spread, task_message
+from shared.errors import GroundworkError
+from shared.models.documents import DocumentRecord
+from shared.models.search import Hit
+from shared.models.subagents import ToolUse
+from shared.retrieval.together import both, together
+
+_BLOCKS = 12  # asked for at once: more than 8,000 tokens leave room for at the beginning
+_FEWEST_OF_EACH = 4  # of each document, when there are many
+_NEAREST_SHARE = 0.5  # of the room; the rest goes to passages from everywhere (unmeasured)
+_SIZE_MARGIN = 1.25  # sizes are counted at 3.6 characters a token, prompts at 3
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Tokens for passages: when the report follows at once, and as it is here."""
+
+    whole: int
+    now: int
+
+
+@dataclass(frozen=True)
+class _Found:
+    hits: list[Hit]
+    is_covered: bool = False
+
+
+async def open_task(desk: Desk) -> None:
+    """Find the first passages, and note them.
+
+    Raises:
+        DependencyError: a search failed, or took too long.
+    """
+    if "retrieve_documents" not in desk.tools:
+        return
+    await desk.events.tool_started("retrieve_documents", {"query": desk.task.question})
+    began = time.perf_counter()
+    use = ToolUse(turn=desk.turn.turn, tool="retrieve_documents", success=True)
+    try:
+        count = await _find(desk)
+    except GroundworkError as failed:
+        use = use.model_copy(update={"success": False, "error_type": failed.code})
+        raise
+    else:
+        use = use.model_copy(update={"result_count": count})
+    finally:
+        duration_ms = round((time.perf_counter() - began) * 1000)
+        use = use.model_copy(update={"duration_ms": duration_ms})
+        desk.change(tool_uses=(*desk.state.tool_uses, use))
+        await desk.events.tool_ended(use)
+
+
+async def _find(desk: Desk) -> int:
+    """Look for them, and note them; how many were found."""
+    searches = Searches(desk)
+    room = _room(desk)
+    async with searches.deadline():
+        targets = await _targets(desk, searches)
+        if targets and desk.profile.reads_through:
+            found = await _through(desk, searches, list(targets), room)
+        else:
+            found = await _nearest(desk, searches, list(targets), room)
+        unknown = {hit.doc_id for hit in found.hits} - targets.keys()
+        others = await searches.documents.get_many(sorted(unknown))
+    desk.add(found.hits, [*targets.values(), *others.values()])
+    desk.transcript = desk.transcript.model_copy(
+        update={"opening_count": len(desk.state.hits), "is_covered": found.is_covered}
+    )
+    return len(found.hits)
+
+
+def _room(desk: Desk) -> _Room:
+    bare = tokens_of([desk.system, task_message(desk.task.question, [], [], {}, then="work")])
+    budget = desk.task.budget
+    whole = opening_tokens(budget, bare, closing=True)
+    return _Room(whole, whole if desk.turn.closing else opening_tokens(budget, bare, closing=False))
+
+
+async def _targets(desk: Desk, searches: Searches) -> dict[str, DocumentRecord]:
+    """The documents of the task that the asker may read and that are within the task's project."""
+    project_id = desk.filters().get("project_id")
+    known = await searches.documents.get_many([one for one in desk.task.doc_ids if one in desk.scope])
+    return {
+        doc_id: record
+        for doc_id, record in known.items()
+        if project_id is None or record.project_id == project_id
+    }
+
+
+async def _nearest(desk: Desk, searches: Searches, targets: list[str], room: _Room) -> _Found:
+    question = desk.task.question
+    if not targets:
+        # Documents of a task that cannot be read any more leave nothing to search in.
+        hits = [] if desk.task.doc_ids else await searches.blocks.search([question], _BLOCKS, desk.filters())
+        return _Found(fitting(hits, room.now))
+    share = max(_FEWEST_OF_EACH, _BLOCKS // len(targets))
+    found = await together(
+        searches.blocks.search([question], share, desk.filters([doc_id])) for doc_id in targets
+    )
+    hits = in_turns(found)
+    # Fewer than were asked for: the document has no others.
+    is_covered = all(len(of_one) < share for of_one in found) and size_tokens(hits) <= room.whole
+    return _Found(fitting(hits, room.whole if is_covered else room.now), is_covered)
+
+
+async def _through(desk: Desk, searches: Searches, targets: list[str], room: _Room) -> _Found:
+    sizes = await together(searches.contents.sizes(doc_id) for doc_id in targets)
+    blocks = [block for of_one in sizes for block in of_one]
+    if sum(size for _, size in blocks) * _SIZE_MARGIN <= room.whole:
+        hits = await searches.lookup.get_many([block_id for block_id, _ in blocks])
+        return _Found(hits, is_covered=True)
+    average = max(sum(size for _, size in blocks) // len(blocks), 1)
+    count = max(int(room.now * (1 - _NEAREST_SHARE)) // average, 1)
+    wanted = [blocks[place][0] for place in spread(len(blocks), count)]
+    nearest, everywhere = await both(
+        searches.blocks.search([desk.task.question], _BLOCKS, desk.filters(targets)),
+        searches.lookup.get_many(wanted),
+    )
+    near = fitting(in_turns(by_document(nearest)), int(room.now * _NEAREST_SHARE))
+    rest = room.now - size_tokens(near)
+    hits = [*near, *fitting([hit for hit in everywhere if hit not in near], rest)]
+    return _Found(sorted({hit.block_id: hit for hit in hits}.values(), key=lambda hit: hit.page_number or 0))

@@ -1,0 +1,239 @@
+"""One turn of a sub-agent: look further, or report. It ends before the deadline, whatever the model does.
+
+A turn whose result is stored is not taken again. A run that has ended ends its sub-agents at their next turn,
+or the next time they tell of themselves. Expected failures are results; only defects are raised.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from shared.agents.journal import RunClosedError
+from shared.agents.sub_agents import control
+from shared.agents.sub_agents.artifacts import ChildStore
+from shared.agents.sub_agents.child_events import open_events
+from shared.agents.sub_agents.desk import Desk
+from shared.agents.sub_agents.opening import open_task
+from shared.agents.sub_agents.report_stream import write_report
+from shared.agents.sub_agents.stored import find_delegation
+from shared.agents.sub_agents.working import SearchFailedError, look_further
+from shared.agents.working_memory import WorkingMemory
+from shared.core.subagent_budget import MARGIN_S
+from shared.errors import CallTimeoutError, GroundworkError, ModelFixableError, NotFoundError
+from shared.models.subagent_work import ChildTranscript
+from shared.models.subagents import SubagentState, SubagentTask, TurnInput, TurnResult, WarningCode
+from shared.services import Services
+from shared.telemetry import get_logger
+
+_STORE_S = MARGIN_S / 2  # of the margin; the rest is for the parent to hear of the end
+_BOOK_S = 0.1  # a turn that was over at once waits so long for the note that it began
+_STOPPED = TurnResult(status="partial")
+"""The run has ended: nobody waits for this sub-agent any more."""
+
+Status = Literal["go_on", "done", "partial", "failed"]
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How a turn ended."""
+
+    status: Status
+    error: GroundworkError | None = None
+
+
+async def take_turn(turn: TurnInput, services: Services) -> TurnResult:
+    """Take a turn, or give the result of one that was taken already."""
+    try:
+        state = await ChildStore(services.blobs, turn).state()
+        known = _known_result(state, turn)
+        if known is not None:
+            return known
+        desk = await _desk(turn, services, state)
+    except (RunClosedError, NotFoundError):
+        return _STOPPED
+    except GroundworkError as failed:
+        get_logger().warning("sub_agent.not_begun", run_id=turn.run_id, error_type=failed.code)
+        return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",))
+    return await _Turn(desk).take()
+
+
+def _known_result(state: SubagentState | None, turn: TurnInput) -> TurnResult | None:
+    """What this very attempt, or a later one, brought; None when it has not come to its end."""
+    if state is None or state.last_result is None:
+        return None
+    if state.turns_ended >= turn.turn:
+        return state.last_result
+    is_ours = state.turns_ended == turn.turn - 1 and state.last_result.status == "failed"
+    return state.last_result if is_ours and state.last_attempt >= turn.attempt else None
+
+
+async def _desk(turn: TurnInput, services: Services, state: SubagentState | None) -> Desk:
+    """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
+    delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
+    task = _task(delegation.tasks if delegation else (), turn)
+    request = await WorkingMemory(services.blobs, turn.run_id).request()
+    known = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
+    desk = Desk(services, turn, task, request, known)
+    desk.events = await open_events(services.run_log, turn)
+    return desk
+
+
+def _task(tasks: tuple[SubagentTask, ...], turn: TurnInput) -> SubagentTask:
+    for task in tasks:
+        if task.child_id == turn.child_id:
+            return task
+    raise NotFoundError("There is no such task.")
+
+
+class _Turn:
+    """One attempt at one turn."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._turn = desk.turn
+        self._warned = desk.state.warnings
+
+    async def take(self) -> TurnResult:
+        desk = self._desk
+        beginning = asyncio.create_task(self._begin()) if desk.state.started_at is None else None
+        self._note_attempt()
+        try:
+            ending = await self._ended_in_time()
+            result = self._result(ending)
+            return await self._stored(ending, result)
+        except RunClosedError:
+            return _STOPPED
+        finally:
+            if beginning is not None:
+                await asyncio.wait([beginning], timeout=_BOOK_S)
+                beginning.cancel()
+
+    async def _begin(self) -> None:
+        await control.begin(self._desk.services, self._turn.child_id)
+
+    def _note_attempt(self) -> None:
+        desk, state = self._desk, self._desk.state
+        if self._turn.attempt and (state.last_result is None or state.last_result.status != "failed"):
+            desk.warn("CRASHED")
+        if self._turn.profile != desk.task.profile:
+            desk.warn("PROFILE_REDUCED")
+        desk.change(
+            profile=self._turn.profile,
+            status="running",
+            started_at=state.started_at or datetime.now(UTC),
+            ended_at=None,
+        )
+
+    async def _ended_in_time(self) -> _Ending:
+        try:
+            async with asyncio.timeout(max(self._desk.remaining_s - MARGIN_S, 0.0)):
+                return _Ending(await self._work())
+        except TimeoutError:
+            self._desk.warn("TIME_OUT")
+            return _Ending("partial")
+        except RunClosedError:
+            raise
+        except GroundworkError as failed:
+            self._desk.warn(_warning_of(failed))
+            return _Ending("failed", failed)
+
+    async def _work(self) -> Status:
+        desk = self._desk
+        if self._turn.turn == 1 and self._turn.attempt == 0:
+            await desk.events.phase("started", desk.state)
+        await desk.events.phase("turn", desk.state)
+        stored = await desk.store.transcript()
+        if stored is None:
+            await self._open()
+        else:
+            desk.transcript = stored
+        may_look = not self._turn.closing and not desk.transcript.is_covered
+        if may_look and await look_further(desk):
+            return "go_on"
+        return await write_report(desk)
+
+    async def _open(self) -> None:
+        desk = self._desk
+        desk.transcript = ChildTranscript()
+        try:
+            await open_task(desk)
+        except GroundworkError as failed:
+            raise _OpeningFailedError(failed) from None
+        await asyncio.gather(desk.keep(), desk.store.put_transcript(desk.transcript))
+
+    def _result(self, ending: _Ending) -> TurnResult:
+        state = self._desk.state
+        error = ending.error
+        return TurnResult(
+            status=ending.status,
+            # What took too long once would take its whole time again.
+            retryable=error is not None and error.retryable and not isinstance(error, CallTimeoutError),
+            warnings=tuple(code for code in state.warnings if code not in self._warned),
+            tokens=state.tokens,
+            cost_usd=round(state.cost_usd, 8),
+            findings=len(state.findings),
+        )
+
+    async def _stored(self, ending: _Ending, result: TurnResult) -> TurnResult:
+        desk, turn = self._desk, self._turn
+        is_over = ending.status != "go_on"
+        status = ending.status if ending.status != "partial" or desk.state.findings else "failed"
+        desk.change(
+            status=status if is_over else "running",
+            turns_ended=desk.state.turns_ended if ending.status == "failed" else turn.turn,
+            last_result=result,
+            last_attempt=turn.attempt,
+            ended_at=datetime.now(UTC) if is_over else None,
+        )
+        self._log(result)
+        try:
+            async with asyncio.timeout(max(desk.remaining_s - _STORE_S, _STORE_S)):
+                await desk.keep()
+                await self._tell(ending)
+        except (TimeoutError, GroundworkError) as failed:
+            if isinstance(failed, RunClosedError):
+                raise
+            # The report stands as far as it was stored; the next turn needs what this one found.
+            if not is_over:
+                return result.model_copy(update={"status": "failed", "retryable": True})
+        return result
+
+    async def _tell(self, ending: _Ending) -> None:
+        desk = self._desk
+        if ending.status == "failed":
+            code = ending.error.code if ending.error else None
+            await desk.events.phase("failed", desk.state, error_type=code)
+        elif ending.status != "go_on":
+            await desk.events.phase("ended", desk.state, status=desk.state.status)
+
+    def _log(self, result: TurnResult) -> None:
+        get_logger().info(
+            "sub_agent.turn",
+            run_id=self._turn.run_id,
+            child=self._turn.index,
+            profile=self._turn.profile,
+            turn=self._turn.turn,
+            attempt=self._turn.attempt,
+            status=result.status,
+            tokens=result.tokens,
+            findings=result.findings,
+            warnings=list(result.warnings),
+        )
+
+
+class _OpeningFailedError(SearchFailedError):
+    """The first passages could not be looked for."""
+
+    def __init__(self, failed: GroundworkError) -> None:
+        super().__init__(failed.detail)
+        self.retryable = failed.retryable and not isinstance(failed, CallTimeoutError)
+        self.code = failed.code
+
+
+def _warning_of(failed: GroundworkError) -> WarningCode:
+    readings: tuple[tuple[type[GroundworkError], WarningCode], ...] = (
+        (SearchFailedError, "TOOL_FAILED"),
+        (ModelFixableError, "REPORT_UNREADABLE"),
+    )
+    return next((code for kind, code in readings if isinstance(failed, kind)), "MODEL_FAILED")
