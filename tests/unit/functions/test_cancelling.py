@@ -11,7 +11,7 @@ from shared.models.chat import ChatRequest
 from shared.models.identity import UserContext
 from shared.models.subagents import Delegation
 from shared.services import Services
-from tests.fakes.services import fake_services
+from tests.fakes.services import fake_services, fake_settings
 from tests.unit.agents.sub_agents.occasions import decided, summary
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 
@@ -34,7 +34,7 @@ class Client:
 async def delegated(services: Services) -> tuple[str, Delegation]:
     """A run with two readers at work."""
     request = await begin_run(ChatRequest(question="Sum up both."), ANNA, services)
-    made = (await decided(summary("a", "b"), fake_services())).delegation
+    made = (await decided(summary("a", "b"), fake_services(settings=fake_settings()))).delegation
     assert made is not None
     tasks = tuple(
         task.model_copy(update={"run_id": request.run_id, "child_id": f"{request.run_id}:s004c{task.index}"})

@@ -27,7 +27,7 @@ GERMAN = "Was ist der Druck der Pumpe und wie wird er gemessen?"
 
 
 async def test_what_findings_prove_comes_first_and_is_told_as_notes() -> None:
-    services, given = fake_services(), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     await delegated(given, services)
     proof_a, proof_b = hit("a", 7, content="15 bar"), hit("b", 8, content="16 bar")
     found = claim("a: 15; b: 16", proof_a, proof_b, kind="difference", dimension="pressure")
@@ -97,14 +97,14 @@ async def test_the_main_agents_own_evidence_is_never_cut_by_what_is_added() -> N
 async def test_what_went_wrong_is_told(
     status: ChildStatus, codes: tuple[WarningCode, ...], warning: str | None
 ) -> None:
-    services, given = fake_services(), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     await delegated(given, services)
     await leaves(services, state([hit("a", 7)], status=status, warnings=codes))
     assert (await collected(given, services)).warnings == ((warning,) if warning else ())
 
 
 async def test_a_child_that_was_cut_off_is_late_and_what_it_had_stored_is_used() -> None:
-    services, given = fake_services(), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     delegation = await delegated(given, services)
     await leaves(services, state([hit("a", 7)], [claim("C", hit("a", 7))], status="running"))
     await past_its_time(services, delegation)
@@ -116,7 +116,7 @@ async def test_a_child_that_was_cut_off_is_late_and_what_it_had_stored_is_used()
 
 
 async def test_children_that_leave_nothing_are_told_with_what_was_done_instead() -> None:
-    services, given = fake_services(), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     delegation = await delegated(given, services)
     await past_its_time(services, delegation)
     brought = await collected(given, services)
@@ -129,7 +129,7 @@ async def test_children_that_leave_nothing_are_told_with_what_was_done_instead()
 
 
 async def test_without_any_evidence_the_warning_says_that_there_was_none() -> None:
-    services = fake_services()
+    services = fake_services(settings=fake_settings())
     given = occasion(found={"hits": (), "records": ()})
     delegation = await delegated(given, services)
     # A smaller profile could have taken over: that is the plan then, and nothing came of it either.
@@ -140,7 +140,7 @@ async def test_without_any_evidence_the_warning_says_that_there_was_none() -> No
 
 
 async def test_warnings_speak_the_language_of_the_question() -> None:
-    services, given = fake_services(), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     await delegated(given, services, GERMAN)
     await leaves(services, state([hit("a", 7)], status="partial", warnings=("TOKENS_SPENT",)))
     brought = await collected(given, services)
@@ -152,7 +152,7 @@ async def test_warnings_speak_the_language_of_the_question() -> None:
 
 
 async def test_one_of_two_readers_is_enough() -> None:
-    services, given = fake_services(), summary("a", "b")
+    services, given = fake_services(settings=fake_settings()), summary("a", "b")
     delegation = await delegated(given, services)
     await leaves(services, state([hit("a", 7)], [claim("C", hit("a", 7))], profile="doc_reader"))
     await past_its_time(services, delegation)
@@ -163,7 +163,7 @@ async def test_one_of_two_readers_is_enough() -> None:
 
 
 async def test_slots_are_free_when_the_answer_is_written() -> None:
-    services, given = fake_services(), summary("a", "b")
+    services, given = fake_services(settings=fake_settings()), summary("a", "b")
     await delegated(given, services)
     assert (await read_control(services)).waiting == 2
     await collected(given, services)
@@ -180,7 +180,7 @@ async def test_a_table_that_fails_keeps_no_answer_back() -> None:
             return await super().read()
 
     control = Breaks()
-    services, given = fake_services(subagent_control=control), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings(), subagent_control=control), comparison("a", "b")
     await delegated(given, services)
     await leaves(services, state([hit("a", 7)]))
     control.broken = True
@@ -188,7 +188,7 @@ async def test_a_table_that_fails_keeps_no_answer_back() -> None:
 
 
 async def test_a_listing_stays_a_listing() -> None:
-    services = fake_services()
+    services = fake_services(settings=fake_settings())
     rows = {"hits": (), "records": (record("a"), record("b"))}
     listing = occasion(found=rows, asked={"deep": True}, planned={"intent": "exploratory"})
     await delegated(listing, services)
@@ -199,7 +199,7 @@ async def test_a_listing_stays_a_listing() -> None:
 
 
 async def test_the_web_is_shown_apart_and_is_no_evidence() -> None:
-    services, given = fake_services(), occasion()
+    services, given = fake_services(settings=fake_settings()), occasion()
     await delegated(given, services)
     pages = ("https://a.example/x", "https://b.example/y")
     await leaves(services, state(findings=[web_claim("It is 15 bar.", *pages)], profile="web_verifier"))
@@ -219,7 +219,7 @@ async def test_a_step_that_did_not_delegate_has_nothing_to_collect() -> None:
 
 
 async def test_people_see_who_worked_why_and_how_it_went() -> None:
-    services, given = fake_services(), comparison("a", "b")
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     await delegated(given, services)
     found = [
         claim("C", hit("a", 7)),
