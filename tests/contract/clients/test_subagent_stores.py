@@ -1,0 +1,235 @@
+"""What every `ControlStore` and `MetricStore` does, in memory and against Azurite; instances that race."""
+
+import asyncio
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.agents.sub_agents.control import begin, grant, read_control, settle
+from shared.clients.connections import Connections
+from shared.clients.control_store import TableControlStore
+from shared.clients.metric_store import TableMetricStore
+from shared.clients.tables import MAX_TEXT_CHARS, Table
+from shared.errors import ConflictError, DependencyError, GroundworkError
+from shared.models.subagent_control import ControlState, Lease
+from shared.models.subagent_metrics import ChildRecord, DecisionRecord, MetricRecord
+from shared.models.subagents import SubagentEnd
+from shared.ports import ControlStore, MetricStore
+from shared.services import Services
+from tests.azurite_fixture import unique_name
+from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
+from tests.unit.core.test_subagent_control import Task
+
+HOUR = datetime(2026, 3, 1, 12, tzinfo=UTC)
+BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]
+
+
+def table_name(stem: str) -> str:
+    return unique_name(stem).replace("-", "x")
+
+
+@pytest.fixture(params=BOTH)
+def control(request: pytest.FixtureRequest) -> ControlStore:
+    if request.param == "in memory":
+        return InMemoryControlStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return TableControlStore(Table(connections.tables, table_name("control")))
+
+
+@pytest.fixture(params=BOTH)
+def metrics(request: pytest.FixtureRequest) -> MetricStore:
+    if request.param == "in memory":
+        return InMemoryMetricStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return TableMetricStore(Table(connections.tables, table_name("metrics")))
+
+
+def decision(key: str, at: datetime = HOUR) -> DecisionRecord:
+    return DecisionRecord(key=key, at=at, decision="delegate", profile="comparator")
+
+
+def child(key: str, at: datetime = HOUR) -> ChildRecord:
+    return ChildRecord(
+        key=key,
+        at=at,
+        selected="comparator",
+        profile="doc_reader",
+        status="late",
+        timed_out=True,
+        latency_ms=5,
+    )
+
+
+async def of_hour(metrics: MetricStore, hour: datetime) -> list[MetricRecord]:
+    return sorted([record async for record in metrics.of_hour(hour)], key=lambda record: record.key)
+
+
+async def test_nobody_has_written_yet(control: ControlStore) -> None:
+    assert await control.read() == ControlState()
+
+
+async def test_what_is_written_is_read(control: ControlStore) -> None:
+    lease = Lease(child_id="run:s001c0", expires_at=HOUR, begun=True, is_probe=True)
+    first = await control.write(ControlState(leases=(lease,), outcomes=(True, False)))
+    assert await control.read() == first
+    second = await control.write(first.model_copy(update={"leases": (), "opened_at": HOUR}))
+    assert await control.read() == second
+    assert second.revision != first.revision
+    assert second.opened_at == HOUR
+
+
+async def test_who_read_before_another_wrote_is_refused(control: ControlStore) -> None:
+    await control.write(ControlState(outcomes=(True,)))
+    with pytest.raises(ConflictError):
+        await control.write(ControlState(outcomes=(False,)))  # read when there was nothing yet
+    read = await control.read()
+    await control.write(read.model_copy(update={"outcomes": (True, True)}))
+    with pytest.raises(ConflictError):
+        await control.write(read.model_copy(update={"outcomes": (False,)}))
+    assert (await control.read()).outcomes == (True, True)
+
+
+async def test_a_state_longer_than_one_property_is_read_whole_and_shrinks_again(
+    control: ControlStore,
+) -> None:
+    leases = tuple(Lease(child_id=f"run:{number}", expires_at=HOUR) for number in range(500))
+    long = await control.write(ControlState(leases=leases))
+    assert len(long.model_dump_json()) > MAX_TEXT_CHARS
+    assert await control.read() == long
+    short = await control.write(long.model_copy(update={"leases": leases[:1]}))
+    assert await control.read() == short
+
+
+async def test_records_are_found_by_their_hour(metrics: MetricStore) -> None:
+    before, after = HOUR - timedelta(microseconds=1), HOUR + timedelta(minutes=59, seconds=59)
+    for record in (
+        decision("a", before),
+        decision("b"),
+        child("c", after),
+        decision("d", HOUR + timedelta(hours=1)),
+    ):
+        assert await metrics.add(record)
+    assert await of_hour(metrics, HOUR) == [decision("b"), child("c", after)]
+    assert await of_hour(metrics, HOUR - timedelta(hours=5)) == []
+
+
+async def test_what_is_added_twice_is_there_once(metrics: MetricStore) -> None:
+    assert await metrics.add(decision("a"))
+    assert not await metrics.add(decision("a", HOUR + timedelta(minutes=1)))
+    assert await metrics.add(child("a"))
+    assert len(await of_hour(metrics, HOUR)) == 2
+
+
+async def test_old_hours_are_deleted_and_no_more_than_asked_for(metrics: MetricStore) -> None:
+    for number in range(5):
+        await metrics.add(decision(f"{number}", HOUR - timedelta(hours=number)))
+        await metrics.add(child(f"{number}", HOUR - timedelta(hours=number)))
+    assert await metrics.delete_before(HOUR - timedelta(hours=1), most=4) == 4
+    assert await metrics.delete_before(HOUR - timedelta(hours=1), most=4) == 2
+    assert await metrics.delete_before(HOUR - timedelta(hours=1), most=4) == 0
+    assert len(await of_hour(metrics, HOUR)) == len(await of_hour(metrics, HOUR - timedelta(hours=1))) == 2
+
+
+@pytest.mark.contract
+async def test_more_than_one_transaction_of_old_records_goes(to_storage: Connections) -> None:
+    metrics = TableMetricStore(Table(to_storage.tables, table_name("metrics")))
+    await asyncio.gather(*(metrics.add(decision(f"{number}")) for number in range(230)))
+    assert await metrics.delete_before(HOUR + timedelta(hours=1), most=1_000) == 230
+    assert await of_hour(metrics, HOUR) == []
+
+
+class Instances:
+    """Processes that share one table: each has connections of its own."""
+
+    def __init__(self, azurite: AzuriteServer, connect: Connect, count: int, **limits: int) -> None:
+        name = table_name("control")
+        self.settings = fake_settings(**limits)
+        self.services = [
+            fake_services(
+                settings=self.settings,
+                subagent_control=TableControlStore(
+                    Table(connect(documents_storage=azurite.connection_string).tables, name)
+                ),
+            )
+            for _ in range(count)
+        ]
+        self._next = itertools.cycle(self.services)
+
+    def next(self) -> Services:
+        return next(self._next)
+
+
+@pytest.mark.contract
+async def test_instances_that_race_never_have_more_at_work_than_allowed(
+    azurite: AzuriteServer, connect: Connect
+) -> None:
+    instances = Instances(azurite, connect, 4, subagents_max_active=5)
+    at_work: set[str] = set()
+    most, done, refused, too_busy = 0, 0, 0, 0
+
+    async def one(number: int) -> None:
+        nonlocal most, done, refused, too_busy
+        services, name = instances.next(), f"run{number}:s001c0"
+        try:
+            allowed = await grant(
+                services, [Task(name, datetime.now(UTC) + timedelta(seconds=15))], datetime.now(UTC)
+            )
+        except GroundworkError:  # the policy then starts none
+            too_busy += 1
+            return
+        if not allowed:
+            refused += 1
+            return
+        at_work.add(name)
+        most = max(most, len(at_work))
+        await begin(services, name)
+        await asyncio.sleep(0.02)
+        at_work.discard(name)
+        await settle(services, [SubagentEnd(child_id=name, status="done")])
+        done += 1
+
+    await asyncio.gather(*(one(number) for number in range(40)))
+    assert most <= 5
+    assert done >= 5
+    assert done + refused + too_busy == 40
+    left = await read_control(instances.next())
+    assert (left.active, left.waiting, left.free) == (0, 0, 5)
+
+
+@pytest.mark.contract
+async def test_of_instances_that_race_exactly_one_tries_a_paused_circuit(
+    azurite: AzuriteServer, connect: Connect
+) -> None:
+    instances = Instances(azurite, connect, 4, circuit_breaker_cooldown_seconds=1)
+    long_ago = datetime.now(UTC) - timedelta(seconds=5)
+    await instances.next().subagent_control.write(ControlState(opened_at=long_ago))
+
+    async def ask(number: int) -> bool:
+        now = datetime.now(UTC)
+        try:
+            return await grant(instances.next(), [Task(f"run{number}", now + timedelta(seconds=15))], now)
+        except GroundworkError:
+            return False
+
+    assert sum(await asyncio.gather(*(ask(number) for number in range(20)))) == 1
+    (probe,) = (await instances.next().subagent_control.read()).leases
+    await settle(instances.next(), [SubagentEnd(child_id=probe.child_id, status="done")])
+    assert (await read_control(instances.next())).free == instances.settings.subagents_max_active
+
+
+@pytest.mark.contract
+async def test_storage_that_is_away_is_an_error_of_ours_and_costs_no_answer(connect: Connect) -> None:
+    away = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aaaa;TableEndpoint={NOWHERE}/a"
+    table = Table(connect(documents_storage=away).tables, "control", timeout_s=1)
+    services = fake_services(subagent_control=TableControlStore(table))
+    now = datetime.now(UTC)
+    with pytest.raises(DependencyError):
+        await read_control(services)
+    with pytest.raises(DependencyError):
+        await grant(services, [Task("run", now)], now)
+    await begin(services, "run")
+    await settle(services, [SubagentEnd(child_id="run", status="done")])
