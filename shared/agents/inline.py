@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from shared.agents.effects import perform
+from shared.agents.sub_agents.inline import run_children
 from shared.core.loop import next_action, observe, start
 from shared.core.loop_state import LoopState
 from shared.models.delegation_steps import RunSubagents, SubagentsEnded
@@ -22,27 +23,23 @@ RunChildren = Callable[[tuple[SubagentStart, ...], datetime, Services], Awaitabl
 """Runs sub-agents side by side until they end or the instant comes; their ends in the same order."""
 
 
-async def nobody(
-    starts: tuple[SubagentStart, ...], until: datetime, services: Services
-) -> tuple[SubagentEnd, ...]:
-    """No sub-agent can be run: each has failed before it began."""
-    return tuple(SubagentEnd(child_id=start.child_id, status="failed") for start in starts)
-
-
 async def run_to_end(
-    run_id: str, services: Services, state: LoopState | None = None, run_children: RunChildren = nobody
+    run_id: str, services: Services, state: LoopState | None = None, children: RunChildren = run_children
 ) -> LoopState:
     """Run a question whose request lies in working memory until its run is closed, or waits for an answer.
 
     A run that waits (`waits(state)`) goes on when this is called again with its state after `observe` of
     AnswerArrived or AnswerTimedOut.
 
+    Args:
+        children: runs sub-agents.
+
     Raises:
         DefectError: a bug; the durable driver would report it to the reader instead.
     """
     state = state or start()
     while not isinstance(action := next_action(state), EndRun | AwaitAnswer):
-        state = observe(state, await _perform(run_id, services, action, run_children))
+        state = observe(state, await _perform(run_id, services, action, children))
     return state
 
 
@@ -52,9 +49,9 @@ def waits(state: LoopState) -> bool:
 
 
 async def _perform(
-    run_id: str, services: Services, action: StepAction | RunSubagents, run_children: RunChildren
+    run_id: str, services: Services, action: StepAction | RunSubagents, children: RunChildren
 ) -> Observation:
     if isinstance(action, RunSubagents):
-        return SubagentsEnded(ends=await run_children(action.children, action.until, services))
+        return SubagentsEnded(ends=await children(action.children, action.until, services))
     await asyncio.sleep(action.delay_s)
     return await perform(StepInput(run_id=run_id, action=action), services)

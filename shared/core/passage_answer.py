@@ -47,11 +47,16 @@ def list_documents(records: Sequence[DocumentRecord], words: OwnWords) -> str:
 
 
 def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
-    """The sentence of a block that shares most words with the question, the first of equals; cut if long."""
+    """The sentence of a block that shares most words with the question; cut if long.
+
+    Of equals one with a number, which a heading of a table rarely has; then the first.
+    """
     if hit.block_type != "text":
         return ""
     sentences = [sentence for sentence in split_sentences(hit.content) if not _TABLE_RULE.fullmatch(sentence)]
-    best = max(sentences, key=lambda sentence: len(wanted & _words(sentence)), default="")
+    best = max(
+        sentences, key=lambda one: (len(wanted & _words(one)), any(map(str.isdigit, one))), default=""
+    )
     # Cut at a blank: a quotation of half a word proves nothing.
     return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
 

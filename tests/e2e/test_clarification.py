@@ -16,8 +16,9 @@ from tests.e2e.stack_client import HANG_GUARD_S
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 AMBIGUOUS = "What was the total revenue according to the annual report?"
-QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive"}
-SLOW_MODEL = {"CHAT_MODEL": "groundwork-extractive@tps=12"}  # slower ones do not write their plan in time
+QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive", "MAX_TOTAL_LATENCY_MS": "25000"}
+# Slower ones do not write their plan in time.
+SLOW_MODEL = {"CHAT_MODEL": "groundwork-extractive@tps=12", "MAX_TOTAL_LATENCY_MS": "240000"}
 
 
 def client_of(stack: LocalStack, user: SampleUser) -> httpx.Client:

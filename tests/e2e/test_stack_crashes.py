@@ -21,8 +21,16 @@ from tests.e2e.stack_fixture import environment_without_model
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-SLOW_MODEL = {"CHAT_MODEL": "groundwork-extractive@tps=12"}
-QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive"}
+SLOW_MODEL = {
+    "CHAT_MODEL": "groundwork-extractive@tps=12",
+    "MAX_TOTAL_LATENCY_MS": "240000",  # the time that the host is down counts
+    "SUBAGENTS_ENABLED": "false",
+}
+QUICK_MODEL = {
+    "CHAT_MODEL": "groundwork-extractive",
+    "MAX_TOTAL_LATENCY_MS": "25000",
+    "SUBAGENTS_ENABLED": "true",
+}
 START_GUARD_S = 120.0
 
 

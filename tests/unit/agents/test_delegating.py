@@ -48,7 +48,7 @@ async def ask(
 ) -> tuple[RunView, list[RunEvent]]:
     chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
     request = await begin_run(chat, ANNA, services)
-    await run_to_end(request.run_id, services, run_children=run_children or silent)
+    await run_to_end(request.run_id, services, children=run_children or silent)
     view = await view_run(await owned_run(request.run_id, ANNA, services), services)
     assert view.status == "completed"
     assert isinstance(services.run_log, InMemoryRunLog)
