@@ -169,7 +169,7 @@ def _stays_open(instances: Instances, run_id: str) -> bool:
 
 
 def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    return tuple((view.get("answer") or {}).get("subagents") or view.get("subagents") or ())
+    return tuple((view.get("answer") or {}).get("sub_agents") or view.get("sub_agents") or ())
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:

@@ -44,7 +44,7 @@ class Asked:
 
     @property
     def sub_agents(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self.answer.get("subagents") or ()
+        found: Sequence[Mapping[str, Any]] = self.answer.get("sub_agents") or ()
         return found
 
 

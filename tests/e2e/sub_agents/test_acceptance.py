@@ -52,7 +52,7 @@ def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dic
     assert 0 < told["latency_budget_ms"] <= 15_000
     assert 0 < told["token_budget"] <= 8_000
     answer = answer_of(followed)
-    views = answer["subagents"]
+    views = answer["sub_agents"]
     assert {(view["profile"], view["status"]) for view in views} == {(profile, "done")}
     assert all(view["badge"] and view["reasons"] for view in views)
     assert {view["child_id"] for view in views} == {child.child_id for child in children_of(stack, followed)}
@@ -81,7 +81,7 @@ def assert_not_delegated(stack: LocalStack, followed: Followed, reason: str) -> 
     assert children_of(stack, followed) == []
     assert not statuses(followed, "sub_agent")
     answer = answer_of(followed)
-    assert answer["subagents"] == []
+    assert answer["sub_agents"] == []
     assert answer["text"].strip()
     return answer
 
@@ -110,7 +110,7 @@ def test_a_comparison_across_documents_gets_a_comparator(usual: LocalStack) -> N
 
 def test_what_readers_saw_live_is_what_the_run_tells_afterwards(usual: LocalStack) -> None:
     followed = ask(usual, COMPARISON)
-    assert run_of(usual, followed)["answer"]["subagents"] == answer_of(followed)["subagents"]
+    assert run_of(usual, followed)["answer"]["sub_agents"] == answer_of(followed)["sub_agents"]
 
 
 def test_ambiguous_evidence_gets_a_sub_agent_while_the_budget_allows_it(usual: LocalStack) -> None:
@@ -118,7 +118,7 @@ def test_ambiguous_evidence_gets_a_sub_agent_while_the_budget_allows_it(usual: L
     assert decision_of(followed)["decision"] == "delegate"
     reasons = set(decision_of(followed)["reason_codes"])
     assert reasons & {"LOW_RETRIEVAL_CONFIDENCE", "AMBIGUOUS_RETRIEVAL"}
-    assert answer_of(followed)["subagents"][0]["profile"] == "evidence_builder"
+    assert answer_of(followed)["sub_agents"][0]["profile"] == "evidence_builder"
 
 
 def test_an_error_of_the_policy_is_a_safe_no(usual: LocalStack) -> None:
@@ -152,7 +152,7 @@ def test_a_disallowed_tool_is_never_in_the_scope_of_a_sub_agent(stack: LocalStac
         assert "TOOLS_RESTRICTED" in told["reason_codes"]
         tasks = tasks_of(running, followed.run_id)
     assert [task["tools"] for task in tasks] == [["retrieve_documents"]]
-    used = {use["tool"] for view in answer_of(followed)["subagents"] for use in view["tool_calls"]}
+    used = {use["tool"] for view in answer_of(followed)["sub_agents"] for use in view["tool_calls"]}
     assert used == {"retrieve_documents"}
 
 
@@ -164,7 +164,7 @@ def test_a_child_that_is_out_of_time_leaves_a_partial_result_and_a_visible_warni
         children = children_of(running, followed)
     assert len(children) == 1
     answer = answer_of(followed)
-    (view,) = answer["subagents"]
+    (view,) = answer["sub_agents"]
     assert view["status"] in ("partial", "late")
     assert view["claims"] > 0
     assert files_of(answer) >= REPORTS

@@ -102,6 +102,6 @@ def check(stack: LocalStack, instances: Instances, run: Followed) -> None:
     children = instances.settled(run.run_id)
     assert not any(child.outlived for child in children)
     assert not instances.is_open(run.run_id)
-    told = [view["child_id"] for view in answer["subagents"]]
+    told = [view["child_id"] for view in answer["sub_agents"]]
     assert len(told) == len(set(told))
     assert set(told) <= {child.child_id for child in children}

@@ -15,7 +15,7 @@ def asked(*cited: str, abstained: bool = False, subagents: int = 0) -> Asked:
     answer = {
         "abstained": abstained,
         "citations": [{"filename": name} for name in cited],
-        "subagents": [{"profile": "comparator", "status": "done"}] * subagents,
+        "sub_agents": [{"profile": "comparator", "status": "done"}] * subagents,
     }
     return Asked(BOTH, {"answer": answer}, 2.0)
 
