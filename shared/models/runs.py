@@ -47,7 +47,7 @@ class RunAnswer(Model):
         missing, next_step: what is not in the documents, and what the reader can do; an answer to a part of
             the question has them, too. The text says the same.
         unsupported_claims: statements whose quotation could not be verified, marked in the text.
-        truncated: the model stopped at its length limit; the text says so.
+        truncated: the model stopped at its length limit, failed, or was late; the text says so.
         figures: the pictures that the text shows, in its order; signed addresses only when it is read.
         conflicts: citations of different documents that say different things of the same.
         sub_agents: those that worked on it, as people see them.
