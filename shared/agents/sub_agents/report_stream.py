@@ -70,12 +70,16 @@ async def write_report(desk: Desk) -> Ending:
         desk.warn(limit)
         return "partial"
     stream = _ReportStream(desk, writing)
+    is_paid = True
     try:
         await stream.listen(limit_s)
     except GroundworkError as failed:
-        return _broken_off(desk, failed, stream.close())
+        stream.close()
+        is_paid = bool(writing.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
+        return _broken_off(desk, failed)
     finally:
-        desk.book(_usage(writing))
+        if is_paid:
+            desk.book(_usage(writing))
     return _ended(desk, writing, stream.close())
 
 
@@ -198,7 +202,7 @@ def _usage(writing: _Writing) -> ModelUsage:
     return writing.usage or ModelUsage(input_tokens=writing.prompt_tokens, output_tokens=written)
 
 
-def _broken_off(desk: Desk, failed: GroundworkError, brought: int) -> Ending:
+def _broken_off(desk: Desk, failed: GroundworkError) -> Ending:
     if isinstance(failed, OutputCutError):
         desk.warn("TOKENS_SPENT")
         return "partial"
