@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
-from shared.agents.sub_agents.stored import child_ids
+from shared.agents.sub_agents.stored import child_ids, remember_ids
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import ConflictError, NotFoundError
 from shared.models.names import ERASURES_QUEUE, RUN_LOG
@@ -36,7 +36,9 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
     while turns := await services.threads.turns(task.owner_id, task.thread_id, _AT_ONCE, before):
         for turn in turns:
             if task.is_last or turn.status != "erased":
-                await _erase_turn(thread.owner_id, turn, services, stop)
+                await _mark_erased(thread.owner_id, turn, services)
+                # Marked first: an answer that is committed meanwhile is refused, or erased here.
+                await erase_run(turn.run_id, services, stop, is_last=task.is_last)
             if task.is_last:
                 await services.threads.remove_turn(thread.owner_id, turn)
         before = turns[-1].number
@@ -49,11 +51,15 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
         await _note_erased(thread, task.through, services)
 
 
-async def erase_run(run_id: str, services: Services, stop: StopRun) -> None:
-    """Take a run's log, answer, working memory (its sub-agents' too), record and memory away."""
+async def erase_run(run_id: str, services: Services, stop: StopRun, *, is_last: bool) -> None:
+    """Take a run's log, answer, working memory (its sub-agents' too), record and memory away.
+
+    Until the last pass the names of its sub-agents stay, by which their histories are found then.
+    """
     await stop(run_id)
     # Then its sub-agents: nobody starts one for a run that is ended.
-    await asyncio.gather(*(stop(child_id) for child_id in await child_ids(services.blobs, run_id)))
+    children = await child_ids(services.blobs, run_id)
+    await asyncio.gather(*(stop(child_id) for child_id in children))
     record = await services.runs.get(run_id)
     # First the record: a commit that comes after it finds none, and takes its own answer away again.
     await services.runs.delete(run_id)
@@ -65,12 +71,8 @@ async def erase_run(run_id: str, services: Services, stop: StopRun) -> None:
         WorkingMemory(services.blobs, run_id).erase(),
         services.memory_index.delete([run_id]),
     )
-
-
-async def _erase_turn(owner_id: str, turn: ThreadTurn, services: Services, stop: StopRun) -> None:
-    # Marked before its run is erased: an answer that is committed meanwhile is refused, or erased below.
-    await _mark_erased(owner_id, turn, services)
-    await erase_run(turn.run_id, services, stop)
+    if not is_last:
+        await remember_ids(services.blobs, run_id, children)
 
 
 async def _mark_erased(owner_id: str, turn: ThreadTurn, services: Services) -> None:

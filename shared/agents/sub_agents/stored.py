@@ -5,6 +5,7 @@ alone; it is always read from the store, since another process may have written 
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,9 +64,27 @@ async def delegations_of(blobs: BlobStore, run_id: str) -> tuple[Delegation, ...
 
 
 async def child_ids(blobs: BlobStore, run_id: str) -> tuple[str, ...]:
-    """The orchestrations of all sub-agents that a run has set to work."""
+    """The orchestrations of all sub-agents that a run has set to work, also of one that is being erased."""
     delegations = await delegations_of(blobs, run_id)
-    return tuple(task.child_id for delegation in delegations for task in delegation.tasks)
+    at_work = [task.child_id for delegation in delegations for task in delegation.tasks]
+    return tuple(dict.fromkeys((*at_work, *await _remembered(blobs, run_id))))
+
+
+async def remember_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
+    """Keep the names of a run's sub-agents, and nothing else, until their histories can be removed."""
+    if ids:
+        await blobs.write(WORK, _ids_path(run_id), json.dumps(ids).encode())
+
+
+async def _remembered(blobs: BlobStore, run_id: str) -> tuple[str, ...]:
+    try:
+        return tuple(json.loads(await blobs.read(WORK, _ids_path(run_id))))
+    except NotFoundError:
+        return ()
+
+
+def _ids_path(run_id: str) -> str:
+    return f"runs/{run_id}/children.json"
 
 
 async def find_state(blobs: BlobStore, run_id: str, step: int, index: int) -> SubagentState | None:

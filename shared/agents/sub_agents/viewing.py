@@ -46,7 +46,7 @@ def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: 
         claims=sum(finding.kind != "section" for finding in state.findings),
         proved=sum(bool(finding.proofs) for finding in state.findings),
         uncertainty=tuple(_sentence(text) for text in state.uncertainty[:_MOST_UNCERTAIN]),
-        warnings=tuple(words.warnings[code] for code in dict.fromkeys(state.warnings)),
+        warnings=_warnings(state, status, words),
     )
 
 
@@ -95,6 +95,13 @@ def end_of(child: Child, status: ChildStatus) -> SubagentEnd:
 def states_of(children: Sequence[Child]) -> tuple[SubagentState, ...]:
     """What there is of them."""
     return tuple(child.state for child in children if child.state is not None)
+
+
+def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:
+    told = [words.warnings[code] for code in dict.fromkeys(state.warnings)]
+    # Who was ended by its parent, or broke off, could say nothing of it.
+    is_silent = status in ("late", "failed") and state.status == "running"
+    return (words.ended[status], *told) if is_silent else tuple(told)
 
 
 def _sentence(text: str) -> str:

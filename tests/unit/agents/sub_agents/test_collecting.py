@@ -110,6 +110,7 @@ async def test_a_child_that_was_cut_off_is_late_and_what_it_had_stored_is_used()
     await past_its_time(services, delegation)
     brought = await collected(given, services)
     assert [view.status for view in brought.views] == ["late"]
+    assert brought.views[0].warnings == ("It was stopped because its time was up.",)
     assert brought.evidence.hits[0].block_id == "a-7"
     assert "time was up" in brought.warnings[0]
     assert "What it had found until then was used." in brought.warnings[0]

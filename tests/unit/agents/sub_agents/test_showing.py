@@ -46,6 +46,13 @@ async def leaves(services: Services, run_id: str, left: SubagentState) -> None:
     await services.blobs.write(WORK, state_path(run_id, STEP, 0), left.model_dump_json().encode())
 
 
+async def blobs_of(services: Services, run_id: str) -> dict[str, bytes]:
+    """What its working memory holds."""
+    folder = f"runs/{run_id}/"
+    names = [blob.name async for blob in services.blobs.list_blobs(WORK, folder)]
+    return {name.removeprefix(folder): await services.blobs.read(WORK, name) for name in names}
+
+
 async def seen(services: Services, run_id: str) -> RunView:
     return await view_run(await owned_run(run_id, ANNA, services), services, ANNA)
 
@@ -173,9 +180,14 @@ async def test_erasing_a_run_ends_its_sub_agents_and_takes_all_of_theirs_away() 
     async def stop(instance_id: str) -> None:
         stopped.append(instance_id)
 
-    await erase_run(request.run_id, services, stop)
-    assert stopped == [request.run_id, f"{request.run_id}:s004c0"]
-    assert [blob async for blob in services.blobs.list_blobs(WORK, f"runs/{request.run_id}/")] == []
+    await erase_run(request.run_id, services, stop, is_last=False)
+    both = [request.run_id, f"{request.run_id}:s004c0"]
+    assert stopped == both
+    # Their names alone stay, so that the last pass finds their histories.
+    assert await blobs_of(services, request.run_id) == {"children.json": f'["{both[1]}"]'.encode()}
+    await erase_run(request.run_id, services, stop, is_last=True)
+    assert stopped == both * 2
+    assert await blobs_of(services, request.run_id) == {}
 
 
 async def test_an_old_run_is_forgotten_with_its_sub_agents() -> None:
@@ -191,5 +203,5 @@ async def test_an_old_run_is_forgotten_with_its_sub_agents() -> None:
     later = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days + 1)
     assert await purge_old_runs(later, services, forget) == 1
     assert set(forgotten) == {request.run_id, f"{request.run_id}:s004c0"}
-    assert [blob async for blob in services.blobs.list_blobs(WORK, f"runs/{request.run_id}/")] == []
+    assert await blobs_of(services, request.run_id) == {}
     assert (await seen(services, request.run_id)).sub_agents == ()
