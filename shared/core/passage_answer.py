@@ -28,10 +28,14 @@ def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
     Cites into `book`.
     """
     wanted = _words(question) - FUNCTION_WORDS
+    quotes = [(hit.doc_id, _best_sentence(hit, wanted)) for hit in book.hits]
+    # A title shares the name of the thing that is asked about, and no more.
+    fewest = max((len(wanted & _words(quote)) for _, quote in quotes), default=0) / 2
     lines: list[str] = []
-    for hit in book.hits:
-        quote = _best_sentence(hit, wanted)
-        proof = book.prove(hit.doc_id, quote) if quote else None
+    for doc_id, quote in quotes:
+        if not quote or len(wanted & _words(quote)) < fewest:
+            continue
+        proof = book.prove(doc_id, quote)
         if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
             continue
         lines.append(f"- “{_shown(quote)}”{marker(proof[0])}")
@@ -54,9 +58,7 @@ def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
     if hit.block_type != "text":
         return ""
     sentences = [sentence for sentence in split_sentences(hit.content) if not _TABLE_RULE.fullmatch(sentence)]
-    best = max(
-        sentences, key=lambda one: (len(wanted & _words(one)), any(map(str.isdigit, one))), default=""
-    )
+    best = max(sentences, key=lambda one: (len(wanted & _words(one)), any(map(str.isdigit, one))), default="")
     # Cut at a blank: a quotation of half a word proves nothing.
     return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
 

@@ -1,9 +1,12 @@
 """What the loop does before and after it has evidence: asks, looks elsewhere, looks again, sorts out."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from shared.core.judging import MAX_PATIENT_TRIES
 from shared.core.loop import next_action, observe
+from shared.models.delegation_steps import SubagentsChosen, SubagentsEnded
 from shared.models.plan import QueryType
 from shared.models.steps import (
     AnswerArrived,
@@ -12,11 +15,13 @@ from shared.models.steps import (
     AwaitAnswer,
     CommitAnswer,
     EvidenceFound,
+    MakePlan,
     Observation,
     RetrieveBlocks,
     TakeAnswer,
     WriteAnswer,
 )
+from shared.models.subagents import SubagentStart
 from tests.unit.core.loop_runs import (
     ABSTAINED,
     AMBIGUOUS,
@@ -32,6 +37,7 @@ from tests.unit.core.loop_runs import (
     STRONGER,
     UNSURE,
     WEAK,
+    WRITTEN,
     planned,
     run,
     step_of,
@@ -165,3 +171,64 @@ def test_evidence_that_cannot_be_refined_is_written_from_as_it_is() -> None:
     action = next_action(state)
     assert isinstance(action, WriteAnswer)
     assert action.evidence_step == 2
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HURRIED = UNSURE.model_copy(update={"hurried": True})
+
+
+def test_with_little_time_evidence_is_not_put_in_order() -> None:
+    assert run(REFINING, UNSURE)[0][-1] == "refine_evidence"
+    assert run(REFINING, HURRIED)[0][-1] == "write_answer"
+
+
+def test_with_little_time_nothing_is_looked_for_once_more() -> None:
+    assert run(PERSISTENT, FOUND, ABSTAINED)[0][-1] == "retrieve_blocks"
+    late = ABSTAINED.model_copy(update={"hurried": True})
+    assert run(PERSISTENT, FOUND, late)[0][-1] == "commit_answer"
+    nothing = EvidenceFound(hit_count=0, document_count=0)
+    assert run(PERSISTENT, nothing)[0][-1] == "retrieve_blocks"
+    assert run(PERSISTENT, nothing.model_copy(update={"hurried": True}))[0][-1] == "write_answer"
+
+
+def test_a_step_is_tried_again_only_while_there_is_time() -> None:
+    for remaining_s, kind in ((20.0, "write_answer"), (4.0, "report_failure")):
+        failed = DOWN.model_copy(update={"remaining_s": remaining_s})
+        assert run(planned(), FOUND, failed)[0][-1] == kind
+
+
+def test_storing_the_end_is_tried_however_late_it_is() -> None:
+    late = DOWN.model_copy(update={"remaining_s": -60.0})
+    assert run(planned(), FOUND, WRITTEN, late)[0][-1] == "commit_answer"
+
+
+def test_a_step_knows_how_often_it_failed() -> None:
+    for failures, tries in (((), 0), ((DOWN,), 1)):
+        written, made = step_of(run(planned(), FOUND, *failures)[1]), step_of(run(*failures)[1])
+        assert isinstance(written, WriteAnswer)
+        assert isinstance(made, MakePlan)
+        assert (written.tries, made.tries) == (tries, tries)
+
+
+def test_a_second_attempt_may_be_delegated_anew() -> None:
+    start = SubagentStart(
+        child_id="r:s003c0",
+        run_id="r",
+        step=3,
+        index=0,
+        deadline=NOON,
+        max_turns=1,
+        retry_count=0,
+        retry_backoff_ms=0,
+        profiles=("doc_reader",),
+    )
+    chosen, ended = SubagentsChosen(children=(start,), until=NOON), SubagentsEnded(ends=())
+    kinds, state = run(PERSISTENT, FOUND, chosen, ended)
+    assert kinds[2:] == ["write_answer", "run_subagents", "write_answer"]
+    second = step_of(state)
+    assert isinstance(second, WriteAnswer)
+    assert second.delegation_step == 3
+    more = FOUND.model_copy(update={"new_count": 1})
+    again = step_of(run(PERSISTENT, FOUND, chosen, ended, ABSTAINED, more)[1])
+    assert isinstance(again, WriteAnswer)
+    assert (again.delegation_step, again.replaces) == (0, 5)

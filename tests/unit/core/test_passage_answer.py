@@ -41,6 +41,19 @@ def test_no_more_passages_than_a_reader_takes_in_and_none_twice() -> None:
     assert text.count("“") == MAX_PASSAGES
 
 
+def test_what_shares_a_name_with_the_question_and_no_more_is_left_out() -> None:
+    text, _ = quoted(
+        hit("The pump: operating manual", 1), hit("The pump shall run at a pressure of 15 bar.", 2)
+    )
+    assert "operating manual" not in text
+    assert "15 bar" in text
+
+
+def test_where_no_word_is_shared_the_order_of_the_search_is_kept() -> None:
+    text, _ = quoted(hit("Der Druck beträgt 15 bar.", 1), hit("Das Haus ist rot gestrichen.", 2))
+    assert text.index("15 bar") < text.index("rot")
+
+
 def test_a_long_sentence_is_cut_between_words_and_stays_verbatim() -> None:
     content = "The pump pressure is " + "described at length " * 60
     _, book = quoted(hit(content))

@@ -19,8 +19,8 @@ def test_a_setting_that_is_short_is_kept() -> None:
 
 
 def test_a_setting_that_is_longer_than_its_share_is_cut() -> None:
-    assert left(TOTAL_S).allowed_s("plan", 600.0) == pytest.approx(0.3 * 24)
-    assert left(TOTAL_S).allowed_s("write", 90.0) == pytest.approx(24 - 0.25)
+    assert left(TOTAL_S).allowed_s("plan", 600.0) == pytest.approx(0.3 * 23.5)
+    assert left(TOTAL_S).allowed_s("write", 90.0) == pytest.approx(23.5 - 0.25)
 
 
 def test_with_everything_hanging_half_of_the_time_is_left_for_writing() -> None:
