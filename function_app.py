@@ -12,6 +12,7 @@ from functions import (
     ingest,
     maintenance,
     memory,
+    metrics,
     remember,
     runs,
     search,
@@ -23,7 +24,7 @@ from orchestrations.registered import DURABLE
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (chat, health, memory, runs, search, summaries, threads)
+HTTP = (chat, health, memory, metrics, runs, search, summaries, threads)
 DOCUMENTS = (document_changes, document_events, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
 

@@ -5,13 +5,11 @@ from datetime import UTC, datetime
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, user_of
+from functions.administrators import administrator_of
+from functions.http_io import Request, Response, endpoint, json_response
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
-from shared.core.document_authority import is_admin
-from shared.errors import AccessDeniedError
 from shared.models.audit import ReconcileReport
-from shared.models.identity import UserContext
 
 blueprint = df.Blueprint()
 
@@ -33,7 +31,7 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
 @endpoint
 async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """The same at once, for administrators."""
-    _require_admin(user_of(req))
+    administrator_of(req)
     return json_response(await _reconcile(client))
 
 
@@ -44,7 +42,7 @@ async def get_audit(req: Request) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
     from shared.ingestion.auditing import audit
 
-    _require_admin(user_of(req))
+    administrator_of(req)
     return json_response(await audit(await ready_services()))
 
 
@@ -54,7 +52,7 @@ async def get_poison(req: Request) -> Response:
     """Events that were tried in vain, for administrators: which file each is about, and no more."""
     from shared.models.poison import PoisonList
 
-    _require_admin(user_of(req))
+    administrator_of(req)
     messages = tuple(await (await ready_services()).poison.peek())
     return json_response(PoisonList(messages=messages, count=len(messages)))
 
@@ -66,8 +64,3 @@ async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> R
         return await start_ingestion(client, blob_name, occasion)
 
     return await reconcile(await ready_services(), start, part)
-
-
-def _require_admin(user: UserContext) -> None:
-    if not is_admin(user):
-        raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")

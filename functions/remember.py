@@ -48,15 +48,17 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
 @blueprint.durable_client_input(client_name="client")
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Go on with erasures that stopped, and purge runs and summaries older than RUN_RETENTION_DAYS."""
+    """Go on with erasures that stopped; purge runs, summaries, metrics older than RUN_RETENTION_DAYS."""
     from shared.agents.retention import purge_old_runs, resume_erasures
+    from shared.agents.sub_agents.metrics import purge_old_metrics
     from shared.agents.summaries import purge_old_summaries
 
     services = await ready_services()
     resumed = await resume_erasures(services)
     purged = await purge_old_runs(datetime.now(UTC), services, _forgetter(client))
     purged += await purge_old_summaries(datetime.now(UTC), services, _forgetter(client))
-    get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed)
+    metrics = await purge_old_metrics(datetime.now(UTC), services)
+    get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
 
 
 def _stopper(client: df.DurableOrchestrationClient) -> "StopRun":

@@ -248,4 +248,5 @@ ROUTES: Mapping[str, Probe] = {
     "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),
     "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),
+    "GET metrics/subagents": for_administrators("GET", "/metrics/subagents"),
 }

@@ -1,0 +1,34 @@
+"""GET /api/metrics/subagents: how sub-agents did of late, for administrators."""
+
+from datetime import UTC, datetime
+
+import azure.functions as func
+
+from functions.administrators import administrator_of
+from functions.http_io import Request, Response, endpoint, json_response
+from functions.ready import ready_services
+from shared.errors import CallerError
+
+blueprint = func.Blueprint()
+
+_USUAL_HOURS = 24
+MAX_HOURS = 168  # a week: an hour is one query
+
+
+@blueprint.route(route="metrics/subagents", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_subagent_metrics(req: Request) -> Response:
+    """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
+    from shared.agents.sub_agents.metrics import subagent_metrics
+
+    administrator_of(req)
+    hours = _hours(req.query_params.get("hours"))
+    return json_response(await subagent_metrics(await ready_services(), datetime.now(UTC), hours))
+
+
+def _hours(text: str | None) -> int:
+    if text is None:
+        return _USUAL_HOURS
+    if len(text) > 3 or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_HOURS:
+        raise CallerError(f"hours takes a number from 1 to {MAX_HOURS}.", "Leave it out for the last day.")
+    return int(text)

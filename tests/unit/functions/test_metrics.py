@@ -1,0 +1,107 @@
+"""GET /metrics/subagents: for administrators alone; the timer takes old records away."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from functions import metrics, remember
+from shared.agents.sub_agents.metrics import note_decision
+from shared.models.delegation import DelegationPolicyOutput
+from shared.models.subagent_metrics import ChildRecord
+from shared.services import Services
+from tests.fakes.stores_subagents import InMemoryMetricStore
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, make_app, problem_of
+
+DELEGATE = DelegationPolicyOutput(
+    decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",), selected_profile="comparator"
+)
+
+
+@pytest.fixture
+def app(durable: IngestingClient) -> Starlette:
+    return make_app([metrics], durable)
+
+
+async def test_only_administrators_may_ask(user: AsUser) -> None:
+    for client in (user("anna"), user("anna", groups=["admin"])):
+        assert problem_of(await client.get("/metrics/subagents")) == (403, "AccessDeniedError")
+    assert (await user("olga", roles=["admin"]).get("/metrics/subagents")).status_code == 200
+
+
+async def test_nothing_ran(user: AsUser) -> None:
+    told = (await user("olga", roles=["admin"]).get("/metrics/subagents")).json()
+    span = datetime.fromisoformat(told.pop("until")) - datetime.fromisoformat(told.pop("since"))
+    assert span == timedelta(hours=24)
+    assert told == {
+        "complete": True,
+        "decisions": 0,
+        "delegated": 0,
+        "deferred": 0,
+        "profiles": [],
+        "control": {
+            "circuit": "closed",
+            "opened_at": None,
+            "outcomes": 0,
+            "failures": 0,
+            "active": 0,
+            "waiting": 0,
+            "max_active": 20,
+        },
+    }
+
+
+async def test_what_ran_is_told_by_profile(services: Services, user: AsUser) -> None:
+    now = datetime.now(UTC)
+    await note_decision(services, "run", 1, DELEGATE, now)
+    child = {"key": "k", "at": now, "selected": "comparator", "profile": "doc_reader", "status": "partial"}
+    await services.subagent_metrics.add(
+        ChildRecord(**child, timed_out=True, latency_ms=900, tokens=70, cost_usd=0.001, claims=4, proved=3)
+    )
+    told = (await user("olga", roles=["admin"]).get("/metrics/subagents?hours=2")).json()
+    assert told["profiles"] == [
+        {
+            "profile": "comparator",
+            "delegations": 1,
+            "delegate_rate": 1.0,
+            "children": 1,
+            "success_rate": 1.0,
+            "timeout_rate": 1.0,
+            "latency_p50_ms": 900,
+            "latency_p95_ms": 900,
+            "tokens": 70,
+            "cost_usd": 0.001,
+            "claims": 4,
+            "proved": 3,
+            "citation_coverage": 0.75,
+            "fallbacks_reduced_profile": 1,
+            "fallbacks_main_agent": 0,
+        }
+    ]
+
+
+@pytest.mark.parametrize("hours", ["0", "169", "-1", "1.5", "a", "", "²", "0024"])
+async def test_strange_hours_are_refused(hours: str, user: AsUser) -> None:
+    answer = await user("olga", roles=["admin"]).get("/metrics/subagents", params={"hours": hours})
+    assert problem_of(answer) == (400, "InvalidRequestError")
+
+
+async def test_the_timer_takes_old_records_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ready() -> Services:
+        return services
+
+    monkeypatch.setattr(remember, "ready_services", ready)
+    now = datetime.now(UTC)
+    for days in (0, 31, 32):
+        await note_decision(services, "run", days, DELEGATE, now - timedelta(days=days))
+    timer: Any = next(
+        builder._function.get_user_function()
+        for builder in remember.blueprint._function_builders
+        if builder._function.get_user_function().__name__ == "keep_tidy"
+    )
+    await timer.client_function(timer=None, client=None)
+    assert isinstance(services.subagent_metrics, InMemoryMetricStore)
+    (left,) = services.subagent_metrics.records.values()
+    assert left.at == now
