@@ -19,6 +19,8 @@ MAX_PASSAGES = 4  # a reader takes in no more at once; unmeasured
 MAX_DOCUMENTS = 20
 _MAX_QUOTE_CHARS = 300
 _WORD = re.compile(r"\w+")
+_SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
+_LONGEST_TITLE_CHARS = 100
 _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
@@ -28,12 +30,13 @@ def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
     Cites into `book`.
     """
     wanted = _words(question) - FUNCTION_WORDS
-    quotes = [(hit.doc_id, _best_sentence(hit, wanted)) for hit in book.hits]
-    # A title shares the name of the thing that is asked about, and no more.
+    found = [(hit.doc_id, _best_sentence(hit, wanted)) for hit in book.hits]
+    said = [(doc_id, quote) for doc_id, quote in found if _says_something(quote)]
+    quotes = said or [(doc_id, quote) for doc_id, quote in found if quote]
     fewest = max((len(wanted & _words(quote)) for _, quote in quotes), default=0) / 2
     lines: list[str] = []
     for doc_id, quote in quotes:
-        if not quote or len(wanted & _words(quote)) < fewest:
+        if len(wanted & _words(quote)) < fewest:  # it shares a name with the question, and no more
             continue
         proof = book.prove(doc_id, quote)
         if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
@@ -53,14 +56,25 @@ def list_documents(records: Sequence[DocumentRecord], words: OwnWords) -> str:
 def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
     """The sentence of a block that shares most words with the question; cut if long.
 
-    Of equals one with a number, which a heading of a table rarely has; then the first.
+    A title is none, unless there is nothing else. Of equals one with a number, which the heading of a table
+    rarely has; then the first.
     """
     if hit.block_type != "text":
         return ""
     sentences = [sentence for sentence in split_sentences(hit.content) if not _TABLE_RULE.fullmatch(sentence)]
-    best = max(sentences, key=lambda one: (len(wanted & _words(one)), any(map(str.isdigit, one))), default="")
+
+    def fit(sentence: str) -> tuple[bool, int, bool]:
+        shared = len(wanted & _words(sentence))
+        return _says_something(sentence), shared, any(map(str.isdigit, sentence))
+
+    best = max(sentences, key=fit, default="")
     # Cut at a blank: a quotation of half a word proves nothing.
     return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
+
+
+def _says_something(sentence: str) -> bool:
+    """Whether it is a sentence, a part of one that was cut, or the row of a table: a title is shorter."""
+    return bool(_SENTENCE_END.search(sentence)) or "|" in sentence or len(sentence) > _LONGEST_TITLE_CHARS
 
 
 def _shown(quote: str) -> str:

@@ -49,6 +49,12 @@ def test_what_shares_a_name_with_the_question_and_no_more_is_left_out() -> None:
     assert "15 bar" in text
 
 
+def test_a_title_is_quoted_only_where_there_is_nothing_else() -> None:
+    title, said = hit("Pump Pressure Manual", 1), hit("It runs at 15 bar.", 2)
+    assert "Manual”" not in quoted(title, said)[0]
+    assert "“Pump Pressure Manual”" in quoted(title)[0]
+
+
 def test_where_no_word_is_shared_the_order_of_the_search_is_kept() -> None:
     text, _ = quoted(hit("Der Druck beträgt 15 bar.", 1), hit("Das Haus ist rot gestrichen.", 2))
     assert text.index("15 bar") < text.index("rot")
