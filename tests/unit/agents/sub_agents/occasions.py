@@ -12,6 +12,8 @@ from shared.models.runs import RunRequest
 from shared.models.search import Hit
 from shared.models.working import Evidence, StoredPlan
 from shared.services import Services
+from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.agents.world import ANNA, plan
 
 RUN = "run-1"
@@ -82,6 +84,12 @@ def summary(*documents: str, **changes: Any) -> Occasion:
         found={"hits": tuple(map(hit, documents)), "records": tuple(map(record, documents))},
         **changes,
     )
+
+
+def services_with(control: InMemoryControlStore | None = None, **settings: Any) -> Services:
+    """Services that may delegate."""
+    replaced = {"subagent_control": control} if control else {}
+    return fake_services(settings=fake_settings(**settings), **replaced)
 
 
 def finding(*doc_ids: str) -> FindDocuments:
