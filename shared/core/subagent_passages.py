@@ -59,6 +59,15 @@ def spread(places: int, count: int) -> list[int]:
     return sorted({round(number * (places - 1) / (count - 1)) for number in range(count)})
 
 
+def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
+    """As many of the hits as fit, left out evenly: the beginning and the end stay."""
+    for count in range(len(hits), 0, -1):
+        kept = [hits[place] for place in spread(len(hits), count)]
+        if size_tokens(kept) <= tokens:
+            return kept
+    return []
+
+
 def size_tokens(hits: Iterable[Hit]) -> int:
     """How many tokens some passages take in a prompt, about."""
     return sum(_size(hit) for hit in hits) // CHARS_PER_TOKEN

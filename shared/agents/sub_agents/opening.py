@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from shared.agents.sub_agents.desk import Desk
 from shared.agents.sub_agents.searching import Searches
 from shared.core.subagent_budget import opening_tokens, tokens_of
-from shared.core.subagent_passages import by_document, fitting, in_turns, size_tokens, spread, task_message
+from shared.core.subagent_passages import (
+    by_document,
+    fitting,
+    in_turns,
+    size_tokens,
+    spread,
+    task_message,
+    thinned,
+)
 from shared.errors import GroundworkError
 from shared.models.documents import DocumentRecord
 from shared.models.search import Hit
@@ -130,6 +138,7 @@ async def _through(desk: Desk, searches: Searches, targets: list[str], room: _Ro
         searches.lookup.get_many(wanted),
     )
     near = fitting(in_turns(by_document(nearest)), int(room.now * _NEAREST_SHARE))
-    rest = room.now - size_tokens(near)
-    hits = [*near, *fitting([hit for hit in everywhere if hit not in near], rest)]
-    return _Found(sorted({hit.block_id: hit for hit in hits}.values(), key=lambda hit: hit.page_number or 0))
+    known = {hit.block_id for hit in near}
+    far = [hit for hit in everywhere if hit.block_id not in known]
+    hits = [*near, *thinned(far, room.now - size_tokens(near))]
+    return _Found(sorted(hits, key=lambda hit: (hit.doc_id, hit.page_number or 0)))

@@ -12,6 +12,7 @@ from shared.core.subagent_passages import (
     size_tokens,
     spread,
     task_message,
+    thinned,
     web_results,
 )
 from shared.models.search import Hit
@@ -51,6 +52,14 @@ def test_a_first_passage_that_is_too_long_is_shown_in_part() -> None:
 )
 def test_passages_are_taken_evenly(places: int, count: int, chosen: list[int]) -> None:
     assert spread(places, count) == chosen
+
+
+def test_passages_are_left_out_evenly() -> None:
+    hits = [hit("a", place) for place in range(40)]
+    kept = thinned(hits, size_tokens(hits) // 3)
+    assert 8 <= len(kept) <= 13
+    assert (kept[0], kept[-1]) == (hits[0], hits[-1])
+    assert thinned(hits, 0) == thinned([], 100) == []
 
 
 def test_the_message_has_the_task_its_documents_and_what_to_do() -> None:
