@@ -8,6 +8,8 @@ from shared.settings import Settings, get_settings
 
 if TYPE_CHECKING:
     from shared.clients.connections import Connections
+    from shared.clients.control_store import TableControlStore
+    from shared.clients.metric_store import TableMetricStore
     from shared.clients.search_index import AzureSearchIndex
     from shared.clients.web_search import SearxngWebSearch
 
@@ -27,11 +29,9 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.blob_store import AzureBlobStore
     from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
-    from shared.clients.control_store import TableControlStore
     from shared.clients.dependency import model_endpoint
     from shared.clients.document_store import TableDocumentStore
     from shared.clients.embeddings import OpenAIEmbedder
-    from shared.clients.metric_store import TableMetricStore
     from shared.clients.poison_queues import AzurePoisonQueues
     from shared.clients.run_log import BlobRunLog
     from shared.clients.run_store import TableRunStore
@@ -39,13 +39,7 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.tables import Table
     from shared.clients.task_queues import AzureTaskQueues
     from shared.clients.thread_store import TableThreadStore
-    from shared.models.names import (
-        DOCUMENTS_TABLE,
-        RUNS_TABLE,
-        SUBAGENT_CONTROL_TABLE,
-        SUBAGENT_METRICS_TABLE,
-        THREADS_TABLE,
-    )
+    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE, THREADS_TABLE
 
     to = Connections(settings)
     endpoint = model_endpoint(settings)
@@ -69,8 +63,8 @@ def build_services(settings: Settings) -> Services:
         documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
         poison=AzurePoisonQueues(to.queues),
         queues=AzureTaskQueues(to.queues),
-        subagent_control=TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE)),
-        subagent_metrics=TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE)),
+        subagent_control=_control_store(to),
+        subagent_metrics=_metric_store(to),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
         closers=(to.close,),
@@ -90,6 +84,22 @@ def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
         layout=layouts.get(settings.parser_backend),
         pages=DocumentIntelligence(to.document_intelligence) if by_service else None,
     )
+
+
+def _control_store(to: "Connections") -> "TableControlStore":
+    from shared.clients.control_store import TableControlStore
+    from shared.clients.tables import Table
+    from shared.models.names import SUBAGENT_CONTROL_TABLE
+
+    return TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE))
+
+
+def _metric_store(to: "Connections") -> "TableMetricStore":
+    from shared.clients.metric_store import TableMetricStore
+    from shared.clients.tables import Table
+    from shared.models.names import SUBAGENT_METRICS_TABLE
+
+    return TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE))
 
 
 def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | None":
