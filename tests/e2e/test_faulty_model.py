@@ -1,0 +1,45 @@
+"""A model that fails, drips or stops half-way: the run ends in its time, with something to read."""
+
+from datetime import datetime
+
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.questions import FIRST_QUESTION
+from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, run_of, statuses
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+BUDGET_MS = 8_000
+EPSILON_MS = 750
+HURRIED = {
+    "MAX_TOTAL_LATENCY_MS": str(BUDGET_MS),
+    "SUBAGENTS_RESERVE_LATENCY_MS": "1000",
+    "SUBAGENTS_ENABLED": "false",  # with them: tests/e2e/sub_agents/test_budgets.py
+}
+QUOTED = "These passages of the documents fit the question best:"
+
+
+@pytest.mark.parametrize(
+    ("knobs", "question", "begins_with", "is_cut"),
+    [
+        ("stall=90,only=answer", "Summarise the Heron 400 manual.", "", True),
+        ("fail=429,retry_after=2", FIRST_QUESTION.text, QUOTED, False),
+        ("stall=3", FIRST_QUESTION.text, QUOTED, False),
+    ],
+)
+def test_a_question_is_answered_in_its_time_whatever_the_model_does(
+    stack: LocalStack, knobs: str, question: str, begins_with: str, is_cut: bool
+) -> None:
+    with configured(stack, CHAT_MODEL=f"{MODEL}@{knobs}", **HURRIED) as running:
+        followed = ask(running, question)
+        run = run_of(running, followed)
+    answer = answer_of(followed)
+    assert answer["text"].startswith(begins_with)
+    assert (answer["truncated"], answer["abstained"]) == (is_cut, False)
+    assert all(citation["verified"] for citation in answer["citations"])
+    assert answer["citations"]
+    assert [told["text"] for told in statuses(followed, "warning")] == answer["warnings"] != []
+    assert all(warning in answer["text"] for warning in answer["warnings"])
+    took = datetime.fromisoformat(run["finished_at"]) - datetime.fromisoformat(run["created_at"])
+    assert took.total_seconds() * 1000 < BUDGET_MS + EPSILON_MS
