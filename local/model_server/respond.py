@@ -42,7 +42,7 @@ def write_reply(request: ChatRequest, embedder: EmbeddingService, tool_loop: int
         limit = request.output_limit
         asked = SchemaTask(schema.name, schema.schema_, message, embedder, request.messages, limit)
         return Written(Reply(fill_schema(asked)), task)
-    if task == SUB_AGENT_TURN and not tool_loop:
+    if task == SUB_AGENT_TURN and not tool_loop and request.tool_choice in ("auto", "none"):
         return Written(take_turn(request, embedder), task)
     if call := choose_tool_call(request, is_tool_loop=bool(tool_loop)):
         return Written(_call(call), task)

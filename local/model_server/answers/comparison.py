@@ -3,6 +3,7 @@
 Sentences that say the same with other numbers are named as different values below it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from local.model_server.answers.content import abstain_from, answer_content
@@ -18,7 +19,6 @@ from local.model_server.answers.rows import (
     names_of_documents,
     numbers_of,
     pattern_of,
-    rank_each,
 )
 from local.model_server.answers.subjects import meant_documents
 from local.model_server.prompt_reader import Document
@@ -34,7 +34,7 @@ def answer_comparison(material: Material) -> str:
     if len(documents) < 2:
         return answer_content(material)
     asked = asked_of(material.question)
-    documents = meant_documents(asked, documents, rank_each(asked, documents, material.embedder))
+    documents = meant_documents(asked, documents)
     known = compared_rows(material.findings, documents)
     compared = compare(asked, documents, material.embedder, known)
     if not compared.rows or _is_beside_the_point(material, compared):
@@ -91,8 +91,9 @@ def aspect_of(row: Row) -> str:
         return first.cells[0]
     if first.block.heading:
         return first.block.heading.rsplit(">", 1)[-1].strip()
-    shared = frozenset.intersection(*(pattern_of(passage) for passage in row.cells.values()))
-    words = [word for word in content_words(first.reading) if stem(word) in shared]
+    patterns = [pattern_of(passage) for passage in row.cells.values()]
+    shared = Counter(word for pattern in patterns for word in pattern)
+    words = [word for word in content_words(first.reading) if 2 * shared[stem(word)] >= len(patterns)]
     return " ".join(words[:3]).capitalize() or "–"
 
 

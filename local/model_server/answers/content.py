@@ -20,6 +20,7 @@ MAX_STATEMENTS = 4
 CLOSE_TO_BEST = 0.95  # share of the best score that a further sentence needs: see docs/model-server.md
 STATEMENTS_OF_PART = 2
 MAX_LIST_ITEMS = 6
+NEAR_SEVERAL = 0.2  # likelihood from which each document's nearest passage is told; unmeasured
 SAME_STATEMENT = 0.7  # share of common words from which two sentences say the same
 
 
@@ -28,8 +29,11 @@ def answer_content(material: Material) -> str:
     passages = passages_of(material.documents)
     asked = asked_of(material.question)
     ranked = rank_passages(asked, passages, material.embedder)
-    if not judge_support(asked, ranked, passages, material.embedder).is_enough:
-        return abstain_from(material.question)
+    support = judge_support(asked, ranked, passages, material.embedder)
+    if not support.is_enough:
+        # What is asked of several documents may stand in no single passage: what each says, and what lacks.
+        nearest = _of_other_documents(material, asked, set()) if support.score >= NEAR_SEVERAL else []
+        return "\n\n".join([*(["\n".join(nearest)] if nearest else []), abstain_from(material.question)])
     chosen = _choose_for_parts(material, passages) or choose(ranked)
     paragraphs = [_paragraph(group) for group in _with_list_items(chosen, passages)]
     if differing := find_disagreement(chosen, passages):
@@ -46,9 +50,10 @@ def _of_other_documents(material: Material, asked: str, told: set[str]) -> list[
     if len(documents) < 2 or not is_about_several(asked):
         return []
     noted = {passage.document.doc_id: passage for passage in noted_passages(material.findings, documents)}
-    ranked = rank_each(asked, documents, material.embedder)
+    meant = meant_documents(asked, documents)
+    ranked = rank_each(asked, meant, material.embedder)
     lines = []
-    for document in meant_documents(asked, documents, ranked):
+    for document in meant:
         near = [item.passage for item in ranked[document.doc_id][:1] if item.score >= MIN_SCORE]
         passages = [noted[document.doc_id]] if document.doc_id in noted else near
         if passages and document.doc_id not in told:

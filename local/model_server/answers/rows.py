@@ -19,14 +19,15 @@ from local.model_server.text.words import content_words, stem, stems_of
 
 MAX_ROWS = 6
 MAX_CHANGES = 4
-MAX_LEADING = 4
+MAX_LEADING = 3
 SAME_PATTERN = 0.6  # shared words of all words, numbers left out; unmeasured
 SAME_ASPECT = 0.3
 FIT_FOR_ROW = 0.6  # share of the document's best score; unmeasured
 NEARLY_BEST = 0.8  # share of the document's best score; unmeasured
 ALIKE_WEIGHT = 0.3  # of being like the other documents' passage; unmeasured
 MIN_SCORE = 0.25  # below that a passage has nothing to do with the question
-EMBEDDED_IN_ALL = 72  # passages of all documents together: about 0.4 s on two cores
+LONGEST_NAME = 5  # words of an aspect that can head a row
+EMBEDDED_IN_ALL = 60  # passages of all documents together: about 0.4 s on two cores
 FEWEST_EMBEDDED = 8
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -125,7 +126,7 @@ def _leading_rows(
         # What nobody speaks of has no row: the nearest sentence would be taken for an answer.
         said = [passage for passages in everything.values() for passage in passages]
         if is_held(aspect, said, names, embedder) and (row := _nearest(of_aspect, set(ranked))):
-            rows.append(Row(row.cells, row.differs, aspect))
+            rows.append(Row(row.cells, row.differs, aspect if len(aspect.split()) <= LONGEST_NAME else ""))
     return rows
 
 

@@ -1,18 +1,17 @@
 """Which of the documents at hand a question is about, and whether it is about several at once. Pure.
 
 Beside the documents that are meant a search finds others. A document that lacks the names of the question,
-while others have them, and that comes less near to the question than they do, is none of those.
+while others have them, is none of those that are meant, unless its title or file is akin to one of theirs:
+"2023 report Miller.pdf" belongs to "2022 report Miller.pdf", also where no passage at hand says "Miller".
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from local.model_server.prompt_reader import Document
 from local.model_server.text.names import names_of, occurs
-from local.model_server.text.ranking import Ranked
 from local.model_server.text.words import stem, stems_of
 
-AS_NEAR = 0.9  # share of the best score of the documents that are named; unmeasured
 _PLURAL = (
     r"(?:documents|reports|filings|manuals|editions|versions|contracts|policies|studies|minutes|periods|quarters|"
     r"years|months|[\w-]*\d[\w-]*s|dokumente[nr]?|berichte[n]?|handbücher[n]?|ausgaben|fassungen|versionen|verträge[n]?|"
@@ -36,16 +35,15 @@ def is_about_several(question: str) -> bool:
     return _SEVERAL.search(question) is not None
 
 
-def meant_documents(
-    question: str, documents: Sequence[Document], ranked: Mapping[str, Sequence[Ranked]]
-) -> list[Document]:
+def meant_documents(question: str, documents: Sequence[Document]) -> list[Document]:
     """The documents that are meant; all of them where names tell nothing, or tell of one alone."""
     names = [stem(name) for name in names_of(question) if not any(letter.isdigit() for letter in name)]
     named = [document for document in documents if _has_any(names, document)]
     if len(named) < 2:
         return list(documents)
-    least = AS_NEAR * max((_best(ranked, document) for document in named), default=0.0)
-    return [one for one in documents if one in named or _best(ranked, one) >= least]
+    common = frozenset.intersection(*map(_own_words, documents))
+    kin = frozenset().union(*map(_own_words, named)) - common
+    return [one for one in documents if one in named or _own_words(one) & kin]
 
 
 def _has_any(names: Sequence[str], document: Document) -> bool:
@@ -54,6 +52,7 @@ def _has_any(names: Sequence[str], document: Document) -> bool:
     return any(occurs(name, held) for name in names)
 
 
-def _best(ranked: Mapping[str, Sequence[Ranked]], document: Document) -> float:
-    items = ranked.get(document.doc_id, ())
-    return items[0].score if items else 0.0
+def _own_words(document: Document) -> frozenset[str]:
+    """Stems of the words of its title and file, numbers left out."""
+    stems = stems_of(f"{document.title} {document.filename}")
+    return frozenset(one for one in stems if not any(letter.isdigit() for letter in one))

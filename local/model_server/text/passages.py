@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from local.model_server.prompt_reader import Block, Document
+from local.model_server.text.run_ons import split_run_on
 from local.model_server.text.sentences import is_table_line, split_sentences, table_rows
 from local.model_server.text.words import words_of
 
@@ -62,7 +63,7 @@ def _passages_of_block(document: Document, block: Block, block_index: int) -> It
         if len(words_of(row.line)) >= 2:
             yield Passage(document, block, row.line, row.reading, block_index, 0, row.cells, row.header)
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))
-    for sentence in split_sentences(prose):
+    for sentence in (piece for whole in split_sentences(prose) for piece in split_run_on(whole)):
         folded = " ".join(sentence.split())
         if len(words_of(folded)) >= _FEWEST_WORDS and folded not in block.heading:
             yield Passage(document, block, folded, folded, block_index, 0)

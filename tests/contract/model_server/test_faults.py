@@ -1,0 +1,169 @@
+"""Faults for some tasks only, replies beyond their limit, chaos: on structured and tool turns, too."""
+
+import json
+
+import httpx
+import openai
+import pytest
+from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletion
+from pydantic import ValidationError
+
+from shared.models.subagent_reports import ComparatorReport
+from tests.contract.model_server.conftest import CHAT, EMBEDDING, KEY, OpenClient
+from tests.contract.model_server.test_chat import PROMPT, QuestionPlan
+from tests.contract.model_server.test_sub_agents import NEW, OLD, TOOLS, task
+
+pytestmark = pytest.mark.contract
+
+
+async def plan(client: AsyncOpenAI, knobs: str) -> ChatCompletion:
+    return await client.chat.completions.parse(
+        model=f"{CHAT}@{knobs}",
+        messages=[{"role": "user", "content": "<question>What is new?</question>"}],
+        response_format=QuestionPlan,
+    )
+
+
+async def answer(client: AsyncOpenAI, knobs: str, **more: object) -> ChatCompletion:
+    reply: ChatCompletion = await client.chat.completions.create(  # type: ignore[call-overload]
+        model=f"{CHAT}@{knobs}", messages=[{"role": "user", "content": PROMPT}], **more
+    )
+    return reply
+
+
+async def report(client: AsyncOpenAI, knobs: str, **more: object) -> ChatCompletion:
+    reply: ChatCompletion = await client.chat.completions.parse(
+        model=f"{CHAT}@{knobs}",
+        messages=[task("report", OLD, NEW)],
+        response_format=ComparatorReport,
+        **more,  # type: ignore[arg-type]
+    )
+    return reply
+
+
+async def work(client: AsyncOpenAI, knobs: str, **more: object) -> ChatCompletion:
+    reply: ChatCompletion = await client.chat.completions.create(  # type: ignore[call-overload]
+        model=f"{CHAT}@{knobs}", messages=[task("work", OLD, NEW)], tools=TOOLS, **more
+    )
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("only", "failing"),
+    [
+        ("plan", {"plan"}),
+        ("answer", {"answer"}),
+        ("sub_agent", {"report", "work"}),
+        ("plan+answer", {"plan", "answer"}),
+        ("ComparatorReport", {"report"}),
+    ],
+)
+async def test_a_fault_strikes_only_the_tasks_it_is_for(
+    client: AsyncOpenAI, only: str, failing: set[str]
+) -> None:
+    failed = set()
+    for ask in (plan, answer, report, work):
+        try:
+            await ask(client, f"fail=500,only={only}")
+        except openai.InternalServerError:
+            failed.add(ask.__name__)
+    assert failed == failing
+
+
+async def test_a_counted_fault_counts_the_requests_it_is_for(client: AsyncOpenAI) -> None:
+    knobs = "fail=503:1,only=answer,ttft=1"
+    await plan(client, knobs)
+    with pytest.raises(openai.InternalServerError):
+        await answer(client, knobs)
+    await answer(client, knobs)
+
+
+async def test_embeddings_have_no_fault_that_is_for_answers(client: AsyncOpenAI) -> None:
+    await client.embeddings.create(model=f"{EMBEDDING}@fail=500,only=answer", input="x")
+    with pytest.raises(openai.InternalServerError):
+        await client.embeddings.create(model=f"{EMBEDDING}@fail=500,only=embeddings", input="x")
+
+
+async def test_what_talks_over_its_limit_says_how_much_it_said(client: AsyncOpenAI) -> None:
+    for ask in (answer, report, work):
+        reply = await ask(client, "overtalk=300", max_completion_tokens=200)
+        assert reply.usage is not None
+        assert reply.usage.completion_tokens >= 500
+        assert reply.choices[0].finish_reason in {"stop", "tool_calls"}
+    said = await report(client, "overtalk=300", max_completion_tokens=200)
+    ComparatorReport.model_validate_json(said.choices[0].message.content or "")
+
+
+async def test_a_value_of_another_shape_is_json_and_fits_no_schema(client: AsyncOpenAI) -> None:
+    with pytest.raises(ValidationError):
+        await report(client, "garbage=shape")
+    called = await work(client, "garbage=shape", tool_choice="required")
+    message = called.choices[0].message
+    text = message.content or message.tool_calls[0].function.arguments  # type: ignore[index,union-attr]
+    assert json.loads(text) == {"unexpected": True}
+
+
+async def test_a_body_that_is_not_of_the_protocol_holds_no_choices(client: AsyncOpenAI) -> None:
+    assert (await answer(client, "garbage=protocol")).choices is None
+    stream = await client.chat.completions.create(
+        model=f"{CHAT}@garbage=protocol", messages=[{"role": "user", "content": PROMPT}], stream=True
+    )
+    chunks = [chunk async for chunk in stream]
+    assert chunks[-1].choices is None
+
+
+@pytest.mark.parametrize("knob", ["drop=2", "midstream=2"])
+async def test_what_breaks_a_stream_leaves_nothing_of_a_whole_body(client: AsyncOpenAI, knob: str) -> None:
+    for ask in (answer, report, work):
+        with pytest.raises((openai.APIConnectionError, openai.InternalServerError)):
+            await ask(client, knob)
+
+
+async def test_a_loop_of_the_second_kind_calls_though_it_is_told_not_to(client: AsyncOpenAI) -> None:
+    told_not_to = await work(client, "toolloop=2", tool_choice="none")
+    assert told_not_to.choices[0].finish_reason == "tool_calls"
+    obeying = await work(client, "toolloop=1", tool_choice="none")
+    assert obeying.choices[0].finish_reason == "stop"
+    none_offered = await answer(client, "toolloop=2")
+    assert none_offered.choices[0].message.tool_calls
+
+
+async def test_one_token_a_second_is_slower_than_the_reader_waits(open_client: OpenClient) -> None:
+    client = open_client(timeout=1.5)
+    for ask in (answer, report):
+        with pytest.raises(openai.APITimeoutError):
+            await ask(client, "tps=1")
+    with pytest.raises(openai.APITimeoutError):
+        await work(client, "tps=1", tool_choice="required")
+
+
+async def test_chaos_is_the_same_in_every_run_and_counted(open_client: OpenClient, address: str) -> None:
+    client = open_client(timeout=30)
+    outcomes = [await _outcomes(client, address) for _ in range(2)]
+    assert outcomes[0] == outcomes[1]
+    assert len(set(outcomes[0])) > 4
+
+
+async def _outcomes(client: AsyncOpenAI, address: str) -> list[str]:
+    """What became of eight requests since the last reset, by the kinds of their errors."""
+    seed = 5  # one that brings no fault that takes long
+    headers = {"api-key": KEY}
+    async with httpx.AsyncClient(base_url=address, headers=headers, timeout=30) as raw:
+        await raw.post("/v1/stats/reset")
+        kinds = []
+        for _ in range(8):
+            try:
+                reply = await answer(client, f"chaos={seed}")
+                kinds.append(_kind_of(reply))
+            except (openai.APIError, json.JSONDecodeError) as error:
+                kinds.append(type(error).__name__)
+        stats = (await raw.get("/v1/stats")).json()
+    assert sum(stats["faults_drawn"].values()) == 8
+    return kinds
+
+
+def _kind_of(reply: ChatCompletion) -> str:
+    if not reply.choices:
+        return "foreign"
+    return reply.choices[0].finish_reason if reply.choices[0].message.content else "silent"

@@ -1,0 +1,124 @@
+"""Turns of sub-agents through the real openai SDK: tools first, then a report, whole or piece by piece."""
+
+import json
+
+import pytest
+from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from pydantic_core import from_json
+
+from shared.models.subagent_reports import ComparatorReport, DocReaderReport
+from tests.contract.model_server.conftest import CHAT
+
+pytestmark = pytest.mark.contract
+
+OLD = """<document doc_id="old" filename="press-2021.pdf" title="Press manual 2021">
+<block page="4" heading="3 Safety">The maximum pressure is 230 bar. Wear goggles at all times.</block>
+</document>"""
+NEW = """<document doc_id="new" filename="press-2024.pdf" title="Press manual 2024">
+<block page="3" heading="3 Safety">The maximum pressure is 250 bar. The oil is changed yearly.</block>
+</document>"""
+TARGETS = "<targets>old: press-2021.pdf\nnew: press-2024.pdf</targets>"
+
+
+def task(then: str, *documents: str) -> ChatCompletionMessageParam:
+    """The message that a sub-agent works from."""
+    text = (
+        f"<task>Compare the maximum pressure in both press manuals</task>\n{TARGETS}\n"
+        f"<documents>{''.join(documents)}</documents>\n<next>{then}</next>"
+    )
+    return {"role": "user", "content": text}
+
+
+def tool(name: str) -> ChatCompletionToolParam:
+    properties = {"query": {"type": "string"}, "doc_ids": {"type": "array", "items": {"type": "string"}}}
+    return {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {"type": "object", "properties": properties, "required": ["query"]},
+        },
+    }
+
+
+TOOLS = [tool("retrieve_documents"), tool("query_metadata")]
+
+
+async def test_a_document_without_passages_is_searched_and_then_all_is_ready(client: AsyncOpenAI) -> None:
+    asked = task("work", OLD)
+    first = await client.chat.completions.create(model=CHAT, messages=[asked], tools=TOOLS)
+    message = first.choices[0].message
+    call = (message.tool_calls or [])[0]
+    assert call.type == "function"
+    assert call.function.name == "retrieve_documents"
+    assert json.loads(call.function.arguments)["doc_ids"] == ["new"]
+    said: list[ChatCompletionMessageParam] = [
+        asked,
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.function.name, "arguments": call.function.arguments},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": call.id, "content": f"<documents>{NEW}</documents>"},
+    ]
+    second = await client.chat.completions.create(model=CHAT, messages=said, tools=TOOLS)
+    assert second.choices[0].message.content == "READY"
+    assert second.choices[0].finish_reason == "stop"
+
+
+async def test_a_report_streams_piece_by_piece_with_its_usage_at_the_end(client: AsyncOpenAI) -> None:
+    async with client.chat.completions.stream(
+        model=CHAT,
+        messages=[task("report", OLD, NEW)],
+        response_format=ComparatorReport,
+        stream_options={"include_usage": True},
+    ) as stream:
+        pieces = [event.delta async for event in stream if event.type == "content.delta"]
+        final = await stream.get_final_completion()
+    whole = await client.chat.completions.parse(
+        model=CHAT, messages=[task("report", OLD, NEW)], response_format=ComparatorReport
+    )
+    assert "".join(pieces) == whole.choices[0].message.content
+    assert len(pieces) > 30
+    assert final.usage == whole.usage
+    report = final.choices[0].message.parsed
+    assert report is not None
+    sides = report.differences[0].sides
+    assert {(side.doc_id, side.quote) for side in sides} == {
+        ("old", "The maximum pressure is 230 bar."),
+        ("new", "The maximum pressure is 250 bar."),
+    }
+
+
+async def test_a_report_that_breaks_off_holds_what_was_whole(client: AsyncOpenAI) -> None:
+    whole = await client.chat.completions.create(
+        model=f"{CHAT}@cut=160",
+        messages=[task("report", OLD, NEW)],
+        response_format={
+            "type": "json_schema",
+            "json_schema": {"name": "DocReaderReport", "schema": DocReaderReport.model_json_schema()},
+        },
+    )
+    assert whole.choices[0].finish_reason == "length"
+    part = from_json(whole.choices[0].message.content or "", allow_partial=True)
+    assert part["sections"][0]["summary"] == "The maximum pressure is 230 bar. Wear goggles at all times."
+
+
+async def test_a_report_keeps_within_its_limit_rather_than_break_off(client: AsyncOpenAI) -> None:
+    reply = await client.chat.completions.parse(
+        model=CHAT,
+        messages=[task("report", OLD, NEW)],
+        response_format=DocReaderReport,
+        max_completion_tokens=150,
+    )
+    assert reply.choices[0].finish_reason == "stop"
+    assert reply.usage is not None
+    assert reply.usage.completion_tokens <= 150
+    report = reply.choices[0].message.parsed
+    assert report is not None
+    assert report.sections or report.claims
