@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
+from shared.agents.journal import RunClosedError, StaleAttemptError, join_journal, open_journal
 from shared.agents.memory_log import MemoryRunLog
 from shared.models.events import RunEvent
 
@@ -74,3 +74,48 @@ async def test_an_append_whose_answer_was_lost_is_not_written_twice() -> None:
     await log.create("r")
     await (await open_journal(log, "r", 3)).write("TOKEN", text="once")
     assert await written(log) == [("STATUS", 3, "started"), ("TOKEN", 3, None)]
+
+
+async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    step = await open_journal(log, "r", 3)
+    one = await join_journal(log, "r", 3, 0, "comparator")
+    other = await join_journal(log, "r", 3, 1, "doc_reader")
+    await one.write("STATUS", state="sub_agent", phase="started")
+    await other.write("TOOL_STARTED", tool="retrieve_documents")
+    await step.write("THOUGHT", text="goes on")  # nobody has taken the step over
+    events = [json.loads(line)["data"] for line in (await log.read("r")).lines]
+    assert events[1] == {
+        "step": 3,
+        "child": 0,
+        "profile": "comparator",
+        "state": "sub_agent",
+        "phase": "started",
+    }
+    assert (events[2]["child"], "child" in events[3]) == (1, False)
+
+
+async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    child = await join_journal(log, "r", 3, 0, "comparator")
+    await open_journal(log, "r", 3)
+    await child.write("STATUS", state="sub_agent", phase="ended")
+    assert len(await written(log)) == 2
+
+
+async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    child = await join_journal(log, "r", 3, 0, "comparator")
+    await log.append("r", [RunEvent(name="ERROR", data={})])
+    with pytest.raises(RunClosedError):
+        await child.write("STATUS", state="sub_agent", phase="ended")
+    with pytest.raises(RunClosedError):
+        await join_journal(log, "r", 3, 1, "comparator")
+    assert len(await written_names(log)) == 1
+
+
+async def written_names(log: MemoryRunLog) -> list[str]:
+    return [json.loads(line)["name"] for line in (await log.read("r")).lines]
