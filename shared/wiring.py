@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shared.clients.control_store import TableControlStore
     from shared.clients.metric_store import TableMetricStore
     from shared.clients.search_index import AzureSearchIndex
+    from shared.clients.thread_store import TableThreadStore
     from shared.clients.web_search import SearxngWebSearch
 
 
@@ -38,8 +39,7 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.search_admin import AzureSearchAdmin
     from shared.clients.tables import Table
     from shared.clients.task_queues import AzureTaskQueues
-    from shared.clients.thread_store import TableThreadStore
-    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE, THREADS_TABLE
+    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
 
     to = Connections(settings)
     endpoint = model_endpoint(settings)
@@ -57,9 +57,7 @@ def build_services(settings: Settings) -> Services:
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
         runs=TableRunStore(Table(to.tables, RUNS_TABLE)),
-        threads=TableThreadStore(
-            Table(to.tables, THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db)
-        ),
+        threads=_thread_store(to, settings),
         documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
         poison=AzurePoisonQueues(to.queues),
         queues=AzureTaskQueues(to.queues),
@@ -84,6 +82,14 @@ def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
         layout=layouts.get(settings.parser_backend),
         pages=DocumentIntelligence(to.document_intelligence) if by_service else None,
     )
+
+
+def _thread_store(to: "Connections", settings: Settings) -> "TableThreadStore":
+    from shared.clients.tables import Table
+    from shared.clients.thread_store import TableThreadStore
+    from shared.models.names import THREADS_TABLE
+
+    return TableThreadStore(Table(to.tables, THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db))
 
 
 def _control_store(to: "Connections") -> "TableControlStore":

@@ -3,10 +3,14 @@
 The state is kept as JSON, in as many properties as its length asks for: there can be many leases.
 """
 
+from typing import TYPE_CHECKING
+
 from shared.clients.tables import MAX_TEXT_CHARS, Entity, Table, revision_of
 from shared.errors import ConflictError, NotFoundError
-from shared.models.subagent_control import ControlState
 from shared.ports import ControlStore
+
+if TYPE_CHECKING:
+    from shared.models.subagent_control import ControlState
 
 _KEY = "subagents"
 
@@ -17,8 +21,11 @@ class TableControlStore(ControlStore):
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def read(self) -> ControlState:
+    async def read(self) -> "ControlState":
         """The state with its revision; an empty one when there is no row yet."""
+        # Imported when read: a worker that answers no question never does.
+        from shared.models.subagent_control import ControlState
+
         entity = await self._table.get(_KEY, _KEY)
         if entity is None:
             return ControlState()
@@ -26,7 +33,7 @@ class TableControlStore(ControlStore):
         state = ControlState.model_validate_json("".join(entity[name] for name in names))
         return state.model_copy(update={"revision": revision_of(entity)})
 
-    async def write(self, state: ControlState) -> ControlState:
+    async def write(self, state: "ControlState") -> "ControlState":
         """The state as stored. ConflictError when it changed, or went, since it was read."""
         entity = _to_entity(state)
         if state.revision is None:
@@ -39,7 +46,7 @@ class TableControlStore(ControlStore):
         return state.model_copy(update={"revision": revision})
 
 
-def _to_entity(state: ControlState) -> Entity:
+def _to_entity(state: "ControlState") -> Entity:
     text = state.model_dump_json(exclude={"revision"})
     pieces = [text[start : start + MAX_TEXT_CHARS] for start in range(0, len(text), MAX_TEXT_CHARS)]
     return {

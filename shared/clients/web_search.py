@@ -8,7 +8,6 @@ Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 wher
 """
 
 import asyncio
-import html
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,6 +126,8 @@ def _is_page(url: str) -> bool:
 
 def _plain(text: str | None, most_chars: int) -> str:
     """One line without entities, and without characters that nobody sees: they could hide words."""
+    import html  # its table of names takes a while, and most starts do without
+
     shown = "".join(
         " " if char in "\t\r\n" else char
         for char in html.unescape((text or "")[: 4 * most_chars])
