@@ -1,0 +1,82 @@
+"""A run that is cancelled takes its sub-agents along; its thread takes along what they kept."""
+
+import time
+from typing import Any
+
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+from evals.budgets.children import Child, Instances
+from local.run_all.api_client import StreamEvent
+from local.run_all.stack import LocalStack
+from tests.e2e.sub_agents.hosts import MODEL, caller_of, configured
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+QUESTION = "Compare the revenue in the annual report 2023 and the annual report 2024."
+PATIENCE_S = 20.0
+
+
+class Impatient:
+    """Looks at the run as soon as a sub-agent is at work, and cancels it."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        self._caller = caller_of(stack)
+        self.run_id = self.thread_id = ""
+        self.live: list[dict[str, Any]] = []
+        self.cancelled_at = 0.0
+
+    def watch(self, event: StreamEvent) -> None:
+        if event.data.get("state") == "accepted":
+            self.run_id, self.thread_id = event.data["run_id"], event.data["thread_id"]
+        if "child" in event.data and not self.live:
+            self.live = self.run()["sub_agents"]
+            status, _ = self._caller.call("POST", f"/api/runs/{self.run_id}/cancel")
+            assert status == 200
+            self.cancelled_at = time.monotonic()
+
+    def run(self) -> dict[str, Any]:
+        status, told = self._caller.call("GET", f"/api/runs/{self.run_id}")
+        assert status == 200
+        found: dict[str, Any] = told
+        return found
+
+
+def test_cancelling_ends_sub_agents_at_work_and_deleting_leaves_none_of_their_words(
+    stack: LocalStack,
+) -> None:
+    reader = Impatient(stack)
+    with configured(stack, CHAT_MODEL=f"{MODEL}@stall=0,only=sub_agent") as running:
+        caller = caller_of(running)
+        followed = caller.ask(QUESTION, PATIENCE_S, reader.watch)
+        assert followed.last is not None
+        assert (followed.last.name, followed.last.data["type"]) == ("error", "RunCancelledError")
+        assert [(view["badge"], view["status"]) for view in reader.live] == [("Comparator", "running")]
+        assert {child.status for child in _children(running, reader.run_id)} == {"Terminated"}
+        assert [view["status"] for view in reader.run()["sub_agents"]] == ["failed"]
+        kept = _blobs(running, reader.run_id)
+        assert f"runs/{reader.run_id}/" in kept[0]
+        assert caller.call("DELETE", f"/api/threads/{reader.thread_id}")[0] in (200, 202, 204)
+        _wait_until_only_names_are_left(running, reader.run_id)
+
+
+def _children(stack: LocalStack, run_id: str) -> list[Child]:
+    instances = Instances(lambda: stack.base_url)
+    try:
+        return instances.settled(run_id)
+    finally:
+        instances.close()
+
+
+def _blobs(stack: LocalStack, run_id: str) -> list[str]:
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        work = service.get_container_client("work")
+        return [blob.name for blob in work.list_blobs(name_starts_with=f"runs/{run_id}/")]
+
+
+def _wait_until_only_names_are_left(stack: LocalStack, run_id: str) -> None:
+    """The ids of the sub-agents stay until their histories are removed, a quarter of an hour later."""
+    until = time.monotonic() + PATIENCE_S
+    while (left := _blobs(stack, run_id)) != [f"runs/{run_id}/children.json"]:
+        assert time.monotonic() < until, left
+        time.sleep(0.2)
