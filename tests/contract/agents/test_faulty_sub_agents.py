@@ -1,0 +1,50 @@
+"""Sub-agents through the real SDK over a model at its worst: they end in time, and keep to their budget."""
+
+import time
+
+import pytest
+
+from local.model_server.chaos import FAULTS
+from shared.clients.chat_model import OpenAIChatModel
+from shared.clients.connections import Connections
+from shared.clients.dependency import model_endpoint
+from tests.contract.clients.conftest import to_models
+from tests.fakes.services import fake_settings
+from tests.servers_fixture import ModelServer, model_server
+from tests.unit.agents.sub_agents.child_world import ChildWorld, child_world
+
+__all__ = ["model_server", "to_models"]
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+SECONDS = 2.5
+ONE_CALL = 2_500  # tokens: no prompt of these tests with its longest reply has more
+
+
+@pytest.mark.parametrize("fault", ["drip=20", *FAULTS])
+async def test_it_ends_in_time_and_within_its_budget(
+    fault: str, to_models: Connections, model_server: ModelServer
+) -> None:
+    world = await child_at_work(to_models, f"{model_server.chat_model}@{fault}", SECONDS)
+    began = time.perf_counter()
+    end = await world.run()
+    assert time.perf_counter() - began < SECONDS
+    state = await world.state()
+    assert state.hits
+    assert end.tokens <= world.task.budget.max_child_tokens + ONE_CALL
+    assert end.cost_usd <= world.task.budget.max_child_cost_usd
+    assert end.turns <= world.task.budget.max_child_turns
+    proved = [finding for finding in state.findings if finding.proofs]
+    assert end.status == "failed" or proved
+    assert end.status == "done" or state.warnings
+
+
+async def test_without_a_fault_it_is_done(to_models: Connections, model_server: ModelServer) -> None:
+    world = await child_at_work(to_models, model_server.chat_model, 30)
+    assert (await world.run()).status == "done"
+    assert (await world.state()).warnings == ()
+
+
+async def child_at_work(to_models: Connections, name: str, seconds: float) -> ChildWorld:
+    model = OpenAIChatModel(to_models.model, name, model_endpoint(fake_settings()))
+    return await child_world(model, "comparator", doc_ids=("old", "new"), seconds=seconds)
