@@ -1,5 +1,7 @@
 """POST /api/chat: a question in; a stream, one JSON answer, or 202 with where to look."""
 
+from datetime import UTC, datetime
+
 import azure.durable_functions as df
 import azure.functions as func
 
@@ -27,12 +29,13 @@ blueprint = df.Blueprint()
 @endpoint
 async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
+    arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
     from shared.agents.runs import begin_run, begun_log, owned_run, view_run
 
     user = user_of(req)
     body = await read_model(req, ChatRequest)
     services = await ready_services()
-    request = await begin_run(body, user, services)
+    request = await begin_run(body, user, services, arrived_at)
     await _start(client, request.run_id, services)
     headers = {"X-Run-Id": request.run_id, "Location": f"/api/runs/{request.run_id}"}
     if "respond-async" in req.headers.get("prefer", ""):

@@ -30,10 +30,15 @@ from shared.services import Services
 _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
 
 
-async def begin_run(chat: ChatRequest, user: UserContext, services: Services) -> RunRequest:
+async def begin_run(
+    chat: ChatRequest, user: UserContext, services: Services, arrived_at: datetime | None = None
+) -> RunRequest:
     """Store a question and its first event; the caller then starts the orchestration.
 
     Without a thread id a thread begins with it, else it is added to the user's thread of that id.
+
+    Args:
+        arrived_at: when the question came, with zone: from then on its time counts. None = now.
 
     Raises:
         PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
@@ -53,7 +58,7 @@ async def begin_run(chat: ChatRequest, user: UserContext, services: Services) ->
         project_id=chat.project_id,
         doc_ids=chat.doc_ids,
         deep=chat.deep,
-        created_at=datetime.now(UTC),
+        created_at=arrived_at or datetime.now(UTC),
     )
     turn = await _open(request, services, is_new=chat.thread_id is None)
     if chat.thread_id is not None:

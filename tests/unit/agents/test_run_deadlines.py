@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from shared.agents.effects import perform
 from shared.agents.inline import run_to_end
 from shared.agents.runs import begin_run, owned_run, view_run
+from shared.agents.step_time import StepTime
 from shared.errors import CallTimeoutError, DependencyError
 from shared.models.chat import ChatRequest
 from shared.models.prompts import CallLimits
@@ -163,3 +165,15 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
     assert (failed.error_type, failed.retryable) == ("TimeoutError", False)
     assert failed.remaining_s is not None
     assert failed.remaining_s <= BUDGET_S
+
+
+async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
+    services = await world()
+    arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # what a process takes that has just started
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, arrived_at)
+    assert request.created_at == arrived_at
+    assert (await owned_run(request.run_id, ANNA, services)).created_at == arrived_at
+    assert (
+        StepTime(services.settings, request).left.remaining_s
+        < services.settings.max_total_latency_ms / 1000 - 3
+    )
