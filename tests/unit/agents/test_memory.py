@@ -193,7 +193,9 @@ async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> N
 
 async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> None:
     model = summarising(ConversationSummary(summary="They spoke of pumps."))
-    services = await world(chat_model=model, settings=fake_settings(conversation_turns=4))
+    services = await world(
+        chat_model=model, settings=fake_settings(conversation_turns=4, subagents_enabled=False)
+    )
     first = await ask(services, "q1")
     for number in range(2, 6):
         await remember_all(services)
@@ -215,7 +217,7 @@ async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> 
 
 
 async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> None:
-    services = await world(settings=fake_settings(conversation_turns=2))
+    services = await world(settings=fake_settings(conversation_turns=2, subagents_enabled=False))
     first = await ask(services, "q1")
     for number in (2, 3):
         await ask(services, f"q{number}", first.thread_id)
@@ -234,7 +236,9 @@ async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> 
 
 async def test_a_model_that_is_down_is_asked_again_later_and_given_up_at_last() -> None:
     model = summarising(DependencyError("The model is down."))
-    services = await world(chat_model=model, settings=fake_settings(conversation_turns=2))
+    services = await world(
+        chat_model=model, settings=fake_settings(conversation_turns=2, subagents_enabled=False)
+    )
     first = await ask(services, "q1")
     for number in (2, 3):
         await ask(services, f"q{number}", first.thread_id)

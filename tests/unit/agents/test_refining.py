@@ -74,7 +74,9 @@ async def test_a_run_refines_what_it_is_not_sure_of_and_says_so() -> None:
         return said[prompt.name]
 
     model = ScriptedChatModel(answer=answer)
-    services = await world(chat_model=model, settings=fake_settings(refine_evidence=True))
+    services = await world(
+        chat_model=model, settings=fake_settings(refine_evidence=True, subagents_enabled=False)
+    )
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     await run_to_end(request.run_id, services)
     assert [prompt.name for prompt in model.prompts] == ["plan", "rerank", "grade", "answer"]
