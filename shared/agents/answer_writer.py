@@ -15,10 +15,12 @@ from shared.core.evidence import CitationBook, marker
 from shared.core.figure_links import figure_markdown
 from shared.core.figure_placing import FigurePlacer
 from shared.core.own_words import ENGLISH, OwnWords
+from shared.core.passage_answer import shown_quote
 from shared.core.reader_text import ReaderText, readable
 from shared.core.whole_sentences import whole_sentences
 from shared.models.citations import Citation, Conflict
 from shared.models.events import EventName
+from shared.models.subagents import FoundProof
 
 FLUSH_SECONDS = 0.06  # a reader sees no difference below; an append costs 2 ms
 UNSUPPORTED = ENGLISH.unsupported
@@ -30,6 +32,8 @@ class AnswerWriter:
 
     Attributes:
         dates: of the documents, by doc_id, to be told where documents differ.
+        proofs: quotations out of the documents that the question is about; one of a document that an answer
+            leaves out is added at its end.
         abstention: what the model says that the documents do not hold.
         is_partial: there is an answer to a part of the question, before the abstention.
     """
@@ -39,6 +43,7 @@ class AnswerWriter:
     repairer: QuoteRepairer
     words: OwnWords = ENGLISH
     dates: Mapping[str, datetime] = field(default_factory=dict)
+    proofs: Sequence[FoundProof] = ()
     text: str = ""
     abstention: AbstainTag | None = None
     is_partial: bool = False
@@ -89,6 +94,7 @@ class AnswerWriter:
     def _close(self, notes: Sequence[str]) -> None:
         if self._claims_without_any_proof():
             self._show_unsupported()
+        self._quote_documents_left_out()
         for note in notes:
             self._note(note)
         if self.is_answer:
@@ -169,8 +175,7 @@ class AnswerWriter:
             return
         citation, is_new = proof
         if is_new:
-            self._move_pending()
-            self._waiting.append(("CITATION", citation.model_dump(mode="json")))
+            self._announce(citation)
         self._show(self._reader.note(marker(citation).lstrip()))
 
     async def _repaired(self, tag: CiteTag) -> tuple[Citation, bool] | None:
@@ -184,6 +189,19 @@ class AnswerWriter:
     def _show_unsupported(self) -> None:
         self.unsupported_claims += 1
         self._show(self._reader.note(self.words.unsupported.lstrip()))
+
+    def _quote_documents_left_out(self) -> None:
+        """A document that was asked about, and that an answer from others says nothing of, speaks itself."""
+        if not (self.is_answer and self.has_citations):
+            return
+        for proof in self.proofs:
+            cited = {citation.doc_id for citation in self.book.citations}
+            proved = None if proof.doc_id in cited else self.book.prove(proof.doc_id, proof.quote)
+            if proved is None or proved[0].doc_id != proof.doc_id:
+                continue
+            self._note(f"{self.words.also} “{shown_quote(proof.quote)}”")
+            self._announce(proved[0])
+            self._show_own(marker(proved[0]))
 
     def _show_figures(self) -> None:
         for figure in self.figures.take():
@@ -220,6 +238,11 @@ class AnswerWriter:
     def _show(self, text: str) -> None:
         self.text += text
         self._pending += text
+
+    def _announce(self, citation: Citation) -> None:
+        """A citation comes before the text that shows it."""
+        self._move_pending()
+        self._waiting.append(("CITATION", citation.model_dump(mode="json")))
 
     def _move_pending(self) -> None:
         if self._pending:

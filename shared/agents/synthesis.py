@@ -25,6 +25,7 @@ from shared.models.plan import QuestionPlan
 from shared.models.prompts import CallLimits, Prompt
 from shared.models.runs import RunAnswer, RunRequest
 from shared.models.search import Hit
+from shared.models.subagents import FoundProof
 from shared.models.working import Evidence
 from shared.ports import ChatModel
 from shared.retrieval.page_figures import PageFigures
@@ -58,6 +59,7 @@ class Task:
 
     Attributes:
         findings: of sub-agents, as an element of the prompt.
+        proofs: quotations out of the documents that the question is about, found by sub-agents.
         aside: Markdown of our own for the end of the answer.
         warnings: what went wrong before, in words; told at the end of the answer.
         organisation: whose documents these are, in the words of the prompt.
@@ -67,6 +69,7 @@ class Task:
     plan: QuestionPlan
     evidence: Evidence
     findings: str = ""
+    proofs: tuple[FoundProof, ...] = ()
     aside: str = ""
     warnings: tuple[str, ...] = ()
     organisation: str = ORGANISATION
@@ -125,6 +128,7 @@ async def write_answer(
         ),
         words=task.words,
         dates={record.doc_id: record.upload_date for record in evidence.records},
+        proofs=task.proofs,
     )
     if task.is_empty:
         writer.abstain(_nothing_found(task.words))

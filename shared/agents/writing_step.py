@@ -95,6 +95,7 @@ class WritingStep:
             plan=stored.plan,
             evidence=collected.evidence,
             findings=collected.findings,
+            proofs=collected.proofs,
             aside=collected.web,
             warnings=(*stored.warnings, *collected.evidence.warnings, *collected.warnings),
             organisation=self.services.settings.organisation,

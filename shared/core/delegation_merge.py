@@ -11,10 +11,12 @@ from itertools import zip_longest
 
 from shared.core.summary_windows import CHARS_PER_TOKEN
 from shared.models.search import Hit
-from shared.models.subagents import SubagentState
+from shared.models.subagents import FoundProof, SubagentState
 from shared.models.working import Evidence
 
 _FEWEST_OF_EACH = 2  # passages of each document that the question is about, as far as there are any
+_SEVERAL = 2
+_MOST_QUOTE_CHARS = 400  # of one that may be shown whole: a long sentence, or the row of a table
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,17 @@ def merge_evidence(
             "records": tuple(record for record in records.values() if record.doc_id in occurring),
         }
     )
+
+
+def proofs_of_each(states: Sequence[SubagentState], targets: Sequence[str]) -> tuple[FoundProof, ...]:
+    """The first short proof out of each document, where the question is about several; in their order."""
+    if len(targets) < _SEVERAL:
+        return ()
+    first: dict[str, FoundProof] = {}
+    for proof in (proof for state in states for finding in state.findings for proof in finding.proofs):
+        if len(proof.quote) <= _MOST_QUOTE_CHARS:
+            first.setdefault(proof.doc_id, proof)
+    return tuple(first[target] for target in targets if target in first)
 
 
 def tokens_of(hits: Iterable[Hit]) -> int:

@@ -30,6 +30,7 @@ class OwnWords:
     differ: str
     nothing_found: str
     nothing_found_step: str
+    also: str
     note: str
     planned_by_rule: str
     words_alone: str
@@ -52,6 +53,7 @@ ENGLISH = OwnWords(
     differ="The documents differ:",
     nothing_found="no document that you may read speaks of this",
     nothing_found_step="Name the document, use other words, or ask whoever owns the documents for access.",
+    also="Also stated, in a document that the question is about:",
     note="*(Note: {})*",
     planned_by_rule="The question was looked for as it was asked, because it could not be analysed.",
     words_alone="The search by meaning failed, so that passages were found by their words alone.",
@@ -73,6 +75,7 @@ GERMAN = OwnWords(
     differ="Die Dokumente unterscheiden sich:",
     nothing_found="kein Dokument, das Sie lesen dürfen, spricht davon",
     nothing_found_step="Dokument nennen, andere Wörter wählen, oder beim Besitzer um Zugang bitten.",
+    also="Außerdem steht in einem Dokument, nach dem gefragt ist:",
     note="*(Hinweis: {})*",
     planned_by_rule="Gesucht wurde nach der Frage, wie sie gestellt ist; untersucht werden konnte sie nicht.",
     words_alone="Die Suche nach der Bedeutung fiel aus; gefunden wurden Stellen nur nach ihren Wörtern.",

@@ -41,7 +41,7 @@ def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
         proof = book.prove(doc_id, quote)
         if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
             continue
-        lines.append(f"- “{_shown(quote)}”{marker(proof[0])}")
+        lines.append(f"- “{shown_quote(quote)}”{marker(proof[0])}")
         if len(lines) == MAX_PASSAGES:
             break
     return "\n".join((words.passages, "", *lines)) if lines else ""
@@ -77,7 +77,7 @@ def _says_something(sentence: str) -> bool:
     return bool(_SENTENCE_END.search(sentence)) or "|" in sentence or len(sentence) > _LONGEST_TITLE_CHARS
 
 
-def _shown(quote: str) -> str:
+def shown_quote(quote: str) -> str:
     """A quotation on one line; the cells of a table's row are parted by dots."""
     cells = [" ".join(cell.split()) for cell in quote.split("|")]
     return readable(" · ".join(cell for cell in cells if cell))

@@ -15,9 +15,9 @@ from shared.agents.sub_agents.stored import Child, children_of, find_delegation
 from shared.agents.sub_agents.viewing import end_of, final_status, states_of, view_of
 from shared.agents.working_memory import WorkingMemory
 from shared.core.delegation_findings import findings_xml, web_section
-from shared.core.delegation_merge import Bounds, merge_evidence, tokens_of
+from shared.core.delegation_merge import Bounds, merge_evidence, proofs_of_each, tokens_of
 from shared.core.delegation_words import SubagentWords, subagent_words, warning_of
-from shared.models.subagents import ChildStatus, Delegation, SubagentView
+from shared.models.subagents import ChildStatus, Delegation, FoundProof, SubagentView
 from shared.models.working import Evidence
 from shared.services import Services
 
@@ -33,6 +33,7 @@ class Collected:
     Attributes:
         evidence: the main agent's and the sub-agents', what findings prove first.
         findings: `<findings>` for the answer prompt; empty = nobody found anything.
+        proofs: of each document of a question about several, as far as a finding proves anything of it.
         views: the sub-agents as people see them.
         warnings: in words of the question's language: what did not go as it should.
         web: Markdown for the end of the answer: what the web says, with links, marked as from outside the
@@ -41,6 +42,7 @@ class Collected:
 
     evidence: Evidence
     findings: str = ""
+    proofs: tuple[FoundProof, ...] = ()
     views: tuple[SubagentView, ...] = ()
     warnings: tuple[str, ...] = ()
     web: str = ""
@@ -69,6 +71,7 @@ async def collect(
     return Collected(
         evidence=merge_evidence(evidence, states, targets, _bounds(evidence, services)),
         findings="" if is_listing else findings_xml(states),
+        proofs=() if is_listing else proofs_of_each(states, targets),
         views=tuple(view_of(delegation, child, words, status) for child, status in ended),
         warnings=_warnings(delegation, ended, words),
         web=web_section(states, words),
