@@ -5,8 +5,11 @@ The state is kept as JSON, in as many properties as its length asks for: there c
 
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from shared.clients.tables import MAX_TEXT_CHARS, Entity, Table, revision_of
-from shared.errors import ConflictError, NotFoundError
+from shared.errors import ConflictError, DependencyError, NotFoundError
+from shared.models.names import SUBAGENT_CONTROL_TABLE
 from shared.ports import ControlStore
 
 if TYPE_CHECKING:
@@ -22,7 +25,11 @@ class TableControlStore(ControlStore):
         self._table = table
 
     async def read(self) -> "ControlState":
-        """The state with its revision; an empty one when there is no row yet."""
+        """The state with its revision; an empty one when there is no row yet.
+
+        Raises:
+            DependencyError: a row that nobody of us wrote, or a later version.
+        """
         # Imported when read: a worker that answers no question never does.
         from shared.models.subagent_control import ControlState
 
@@ -30,7 +37,14 @@ class TableControlStore(ControlStore):
         if entity is None:
             return ControlState()
         names = sorted(name for name in entity if name.startswith("state_"))
-        state = ControlState.model_validate_json("".join(entity[name] for name in names))
+        try:
+            state = ControlState.model_validate_json("".join(str(entity[name]) for name in names))
+        except ValidationError:
+            # Not taken for an empty one: who knows how many are at work.
+            raise DependencyError(
+                "The record of sub-agents at work is not understood.",
+                f"Delete the row of the table {SUBAGENT_CONTROL_TABLE}: it is made anew.",
+            ) from None
         return state.model_copy(update={"revision": revision_of(entity)})
 
     async def write(self, state: "ControlState") -> "ControlState":

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from shared.clients.tables import Change, Entity, Table
 from shared.errors import ConflictError, NotFoundError
 from shared.ports import MetricStore
@@ -30,9 +32,11 @@ class TableMetricStore(MetricStore):
         return True
 
     async def of_hour(self, hour: datetime) -> "AsyncIterator[MetricRecord]":
-        """Records whose `at` is within the hour that begins then."""
+        """Records whose `at` is within the hour that begins then; a later version's are passed over."""
         async for entity in self._table.query(f"PartitionKey eq '{_partition(hour)}'"):
-            yield _record(entity["RowKey"], entity["content"])
+            record = _record(entity["RowKey"], entity["content"])
+            if record is not None:
+                yield record
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove records of hours that ended before `moment`; how many, at most `most`."""
@@ -69,9 +73,12 @@ def _to_entity(record: "MetricRecord") -> Entity:
     }
 
 
-def _record(row_key: str, content: str) -> "MetricRecord":
+def _record(row_key: str, content: str) -> "MetricRecord | None":
     # Imported when read: who only answers questions never reads one.
     from shared.models.subagent_metrics import ChildRecord, DecisionRecord
 
     kind = ChildRecord if row_key.startswith("child-") else DecisionRecord
-    return kind.model_validate_json(content)
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError:
+        return None

@@ -104,6 +104,23 @@ async def test_a_state_longer_than_one_property_is_read_whole_and_shrinks_again(
     assert await control.read() == short
 
 
+@pytest.mark.contract
+async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_storage: Connections) -> None:
+    table = Table(to_storage.tables, table_name("control"))
+    services = fake_services(subagent_control=TableControlStore(table))
+    now = datetime.now(UTC)
+    assert await grant(services, [Task("run", now)], now)
+    await table.put({"PartitionKey": "subagents", "RowKey": "subagents", "state_000": "{spoiled"})
+    with pytest.raises(DependencyError, match="not understood"):
+        await read_control(services)
+    with pytest.raises(DependencyError, match="not understood"):
+        await grant(services, [Task("run", now)], now)
+    await begin(services, "run")
+    await settle(services, [SubagentEnd(child_id="run", status="done")])
+    await table.delete("subagents", "subagents")
+    assert (await read_control(services)).free == services.settings.subagents_max_active
+
+
 async def test_records_are_found_by_their_hour(metrics: MetricStore) -> None:
     before, after = HOUR - timedelta(microseconds=1), HOUR + timedelta(minutes=59, seconds=59)
     for record in (
@@ -140,6 +157,15 @@ async def test_more_than_one_transaction_of_old_records_goes(to_storage: Connect
     await asyncio.gather(*(metrics.add(decision(f"{number}")) for number in range(230)))
     assert await metrics.delete_before(HOUR + timedelta(hours=1), most=1_000) == 230
     assert await of_hour(metrics, HOUR) == []
+
+
+@pytest.mark.contract
+async def test_a_record_that_is_not_understood_hides_no_other(to_storage: Connections) -> None:
+    table = Table(to_storage.tables, table_name("metrics"))
+    metrics = TableMetricStore(table)
+    await metrics.add(decision("a"))
+    await table.insert({"PartitionKey": "2026030112", "RowKey": "child-b", "content": "{spoiled"})
+    assert await of_hour(metrics, HOUR) == [decision("a")]
 
 
 class Instances:
