@@ -14,12 +14,14 @@ from shared.agents.runs import begin_run, owned_run, view_run
 from shared.agents.step_time import StepTime
 from shared.errors import CallTimeoutError, DependencyError
 from shared.models.chat import ChatRequest
+from shared.models.conversing import ModelTurn
 from shared.models.prompts import CallLimits
 from shared.models.runs import RunAnswer
 from shared.models.steps import MakePlan, RetrieveBlocks, StepFailed, StepInput
 from shared.services import Services
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_settings
 from tests.unit.agents.faulty_writers import (
     BUDGET_S,
     EPSILON_S,
@@ -177,3 +179,23 @@ async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
         StepTime(services.settings, request).left.remaining_s
         < services.settings.max_total_latency_ms / 1000 - 3
     )
+
+
+async def test_sub_agents_whose_model_hangs_cost_the_budget_and_no_more() -> None:
+    class Hanging(Streaming):
+        async def converse(self, *args: Any, **kwargs: Any) -> ModelTurn:
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    settings = fake_settings(
+        max_total_latency_ms=3000,
+        min_remaining_latency_to_delegate_ms=2000,
+        subagents_reserve_latency_ms=1000,
+        subagents_child_min_latency_ms=500,
+    )
+    answer, took_s = await timed(await world(chat_model=Hanging(stalled), settings=settings))
+    assert took_s < 3.0 + EPSILON_S
+    assert [view.status for view in answer.sub_agents] != ["done"]
+    assert answer.text.startswith("It runs at 15 bar.")
+    assert "The answer is incomplete, because the time for it was over." in answer.warnings
+    assert len(answer.warnings) > 1  # of the sub-agent, too
