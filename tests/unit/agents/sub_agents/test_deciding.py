@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,10 @@ from shared.agents.sub_agents import facts
 from shared.errors import DependencyError
 from shared.models.delegation import REASON_WORDS, DelegationEvent
 from shared.models.documents import DocumentRecord
+from shared.models.prompts import CallLimits
 from shared.models.subagent_control import ControlState
+from shared.models.web import WebHit
+from shared.ports import WebSearch
 from shared.telemetry import LOGGER_NAME
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.agents.sub_agents.occasions import (
@@ -224,3 +228,34 @@ async def test_neither_question_nor_person_is_in_the_log(written: pytest.LogCapt
     await decided(occasion(), services_with())
     assert "secret pump" not in written.text
     assert "anna" not in written.text
+
+
+class Web(WebSearch):
+    """A search engine that nobody asks while it is decided."""
+
+    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
+        pytest.fail("what is asked was told to outsiders")
+
+
+@pytest.mark.parametrize(
+    ("settings", "department", "profile"),
+    [
+        ({}, "Sales", "web_verifier"),
+        ({"subagents_sensitive_departments": "Legal"}, "Legal", "evidence_builder"),
+        ({"subagents_compliance_mode": "strict"}, "Sales", "evidence_builder"),
+        ({"subagents_restricted_tools_only": True}, "Sales", "evidence_builder"),
+    ],
+)
+async def test_the_web_is_a_tool_where_it_is_configured_and_nothing_forbids_it(
+    settings: dict[str, Any], department: str, profile: str
+) -> None:
+    unsure = occasion(found={"records": (record("manual", department=department),)})
+    made = await decided(unsure, replace(services_with(**settings), web_search=Web()))
+    assert made.delegation is not None
+    (task,) = made.delegation.tasks
+    assert task.profile == profile
+    assert ("web_search" in task.tools) is (profile == "web_verifier")
+    assert made.starts[0].profiles[-1] == "doc_reader"
+    alone = await decided(unsure, services_with(**settings))
+    assert alone.delegation is not None
+    assert alone.delegation.tasks[0].profile == "evidence_builder"
