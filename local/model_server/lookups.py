@@ -24,6 +24,7 @@ from local.model_server.tools import arguments_for
 RETRIEVE = "retrieve_documents"
 WEB = "web_search"
 METADATA = "query_metadata"
+MAX_QUERY_CHARS = 200
 READY = "READY"  # the word that the prompts ask for when nothing more is needed
 _FIELDS = {
     "author": ("wrote", "author", "authored", "verfasser", "autor", "geschrieben"),
@@ -97,7 +98,7 @@ def _without_field(assignment: Assignment) -> list[Document]:
 
 def _arguments(function: FunctionSpec, lookup: Lookup) -> str:
     """The tool's own parameters: the query, and the documents in whichever way it takes them."""
-    arguments = arguments_for(function, lookup.query)
+    arguments = arguments_for(function, _cut(lookup.query))
     properties = function.parameters.get("properties")
     names = set(properties) if isinstance(properties, dict) else set()
     ids: list[JsonValue] = list(lookup.doc_ids)
@@ -108,6 +109,11 @@ def _arguments(function: FunctionSpec, lookup: Lookup) -> str:
     elif ids and "filters" in names:
         arguments["filters"] = {"doc_id": ids}
     return json.dumps(arguments, ensure_ascii=False)
+
+
+def _cut(query: str) -> str:
+    """No longer than a search takes, cut at a word."""
+    return query if len(query) <= MAX_QUERY_CHARS else query[:MAX_QUERY_CHARS].rpartition(" ")[0]
 
 
 def _calls_made(request: ChatRequest) -> set[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from local.model_server.answers.disagreement import find_disagreement
 from local.model_server.answers.markup import statement
-from local.model_server.answers.rows import names_of_documents
+from local.model_server.answers.rows import names_of_documents, numbers_of
 from local.model_server.prompt_reader import Document
 from local.model_server.reports.assignment import Assignment
 from local.model_server.reports.gaps import find_gaps
@@ -46,7 +46,9 @@ def proof_of(passage: Passage) -> JsonValue:
 
 
 def says_the_same(one: Passage, other: Passage) -> bool:
-    """Whether most words of the shorter one are in the other."""
+    """Whether most words of the shorter one are in the other, and no number tells them apart."""
+    if numbers_of(one) != numbers_of(other):
+        return False
     first, second = ({stem(word) for word in content_words(passage.reading)} for passage in (one, other))
     return len(first & second) >= SAME_STATEMENT * max(1, min(len(first), len(second)))
 

@@ -1,0 +1,75 @@
+"""Faults drawn by a seed, and replies that are longer than they may be."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from local.model_server.chaos import FAULTS, draw, with_fault
+from local.model_server.knobs import Knobs, parse_knobs
+from local.model_server.protocol.overtalk import talk_over
+from local.model_server.protocol.replies import Reply, ToolCall
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def test_every_fault_comes_and_about_a_third_of_the_requests_have_none() -> None:
+    drawn = Counter(draw(7, number) for number in range(1, 2001))
+    assert set(drawn) == {*FAULTS, ""}
+    assert 500 < drawn[""] < 830
+
+
+def test_a_draw_hangs_on_seed_and_number_alone() -> None:
+    assert [draw(7, number) for number in range(20)] == [draw(7, number) for number in range(20)]
+    assert [draw(7, number) for number in range(20)] != [draw(8, number) for number in range(20)]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_one_that_the_knobs_know(fault: str) -> None:
+    assert parse_knobs(fault) != Knobs()
+
+
+def test_a_fault_goes_before_what_the_name_says_and_leaves_the_rest() -> None:
+    knobs = with_fault(Knobs(ttft=5, tps=90, chaos=1), "tps=1")
+    assert (knobs.ttft, knobs.tps, knobs.chaos) == (5, 1, 1)
+    assert with_fault(knobs, "") == knobs
+
+
+def test_a_stall_at_once_is_not_taken_for_no_stall() -> None:
+    assert with_fault(Knobs(), "stall=0").stall == 0
+
+
+def test_knobs_of_a_group_are_for_each_of_its_tasks() -> None:
+    knobs = parse_knobs("stall=1,only=plan+sub_agent")
+    assert knobs.are_for("QuestionPlan")
+    assert knobs.are_for("EvidenceReport")
+    assert not knobs.are_for("documents")
+    assert Knobs().are_for("anything")
+
+
+def test_json_that_is_too_long_is_still_json_of_its_shape() -> None:
+    reply = Reply('{"claims": [{"text": "one two three"}], "notes": []}')
+    longer = talk_over(reply, 200, words)
+    assert words(longer.text) >= 200
+    said = json.loads(longer.text)
+    assert set(map(str, said["claims"])) == {"{'text': 'one two three'}"}
+    assert said["notes"] == []
+
+
+@pytest.mark.parametrize("text", ["Three short words", "", '{"number": "one"}', "[1, 2]"])
+def test_any_text_gets_too_long(text: str) -> None:
+    assert words(talk_over(Reply(text), 50, words).text) >= 50
+
+
+def test_a_call_gets_too_long_and_stays_a_call() -> None:
+    call = talk_over(Reply(tool_call=ToolCall("search", '{"query": "x"}')), 50, words).tool_call
+    assert call is not None
+    assert words(json.loads(call.arguments)["query"]) >= 50
+
+
+def test_what_is_long_enough_stays_as_it_is() -> None:
+    reply = Reply("one two three")
+    assert talk_over(reply, 3, words) == reply
+    assert talk_over(Reply(refusal="no"), 50, words) == Reply(refusal="no")

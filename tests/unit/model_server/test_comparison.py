@@ -1,0 +1,188 @@
+"""Comparisons: a cell for every document that is meant, aspects one by one, notes of sub-agents heeded."""
+
+import re
+from html import unescape
+
+import pytest
+
+from local.model_server.answers.compose import answer_from_documents
+from local.model_server.answers.material import read_material
+from local.model_server.answers.subjects import is_about_several, meant_documents
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.prompt_reader import read_documents
+from local.model_server.schemas.classify import query_type_of
+from local.model_server.text.aspects import aspects_of
+from local.model_server.text.run_ons import split_run_on
+from tests.unit.model_server.conftest import block, document, prompt
+
+CITE = re.compile(r'<cite doc_id="([^"]*)" quote="([^"]*)"/>')
+QUARTERS = {
+    "q1": "Harbour fees brought in 4.1 million euros. The crane was repaired in March.",
+    "q2": "In the second quarter the income from harbour fees was 4.9 million euros. It rained a lot.",
+    "q3": "The canteen was closed. Of all income, 5.2 million euros came from fees of the harbour.",
+    "q4": "A new pilot boat was bought. Fees that ships pay in the harbour fell to 3.8 million euros.",
+}
+
+
+def quarters() -> list[str]:
+    return [
+        document(doc_id, block(text), title=f"Port report {doc_id}", filename=f"port-{doc_id}.pdf")
+        for doc_id, text in QUARTERS.items()
+    ]
+
+
+def answer(
+    embedder: EmbeddingService, question: str, *documents: str, kind: str = "COMPARISON", findings: str = ""
+) -> str:
+    message = prompt(question, kind, *documents) + findings
+    return answer_from_documents(read_material(message, embedder))
+
+
+def cited(text: str) -> dict[str, str]:
+    """The first quotation of each document."""
+    found = [(doc_id, unescape(quote)) for doc_id, quote in CITE.findall(text)]
+    return dict(reversed(found))
+
+
+def test_every_document_has_a_cited_cell_in_the_first_row(embedder: EmbeddingService) -> None:
+    given = answer(embedder, "How have the harbour fees changed over the reported quarters?", *quarters())
+    first_row = given.splitlines()[4]
+    assert set(cited(first_row)) == set(QUARTERS)
+    assert all("million euros" in quote for quote in cited(first_row).values())
+
+
+def test_each_aspect_has_its_row_and_one_that_nobody_speaks_of_has_none(embedder: EmbeddingService) -> None:
+    one, other = (
+        document(name, block(f"The press weighs {weight} kg. Its maximum pressure is {bar} bar."), title=name)
+        for name, weight, bar in (("Atlas", 900, 250), ("Borea", 700, 230))
+    )
+    given = answer(embedder, "Compare the pressure, the weight and the paint of both presses", one, other)
+    rows = [line.split("|")[1].strip() for line in given.splitlines() if line.startswith("|")][2:]
+    assert rows[:2] == ["The pressure", "The weight"]
+    assert not any("paint" in row for row in rows)
+
+
+def test_a_document_that_the_question_does_not_mean_has_no_column(embedder: EmbeddingService) -> None:
+    def report(name: str, year: int) -> str:
+        text = f"{name} earned {year - 2000} million euros from fees."
+        return document(
+            f"{name}{year}", block(text), title=f"{name} report", filename=f"{year} {name.lower()}.pdf"
+        )
+
+    documents = [report("Norhafen", 2021), report("Norhafen", 2022), report("Süderport", 2022)]
+    question = "How did the income from fees at Norhafen change over time?"
+    assert set(cited(answer(embedder, question, *documents))) == {"Norhafen2021", "Norhafen2022"}
+
+
+def test_kinship_of_file_names_stands_in_for_a_name_that_no_passage_says() -> None:
+    message = "".join(
+        document(name, block(text), filename=f"{name}.pdf")
+        for name, text in (
+            ("2021 nhf", "Norhafen earned 21 million euros."),
+            ("2022 nhf", "Norhafen earned 22 million euros."),
+            ("2023 nhf", "Fees brought in 23 million euros."),
+            ("2023 spt", "Fees brought in 9 million euros."),
+        )
+    )
+    documents = read_documents(f"<documents>{message}</documents>")
+    meant = meant_documents("What did Norhafen earn over time?", documents)
+    assert [document.doc_id for document in meant] == ["2021 nhf", "2022 nhf", "2023 nhf"]
+    assert meant_documents("What was earned over time?", documents) == documents
+
+
+def test_what_sub_agents_set_against_each_other_heads_the_table(embedder: EmbeddingService) -> None:
+    findings = (
+        '<findings><finding kind="difference" about="Cost of repairs"><statement>They differ.</statement>'
+        '<proof doc_id="q1">The crane was repaired in March.</proof>'
+        '<proof doc_id="q4">A new pilot boat was bought.</proof>'
+        '<proof doc_id="q2">This stands nowhere.</proof></finding></findings>'
+    )
+    given = answer(
+        embedder, "Compare the harbour fees of the quarters", *quarters(), findings=findings
+    ).splitlines()[4]
+    assert given.startswith("| Cost of repairs |")
+    assert cited(given) == {"q1": "The crane was repaired in March.", "q4": "A new pilot boat was bought."}
+
+
+def test_a_question_about_several_documents_cites_each_of_them(embedder: EmbeddingService) -> None:
+    question = "Which income from harbour fees do these reports state?"
+    given = answer(embedder, question, *quarters(), kind="CONTENT_SEARCH")
+    assert set(cited(given)) == set(QUARTERS)
+    assert "**In the other documents:**" in given
+    single = answer(embedder, "What was the income from harbour fees?", *quarters(), kind="CONTENT_SEARCH")
+    assert len(cited(single)) < len(QUARTERS)
+
+
+def test_a_foreign_question_about_several_documents_is_still_not_answered(embedder: EmbeddingService) -> None:
+    given = answer(
+        embedder, "What do these reports say about the painter Vermeer?", *quarters(), kind="CONTENT_SEARCH"
+    )
+    assert given.startswith("<abstain")
+    assert not cited(given)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_several"),
+    [
+        ("What do these reports say on noise?", True),
+        ("What is in both contracts about notice?", True),
+        ("Was sagen diese Berichte über Lärm?", True),
+        ("What does the report say on noise?", False),
+        ("Who signs the contract?", False),
+    ],
+)
+def test_several_documents_are_told_from_one(question: str, is_several: bool) -> None:
+    assert is_about_several(question) == is_several
+
+
+@pytest.mark.parametrize(
+    ("question", "query_type"),
+    [
+        ("How did the water level fluctuate across the quarters?", "COMPARISON"),
+        ("Are there trends in absences over the reported months?", "COMPARISON"),
+        ("List the number of accidents separately for each year", "COMPARISON"),
+        ("Wie haben sich die Mieten über die Jahre verändert?", "COMPARISON"),
+        ("Which changes in opening hours are told in these minutes?", "COMPARISON"),
+        ("How has the market for pumps developed?", "CONTENT_SEARCH"),
+        ("What was the water level in each basin?", "CONTENT_SEARCH"),
+        ("Which presentations were changed in the last three months?", "METADATA_SEARCH"),
+    ],
+)
+def test_several_times_are_set_against_each_other(question: str, query_type: str) -> None:
+    assert query_type_of(question) == query_type
+
+
+@pytest.mark.parametrize(
+    ("question", "aspects"),
+    [
+        ("Compare the price and the weight of the pumps", ["the price", "the weight"]),
+        ("Vergleiche Preis, Gewicht und Garantie der Pumpen", ["Preis", "Gewicht", "Garantie"]),
+        ("How do they differ in terms of noise and power?", ["noise", "power"]),
+        (
+            "What does it weigh and when is it serviced?",
+            ["What does it weigh", "when is it serviced"],
+        ),
+        ("What is the price?", ["What is the price?"]),
+    ],
+)
+def test_the_things_asked_about_are_told_apart(question: str, aspects: list[str]) -> None:
+    assert aspects_of(question) == aspects
+
+
+def test_a_table_without_lines_is_cut_into_its_rows() -> None:
+    head = (
+        "Three months ended June 30, 2023 June 30, 2022 Change in the income of the harbour by kind of source"
+    )
+    rows = [
+        "Harbour fees 5.2 4.9 6 %",
+        "Rents and leases 1.1 1.0 10 %",
+        "Total income (in euros) 6.3 5.9 7 %",
+    ]
+    prose = " ".join(["word"] * 20)
+    assert split_run_on(f"{head} 2 3 {' '.join(rows)} {prose}")[2:] == [
+        rows[0],
+        rows[1],
+        f"{rows[2]} {prose}",
+    ]
+    sentence = "The 3 cranes and 12 boats of 2023 cost 5 million euros."
+    assert split_run_on(sentence) == [sentence]

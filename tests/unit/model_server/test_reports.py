@@ -1,0 +1,203 @@
+"""Reports of sub-agents: quotations verbatim, every document told of, and what is open said to be so."""
+
+import json
+from html import escape
+from typing import TypeVar
+
+import pytest
+from pydantic import BaseModel, JsonValue
+
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.protocol.requests import ChatRequest
+from local.model_server.respond import write_reply
+from shared.models.subagent_reports import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
+from tests.unit.model_server.conftest import block, document
+
+ReportT = TypeVar("ReportT", bound=BaseModel)
+SAFETY_24 = "The maximum pressure is 250 bar. The filter is replaced every 500 hours."
+SAFETY_21 = "The maximum pressure is 230 bar. The filter is replaced every 500 hours."
+WARRANTY = "The warranty covers 24 months from delivery. Wear parts such as seals are excluded."
+NEW = document(
+    "new",
+    block(WARRANTY, page="9", heading="7 Warranty"),
+    block(SAFETY_24, page="3", heading="3 Safety"),
+    filename="press-2024.pdf",
+    title="Press manual 2024",
+    page_count="40",
+)
+OLD = document(
+    "old",
+    block(SAFETY_21, page="4", heading="3 Safety"),
+    filename="press-2021.pdf",
+    title="Press manual 2021",
+)
+TEXTS = SAFETY_24 + SAFETY_21 + WARRANTY
+
+
+def report(
+    embedder: EmbeddingService,
+    kind: type[ReportT],
+    task: str,
+    *documents: str,
+    more: str = "",
+    limit: int | None = None,
+) -> ReportT:
+    """The report for a task; it must fit the model that asks for it."""
+    message = f"<task>{escape(task, quote=False)}</task><documents>{''.join(documents)}</documents>{more}"
+    body: dict[str, JsonValue] = {
+        "model": "m",
+        "messages": [{"role": "user", "content": message}],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": kind.__name__, "schema": kind.model_json_schema()},
+        },
+        "max_completion_tokens": limit,
+    }
+    written = write_reply(ChatRequest.model_validate(body), embedder)
+    assert written.task == kind.__name__
+    return kind.model_validate_json(written.reply.text)
+
+
+def test_sections_follow_the_pages_and_claims_are_verbatim(embedder: EmbeddingService) -> None:
+    given = report(embedder, DocReaderReport, "Summarise the press manual 2024", NEW)
+    assert [section.heading for section in given.sections] == ["3 Safety", "7 Warranty"]
+    assert "250 bar" in given.sections[0].summary
+    assert len(given.claims) >= 3
+    assert all(proof.quote in TEXTS for claim in given.claims for proof in claim.proofs)
+
+
+def test_what_the_passages_do_not_say_is_named_as_open(embedder: EmbeddingService) -> None:
+    given = report(embedder, DocReaderReport, "Report the pressure, the filter and the lunch menu", NEW)
+    assert any("the lunch menu" in sentence for sentence in given.uncertainty)
+    assert not any("pressure" in sentence for sentence in given.uncertainty)
+    assert any("2 of its 40 pages" in sentence for sentence in given.uncertainty)
+
+
+def test_a_document_that_no_passage_is_from_is_named_as_unread(embedder: EmbeddingService) -> None:
+    targets = "<targets>new: press-2024.pdf\nold: press-2021.pdf</targets>"
+    given = report(embedder, DocReaderReport, "Summarise the press manuals", NEW, more=targets)
+    assert any("press-2021.pdf" in sentence for sentence in given.uncertainty)
+
+
+def test_a_german_task_is_reported_on_in_german(embedder: EmbeddingService) -> None:
+    text = "Der höchste Druck beträgt 250 bar. Der Filter wird alle 500 Stunden gewechselt."
+    manual = document("d", block(text, page="3"), title="Pressenhandbuch", page_count="8")
+    given = report(embedder, DocReaderReport, "Wie hoch ist der höchste Druck laut Handbuch?", manual)
+    assert given.sections[0].heading == "Seite 3"
+    assert given.claims[0].proofs[0].quote == "Der höchste Druck beträgt 250 bar."
+    assert any("der 8 Seiten" in sentence for sentence in given.uncertainty)
+
+
+def test_each_document_has_a_side_in_each_contrast(embedder: EmbeddingService) -> None:
+    third = document("third", block("The press weighs 900 kg."), title="Data sheet")
+    given = report(embedder, ComparatorReport, "Compare the pressure of all presses", NEW, OLD, third)
+    contrasts = [*given.differences, *given.conflicts]
+    assert contrasts
+    assert all({side.doc_id for side in one.sides} == {"new", "old", "third"} for one in contrasts)
+    quoted = {side.doc_id for one in contrasts for side in one.sides if side.quote}
+    assert {"new", "old"} <= quoted
+    assert all(side.quote in TEXTS + "The press weighs 900 kg." for one in contrasts for side in one.sides)
+
+
+def test_what_is_said_alike_is_a_similarity_with_a_proof_of_each(embedder: EmbeddingService) -> None:
+    given = report(embedder, ComparatorReport, "Compare the pressure and the filter of the manuals", NEW, OLD)
+    proofs = {proof.doc_id: proof.quote for proof in given.similarities[0].proofs}
+    assert proofs == dict.fromkeys(("new", "old"), "The filter is replaced every 500 hours.")
+
+
+def test_a_dimension_that_no_document_speaks_of_is_open_and_has_no_contrast(
+    embedder: EmbeddingService,
+) -> None:
+    given = report(
+        embedder, ComparatorReport, "Compare the pressure, the filter and the delivery time", NEW, OLD
+    )
+    assert given.open_dimensions == ("the delivery time",)
+    assert not any("delivery" in one.dimension.lower() for one in given.differences)
+
+
+def test_editions_differ_and_equals_contradict_each_other(embedder: EmbeddingService) -> None:
+    task = "Compare the maximum pressure"
+    editions = report(embedder, ComparatorReport, task, NEW, OLD)
+    assert (len(editions.conflicts), len(editions.differences)) >= (0, 1)
+    assert not editions.conflicts
+    one, other = (
+        document(doc_id, block(text), title=f"Manual {doc_id}")
+        for doc_id, text in (("a", SAFETY_24), ("b", SAFETY_21))
+    )
+    equals = report(embedder, ComparatorReport, task, one, other)
+    assert {side.quote for side in equals.conflicts[0].sides} == {
+        "The maximum pressure is 250 bar.",
+        "The maximum pressure is 230 bar.",
+    }
+
+
+def test_a_claim_is_backed_by_each_document_that_says_it_and_else_marked(embedder: EmbeddingService) -> None:
+    task = "Show the proof that the filter is replaced every 500 hours and that lunch is at noon"
+    given = report(embedder, EvidenceReport, task, NEW, OLD)
+    backed, unsupported = given.claims
+    assert {proof.doc_id for proof in backed.proofs} == {"new", "old"}
+    assert backed.confidence > 0.6
+    assert (unsupported.text, unsupported.proofs) == ("Lunch is at noon", ())
+    assert unsupported.confidence <= 0.1
+
+
+WEB = (
+    '<web_results><result url="https://www.weather.gov/a" title="Rain 2023">'
+    "Rainfall in 2023 was 958 mm in Germany. Sun was rare.</result>"
+    "<result><url>https://news.example.com/x</url><title>News</title>"
+    "<text>In Germany the rainfall of 2023 was 958 mm. Other news follow.</text></result>"
+    '<result url="https://garden.example.org/" title="Roses">Roses want sun.</result></web_results>'
+)
+
+
+def test_sites_that_agree_are_sources_of_one_claim(embedder: EmbeddingService) -> None:
+    given = report(embedder, WebReport, "How much rainfall did Germany have in 2023?", more=WEB)
+    sources = {source.url: source.quote for source in given.claims[0].sources}
+    assert sources == {
+        "https://www.weather.gov/a": "Rainfall in 2023 was 958 mm in Germany.",
+        "https://news.example.com/x": "In Germany the rainfall of 2023 was 958 mm.",
+    }
+    assert any("2 sites" in note for note in given.trust_notes)
+    assert any("public body" in note for note in given.trust_notes)
+
+
+@pytest.mark.parametrize(("more", "note"), [(WEB, "says anything"), ("", "No page")])
+def test_nothing_on_the_web_is_told_as_such(embedder: EmbeddingService, more: str, note: str) -> None:
+    given = report(embedder, WebReport, "Who won the cup of 1987?", more=more)
+    assert given.claims == ()
+    assert note in given.trust_notes[0]
+
+
+@pytest.mark.parametrize("kind", [DocReaderReport, ComparatorReport, EvidenceReport, WebReport])
+def test_a_report_of_nothing_is_a_report(embedder: EmbeddingService, kind: type[BaseModel]) -> None:
+    report(embedder, kind, "Compare the pressure of the manuals")
+    report(embedder, kind, "")
+
+
+def test_passages_that_tools_found_are_reported_on(embedder: EmbeddingService) -> None:
+    messages: JsonValue = [
+        {"role": "user", "content": "<task>What is the maximum pressure?</task><next>work</next>"},
+        {"role": "tool", "tool_call_id": "1", "content": f"<documents>{NEW}</documents>"},
+        {
+            "role": "tool",
+            "tool_call_id": "2",
+            "content": json.dumps({"results": [{"doc_id": "old", "content": SAFETY_21}]}),
+        },
+    ]
+    schema: JsonValue = {"name": "EvidenceReport", "schema": EvidenceReport.model_json_schema()}
+    asked = ChatRequest.model_validate(
+        {
+            "model": "m",
+            "messages": messages,
+            "response_format": {"type": "json_schema", "json_schema": schema},
+        }
+    )
+    given = EvidenceReport.model_validate_json(write_reply(asked, embedder).reply.text)
+    assert {proof.doc_id for claim in given.claims for proof in claim.proofs} == {"new", "old"}
+
+
+def test_a_report_leaves_out_last_items_to_fit_its_limit(embedder: EmbeddingService) -> None:
+    whole = report(embedder, DocReaderReport, "Summarise the press manual", NEW)
+    short = report(embedder, DocReaderReport, "Summarise the press manual", NEW, limit=120)
+    assert short.claims == whole.claims[: len(short.claims)]
+    assert embedder.count_tokens(short.model_dump_json()) < embedder.count_tokens(whole.model_dump_json())
