@@ -1,0 +1,66 @@
+"""What documents and pages of the web made a sub-agent say leads nowhere, and passes for no proof."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from shared.agents.sub_agents.stored import Child
+from shared.agents.sub_agents.viewing import view_of
+from shared.core.delegation_findings import findings_xml, web_section
+from shared.core.delegation_words import ENGLISH
+from shared.models.subagents import Finding, FoundProof, SubagentState
+from tests.contract.injection import shown
+from tests.contract.injection.hostile_world import PASSAGES
+from tests.unit.agents.sub_agents.occasions import comparison, decided, services_with
+
+pytestmark = pytest.mark.contract
+
+PAGE = "https://pages.example/p"
+HOSTILE = pytest.mark.parametrize("passage", PASSAGES, ids=[passage["id"] for passage in PASSAGES])
+OBEYED = ("text", "obeyed")
+
+
+def state(text: str, *, web: bool) -> SubagentState:
+    proof = FoundProof(quote=text, url=PAGE, title=text) if web else FoundProof(quote=text, doc_id="d")
+    finding = Finding(kind="web" if web else "claim", text=text, dimension=text, proofs=(proof,))
+    return SubagentState(
+        child_id="r:s001c0",
+        profile="web_verifier" if web else "comparator",
+        status="done",
+        findings=(finding,),
+        uncertainty=(text,),
+    )
+
+
+@HOSTILE
+@pytest.mark.parametrize("said", OBEYED)
+def test_the_web_section_links_to_the_page_that_was_found_and_shows_words(
+    passage: dict[str, str], said: str
+) -> None:
+    check_words(web_section([state(passage[said], web=True)], ENGLISH), links=[PAGE])
+
+
+@HOSTILE
+@pytest.mark.parametrize("said", OBEYED)
+async def test_what_a_sub_agent_is_unsure_of_is_words(passage: dict[str, str], said: str) -> None:
+    made = (await decided(comparison("a", "b"), services_with())).delegation
+    assert made is not None
+    view = view_of(made, Child(made.tasks[0], state(passage[said], web=False)), ENGLISH, "done")
+    for doubt in view.uncertainty:
+        check_words(doubt, links=[])
+
+
+@HOSTILE
+@pytest.mark.parametrize("said", OBEYED)
+def test_notes_for_the_main_agent_keep_their_form(passage: dict[str, str], said: str) -> None:
+    told = findings_xml([state(passage[said], web=False)])
+    if not told:  # too long for the prompt
+        return
+    tree = ElementTree.fromstring(told)
+    assert [element.tag for element in tree.iter()] == ["findings", "finding", "statement", "proof", "open"]
+
+
+def check_words(text: str, links: list[str]) -> None:
+    assert shown.links(text) == links
+    assert (shown.pictures(text), shown.markup(text), shown.addresses(text)) == ([], [], [])
+    assert (shown.sources(text), shown.numbers(text)) == ([], [])
