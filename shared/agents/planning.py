@@ -24,8 +24,8 @@ async def plan_question(
     """Plan a question; what it leaves out is taken from the conversation before it.
 
     Raises:
-        DependencyError: the model failed, or was late.
-        ModelFixableError: what it wrote is no plan. Without one there is `default_plan`.
+        ModelFixableError: what the model wrote is no plan. Without one there is `default_plan`.
+        GroundworkError: it failed, or was late.
     """
     parts = (conversation_element(conversation), element("question", question))
     prompt = Prompt(name="plan", system=load("plan"), user="\n".join(part for part in parts if part))

@@ -11,11 +11,12 @@ from shared.agents.step_time import StepTime
 from shared.agents.working_memory import WorkingMemory
 from shared.core.judging import retry_delay_s
 from shared.core.own_words import own_words
-from shared.errors import CallTimeoutError, DependencyError, ModelFixableError
+from shared.errors import CallTimeoutError, DefectError, GroundworkError, ModelFixableError
 from shared.models.runs import RunRequest
 from shared.models.steps import ResolveDocuments
 from shared.models.working import StoredPlan
 from shared.ports import ChatModel
+from shared.telemetry import get_logger
 
 _RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
 
@@ -29,17 +30,20 @@ async def plan_or_default(
         tries: that failed before.
 
     Raises:
-        DependencyError: the model failed, and may do better when it is asked once more.
+        GroundworkError: the model failed, and may do better when it is asked once more.
     """
     limits = time.limits("plan", limit_s)
     try:
         plan = await plan_question(chat_model, request.question, limits, request.conversation)
-    except ModelFixableError:
-        pass
-    except DependencyError as failed:
+    except DefectError:
+        raise
+    except GroundworkError as failed:
         observed = step_failed(failed, time.left.remaining_s)
-        if retry_delay_s("plan", tries, observed) is not None:
+        # A model that cannot write a valid plan will not learn it.
+        is_no_plan = isinstance(failed, ModelFixableError)
+        if not is_no_plan and retry_delay_s("plan", tries, observed) is not None:
             raise
+        get_logger().warning("plan.by_rule", run_id=request.run_id, error_type=failed.code)
     else:
         return StoredPlan(plan=plan)
     warning = own_words(request.question).planned_by_rule

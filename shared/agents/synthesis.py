@@ -16,7 +16,7 @@ from shared.core.own_words import OwnWords, own_words
 from shared.core.passage_answer import list_documents, quote_passages
 from shared.errors import (
     CallTimeoutError,
-    DependencyError,
+    DefectError,
     GroundworkError,
     ModelFixableError,
     OutputCutError,
@@ -235,9 +235,9 @@ async def _next(deltas: AsyncGenerator[str, None], until: float) -> str | None:
             return await anext(deltas, None)
     except TimeoutError as passed:
         raise _ModelFailedError(late) from passed
-    except OutputCutError:
+    except (OutputCutError, DefectError):
         raise
-    except (DependencyError, ModelFixableError) as failed:
+    except GroundworkError as failed:
         raise _ModelFailedError(failed) from failed
 
 

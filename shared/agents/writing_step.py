@@ -37,6 +37,7 @@ from shared.models.runs import RunAnswer
 from shared.models.steps import Observation, WriteAnswer
 from shared.models.working import Evidence, StoredPlan
 from shared.services import Services
+from shared.telemetry import get_logger
 
 
 class OpenJournal(Protocol):
@@ -117,17 +118,22 @@ class WritingStep:
         """The answer, and whether readers have it as it is.
 
         Raises:
-            GroundworkError: the model failed, and may do better when it is asked once more.
+            GroundworkError: the model failed, and may do better when it is asked once more, or there is an
+                answer before this one.
         """
         try:
             return await self._asked(task, journal, time), True
         except AnswerBrokenError as broken:
             failed = step_failed(broken.failed, time.left.remaining_s)
+            is_first = not self.action.replaces
             if retry_delay_s("write", self.action.tries, failed) is not None:
                 raise broken.failed from broken
+            if not (is_first or broken.partial):
+                raise broken.failed from broken  # the first answer, that there is none, says more
+            get_logger().warning("answer.degraded", run_id=self.memory.run_id, error_type=broken.failed.code)
             answer = broken.partial or answer_without_model(task, broken.failed)
-        new = [warning for warning in answer.warnings if warning not in task.warnings]
-        await journal.write_all(warning_events(new))
+        if new := [warning for warning in answer.warnings if warning not in task.warnings]:
+            await journal.write_all(warning_events(new))
         return answer, False
 
     async def _asked(self, task: Task, journal: Journal, time: StepTime) -> RunAnswer:

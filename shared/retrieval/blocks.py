@@ -16,7 +16,7 @@ from typing import Literal
 from shared.core.document_first import Place, documents_to_narrow_to, order_blocks
 from shared.core.fusion import cosine_of_vector_score, fuse_ranks, fuse_scores
 from shared.core.odata import quote
-from shared.errors import CallTimeoutError, DependencyError, GroundworkError
+from shared.errors import CallTimeoutError, GroundworkError
 from shared.models.prompts import CallLimits
 from shared.models.search import Filters, Hit, IndexRow, SearchPage, SearchRequest
 from shared.ports import Embedder
@@ -161,8 +161,8 @@ class BlockSearch:
         try:
             async with asyncio.timeout(limits.timeout_s):
                 return await self._embedder.embed(phrasings, limits)
-        except (TimeoutError, DependencyError) as failed:
-            code = failed.code if isinstance(failed, DependencyError) else CallTimeoutError.code
+        except (TimeoutError, GroundworkError) as failed:
+            code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
             get_logger().warning("search.words_alone", error_type=code)
             self.missed.add("meaning")
             return [None] * len(phrasings)

@@ -1,15 +1,24 @@
 """Whatever a model does, whoever asked gets something to read: whole, in part, or in quotations."""
 
+import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from shared.errors import AuthenticationError, DependencyError, ModelFixableError, RateLimitError
+from shared.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    DependencyError,
+    InvalidQueryError,
+    ModelFixableError,
+    PayloadTooLargeError,
+    RateLimitError,
+)
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.fakes.services import fake_services
+from tests.fakes.services import fake_services, fake_settings
 from tests.unit.agents.faulty_writers import Streaming, answer_of, ask, at_once, broken, warnings_in, whole
 from tests.unit.agents.world import Model, plan, world
 
@@ -62,7 +71,16 @@ async def test_a_stream_that_breaks_again_leaves_its_whole_sentences() -> None:
     assert [one.n for one in answer.citations] == [1]
 
 
-@pytest.mark.parametrize("refusal", [AuthenticationError("Refused."), ModelFixableError("Filtered.")])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        AuthenticationError("Refused."),
+        ModelFixableError("Filtered."),
+        InvalidQueryError("The model refused the request."),
+        PayloadTooLargeError("The prompt is too long."),
+        ConfigurationError("There is no such model."),
+    ],
+)
 async def test_a_model_that_refuses_is_no_failure_of_the_run(refusal: Any) -> None:
     answer = answer_of(*(await ask(await world(Model(plan(), answer=refusal)))))
     assert "“The pump runs at 15 bar.”" in answer.text
@@ -121,3 +139,25 @@ async def test_a_search_that_fails_fails_the_run_an_abstention_would_be_a_lie() 
     view, events = await ask(services)
     assert (view.status, view.error_type) == ("failed", "NetworkError")
     assert events[-1].name == "ERROR"
+
+
+async def test_a_second_attempt_that_fails_leaves_the_first_answer_that_there_is_none() -> None:
+    async def abstaining() -> AsyncGenerator[str, None]:
+        yield '<abstain missing="the pressure" next_step="Ask."/>'
+
+    # One block at a time, so that the second attempt finds another.
+    settings = fake_settings(answer_blocks=1, subagents_enabled=False)
+    model = Streaming(abstaining, at_once)
+    view, events = await ask(await world(chat_model=model, settings=settings))
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer", "answer", "answer"]
+    answer = answer_of(view, events)
+    assert answer.abstained
+    assert answer.missing == "the pressure"
+
+
+async def test_a_model_that_is_misconfigured_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    wrong = ConfigurationError("There is no such model.")
+    await ask(await world(Model(wrong, answer=wrong)))
+    events = [json.loads(line) for line in caplog.messages]
+    told = {one["event"]: one["error_type"] for one in events if "error_type" in one}
+    assert told == {"plan.by_rule": "ConfigurationError", "answer.degraded": "ConfigurationError"}
