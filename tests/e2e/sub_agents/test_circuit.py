@@ -1,14 +1,41 @@
 """Sub-agents that fail too often are paused, and answers go on without them."""
 
+import time
+from typing import Any
+
 import pytest
 
+from evals.budgets.following import Caller
 from local.run_all.stack import LocalStack
+from local.run_all.tokens import mint_token
+from samples.acl import ANNA
 from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of, warnings_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 SUMMARY = "Summarise the minutes of the safety committee."
 FAILURES = 10  # the circuit does not open on fewer outcomes
+
+
+def measured(stack: LocalStack) -> dict[str, Any]:
+    """What an administrator is told of the last hour."""
+    token = mint_token(ANNA, stack.secrets.token_secret, roles=("admin",))
+    status, told = Caller(lambda: stack.ports.http, token).call("GET", "/api/metrics/subagents?hours=1")
+    assert status == 200, told
+    assert isinstance(told, dict)
+    return told
+
+
+def measured_at_last(stack: LocalStack, decisions: int) -> dict[str, Any]:
+    """The same with so many decisions: the last ones are noted beside the answers."""
+    until = time.monotonic() + 5
+    while (told := measured(stack))["decisions"] < decisions and time.monotonic() < until:
+        time.sleep(0.1)
+    return told
+
+
+def of_reader(told: dict[str, Any], name: str) -> int:
+    return sum(profile[name] for profile in told["profiles"] if profile["profile"] == "doc_reader")
 
 
 def test_after_failures_the_circuit_opens_and_answers_do_without(stack: LocalStack) -> None:
@@ -18,11 +45,23 @@ def test_after_failures_the_circuit_opens_and_answers_do_without(stack: LocalSta
         "SUBAGENTS_CHILD_RETRY_BACKOFF_MS": "0",
     }
     with configured(stack, **broken) as running:
+        before = measured(running)
         failed = [ask(running, SUMMARY) for _ in range(FAILURES)]
         assert all(decision_of(one)["decision"] == "delegate" for one in failed)
         assert all(warnings_of(answer_of(one)) for one in failed)
         paused = ask(running, SUMMARY)
+        after = measured_at_last(running, before["decisions"] + FAILURES + 1)
     assert decision_of(paused)["decision"] == "no_delegate"
     assert "CIRCUIT_OPEN" in decision_of(paused)["reason_codes"]
     assert answer_of(paused)["citations"]
     assert warnings_of(answer_of(paused)) == []
+    assert after["decisions"] == before["decisions"] + FAILURES + 1
+    assert after["delegated"] == before["delegated"] + FAILURES
+    for name in ("children", "fallbacks_main_agent"):
+        assert of_reader(after, name) == of_reader(before, name) + FAILURES, name
+    assert (before["control"]["circuit"], after["control"]["circuit"]) == ("closed", "open")
+    assert (after["control"]["failures"], after["control"]["active"], after["control"]["waiting"]) == (
+        10,
+        0,
+        0,
+    )
