@@ -4,6 +4,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions import (
+    api_page,
     chat,
     document_changes,
     document_events,
@@ -24,7 +25,7 @@ from orchestrations.registered import DURABLE
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (chat, health, memory, metrics, runs, search, summaries, threads)
+HTTP = (api_page, chat, health, memory, metrics, runs, search, summaries, threads)
 DOCUMENTS = (document_changes, document_events, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
 

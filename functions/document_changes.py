@@ -8,6 +8,7 @@ import azure.functions as func
 from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
+from shared.models.document_views import DocumentDeleting
 from shared.models.uploads import AccessChange, MetadataCorrection
 
 blueprint = df.Blueprint()
@@ -79,7 +80,7 @@ async def delete_document(req: Request, client: df.DurableOrchestrationClient) -
     state = await changeable(req.path_params["doc_id"], user, services)
     await delete(state, services)
     await _start(client, state.blob_name)
-    return json_response({"doc_id": state.doc_id, "status": "deleting"}, 202)
+    return json_response(DocumentDeleting(doc_id=state.doc_id), 202)
 
 
 async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:

@@ -10,16 +10,14 @@ from functions.http_io import (
     file_response,
     json_response,
     picture_response,
+    read_query,
     user_of,
 )
 from functions.ready import ready_services
-from shared.errors import CallerError
+from shared.models.queries import DocumentsQuery
 from shared.models.search import Filters
 
 blueprint = func.Blueprint()
-
-_FILTERS = ("document_type", "department", "project_id", "language", "author", "filename", "tags")
-_MAX_LISTED = 100
 
 
 @blueprint.route(route="documents", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -29,10 +27,9 @@ async def list_documents(req: Request) -> Response:
     from shared.agents.documents import list_documents as listed
 
     user = user_of(req)
-    filters: Filters = {name: req.query_params[name] for name in _FILTERS if req.query_params.get(name)}
-    return json_response(
-        await listed(user, await ready_services(), filters, _limit(req.query_params.get("limit")))
-    )
+    query = read_query(req, DocumentsQuery)
+    filters: Filters = {name: text for name, text in query if isinstance(text, str) and text}
+    return json_response(await listed(user, await ready_services(), filters, query.limit))
 
 
 @blueprint.route(route="documents/{doc_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -79,11 +76,3 @@ async def get_document_figure(req: Request) -> Response:
             status_code=304, headers={"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
         )
     return await picture_response(services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
-
-
-def _limit(text: str | None) -> int:
-    if text is None:
-        return _MAX_LISTED
-    if len(text) > 3 or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_LISTED:
-        raise CallerError(f"limit takes a number from 1 to {_MAX_LISTED}.", "Leave it out to get the most.")
-    return int(text)

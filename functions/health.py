@@ -9,6 +9,7 @@ import azure.functions as func
 
 from functions.http_io import Request, Response, endpoint, json_response
 from shared.errors import GroundworkError
+from shared.models.health_views import HealthView, ReadinessView
 
 blueprint = func.Blueprint()
 
@@ -19,7 +20,7 @@ _READY_TIMEOUT_S = 5.0
 @endpoint
 async def get_health(req: Request) -> Response:
     """200 as long as the process answers."""
-    return json_response({"status": "ok"})
+    return json_response(HealthView())
 
 
 @blueprint.route(route="health/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -44,5 +45,5 @@ async def get_readiness(req: Request) -> Response:
         for name, result in zip(checks, results, strict=True)
         if isinstance(result, BaseException)
     }
-    status = 503 if failed else 200
-    return json_response({"status": "unavailable" if failed else "ok", "failed": failed}, status)
+    view = ReadinessView(status="unavailable" if failed else "ok", failed=failed)
+    return json_response(view, 503 if failed else 200)

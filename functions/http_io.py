@@ -23,6 +23,7 @@ from shared.errors import (
 from shared.identity import authenticate
 from shared.models.blobs import BlobProperties, ByteSpan
 from shared.models.identity import UserContext
+from shared.models.problems import Problem
 from shared.settings import get_settings
 from shared.telemetry import get_logger
 
@@ -70,6 +71,18 @@ async def read_model(request: Request, model: type[Body]) -> Body:
                 f"The body is larger than {MAX_BODY_BYTES} bytes.", "Upload large material as a document."
             )
     return validated(model, lambda: model.model_validate_json(bytes(body)))
+
+
+def read_query(request: Request, model: type[Body]) -> Body:
+    """The parameters of the address that `model` knows, validated; others are left alone.
+
+    Raises:
+        CallerError: one is not of the model's shape; names it.
+    """
+    given = {name: request.query_params[name] for name in model.model_fields if name in request.query_params}
+    return validated(
+        model, lambda: model.model_validate({name: text for name, text in given.items() if text})
+    )
 
 
 def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
@@ -147,13 +160,13 @@ def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Res
 
 def problem(error: GroundworkError) -> Response:
     """Problem details (RFC 9457): type, title, status, detail, hints."""
-    content = {
-        "type": f"urn:groundwork:error:{error.code}",
-        "title": error.code,
-        "status": error.status,
-        "detail": error.detail,
-        "hints": list(error.hints),
-    }
+    content = Problem(
+        type=f"urn:groundwork:error:{error.code}",
+        title=error.code,
+        status=error.status,
+        detail=error.detail,
+        hints=error.hints,
+    ).model_dump(mode="json")
     headers = {}
     if isinstance(error, NotAuthenticatedError):
         headers["WWW-Authenticate"] = 'Bearer realm="groundwork"'
@@ -162,6 +175,12 @@ def problem(error: GroundworkError) -> Response:
     return JSONResponse(
         content, status_code=error.status, headers=headers, media_type="application/problem+json"
     )
+
+
+def cached_response(content: bytes, media_type: str, etag: str, headers: Mapping[str, str]) -> Response:
+    """What changes only with the app. It may be kept, and is asked for again each time."""
+    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", **headers}
+    return Response(content, media_type=media_type, headers=kept)
 
 
 def _explain(invalid: ValidationError, model: type[BaseModel]) -> tuple[str, str]:

@@ -2,13 +2,11 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_query, user_of
 from functions.ready import ready_services
-from functions.threads import cursor_of, page_limit
+from shared.models.queries import ListQuery
 
 blueprint = func.Blueprint()
-
-_LISTED = 50
 
 
 @blueprint.route(route="memory", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -18,8 +16,8 @@ async def get_memory(req: Request) -> Response:
     from shared.agents.memory import list_memories
 
     user = user_of(req)
-    limit = page_limit(req, _LISTED)
-    return json_response(await list_memories(user, await ready_services(), limit, cursor_of(req)))
+    page = read_query(req, ListQuery)
+    return json_response(await list_memories(user, await ready_services(), page.limit, page.cursor or None))
 
 
 @blueprint.route(route="memory", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)

@@ -4,7 +4,7 @@ import azure.functions as func
 
 from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
 from functions.ready import ready_services
-from shared.models.search_views import SearchBody
+from shared.models.search_views import SearchBody, SearchResults
 
 blueprint = func.Blueprint()
 
@@ -21,4 +21,5 @@ async def search(req: Request) -> Response:
     body = await read_model(req, SearchBody)
     services = await ready_services()
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
-    return json_response(search_results(hits, await image_urls(hits, services)))
+    found = search_results(hits, await image_urls(hits, services))
+    return json_response(SearchResults.model_validate(found))

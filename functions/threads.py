@@ -1,20 +1,13 @@
 """Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
 
-import re
-
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query, user_of
 from functions.ready import ready_services
-from shared.errors import CallerError
+from shared.models.queries import ListQuery, MessagesQuery
 from shared.models.threads import NewThread, ThreadRename
 
 blueprint = func.Blueprint()
-
-_LISTED = 50
-_READ = 20
-_MOST = 100
-_NUMBER = re.compile(r"[1-9][0-9]{0,7}")
 
 
 @blueprint.route(route="threads", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -36,8 +29,8 @@ async def get_threads(req: Request) -> Response:
     from shared.agents.threads import list_threads
 
     user = user_of(req)
-    limit = page_limit(req, _LISTED)
-    return json_response(await list_threads(user, await ready_services(), limit, cursor_of(req)))
+    page = read_query(req, ListQuery)
+    return json_response(await list_threads(user, await ready_services(), page.limit, page.cursor or None))
 
 
 @blueprint.route(route="threads/{thread_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -89,26 +82,9 @@ async def get_thread_messages(req: Request) -> Response:
     from shared.agents.thread_messages import read_messages
 
     user = user_of(req)
-    limit, cursor = page_limit(req, _READ), cursor_of(req)
-    if cursor is not None and not _NUMBER.fullmatch(cursor):
-        raise CallerError("The cursor is none of ours.", "Send the cursor of the page before, unchanged.")
-    before = None if cursor is None else int(cursor)
-    return json_response(await read_messages(_id_of(req), user, await ready_services(), limit, before))
-
-
-def page_limit(request: Request, usual: int) -> int:
-    """The query parameter `limit`, 1-100. CallerError when it is anything else."""
-    text = request.query_params.get("limit")
-    if text is None:
-        return usual
-    if not re.fullmatch(r"[0-9]{1,3}", text, re.ASCII) or not 1 <= int(text) <= _MOST:
-        raise CallerError(f"limit takes a number from 1 to {_MOST}.", f"Leave it out to get {usual}.")
-    return int(text)
-
-
-def cursor_of(request: Request) -> str | None:
-    """The query parameter `cursor`."""
-    return request.query_params.get("cursor") or None
+    page = read_query(req, MessagesQuery)
+    before = int(page.cursor) if page.cursor else None
+    return json_response(await read_messages(_id_of(req), user, await ready_services(), page.limit, before))
 
 
 def _id_of(request: Request) -> str:

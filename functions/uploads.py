@@ -11,11 +11,11 @@ from functions.ingest import start_ingestion
 from functions.multipart import MAX_FIELDS_BYTES, FileForm
 from functions.ready import ready_services
 from shared.errors import CallerError, PayloadTooLargeError
-from shared.models.uploads import UploadRequest
+from shared.models.uploads import UploadForm, UploadRequest
 
 blueprint = df.Blueprint()
 
-_FIELDS = ("folder", "project_id", "acl")
+_FIELDS = tuple(name for name in UploadForm.model_fields if name != "file")
 
 
 @blueprint.route(route="documents", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)

@@ -1,6 +1,7 @@
 """Documents as the API shows them."""
 
 from datetime import datetime
+from typing import Literal
 
 from shared.models.base import Model
 from shared.models.documents import DocumentStatus
@@ -72,3 +73,10 @@ class DocumentDetail(DocumentView):
     acl: tuple[str, ...] | None = None
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
+
+
+class DocumentDeleting(Model):
+    """Answer of DELETE /api/documents/{doc_id}: it is out of the list; the rest goes within moments."""
+
+    doc_id: str
+    status: Literal["deleting"] = "deleting"

@@ -41,6 +41,15 @@ class UploadRequest(Model):
     size_bytes: int | None = Field(default=None, ge=0)
 
 
+class UploadForm(Model):
+    """The parts of the form of POST /api/documents, the file last."""
+
+    folder: str = Field(default="", max_length=1000, description="A path below the caller's own folder.")
+    project_id: ProjectId | None = Field(default=None, description="The project it belongs to.")
+    acl: AccessList = Field(default=(), description="Who may read it; repeated, or separated by commas.")
+    file: bytes = Field(description="The file. What it is called decides how it is read.")
+
+
 class UploadTicket(Model):
     """Where to send a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
 

@@ -213,6 +213,9 @@ ACCESS = {"acl": ["*"]}
 ROUTES: Mapping[str, Probe] = {
     "GET health": for_everybody("/health"),
     "GET health/ready": for_everybody("/health/ready"),
+    "GET openapi.json": for_everybody("/openapi.json"),
+    "GET docs": for_everybody("/docs"),
+    "GET docs/{asset}": for_everybody("/docs/start.js"),
     "POST chat": asked,
     "POST search": searched,
     "GET documents": listed,

@@ -1,0 +1,214 @@
+"""The calls of questions, runs, summaries, threads and memory. A table: one row per route."""
+
+from functions.openapi.operation import JSON, STREAM, Operation, Reply, json_reply
+from shared.errors import CallerError, ConflictError, NotFoundError, PayloadTooLargeError
+from shared.models.chat import ChatRequest, RunView
+from shared.models.clarification import ClarificationAnswer
+from shared.models.memories import MemoriesDeleted, MemoryList
+from shared.models.queries import ChatHeaders, ListQuery, MessagesQuery, ResumeHeaders, SummaryHeaders
+from shared.models.streams import RunEventStream
+from shared.models.summaries import SummaryOrder, SummaryView
+from shared.models.threads import MessageList, NewThread, ThreadList, ThreadRename, ThreadView
+
+_BODY = (CallerError, PayloadTooLargeError)
+_QUESTIONS, _SUMMARIES, _THREADS, _MEMORY = "Questions", "Summaries", "Threads", "Memory"
+
+QUESTIONS = (
+    Operation(
+        "POST",
+        "chat",
+        "chat",
+        _QUESTIONS,
+        "Ask a question",
+        (
+            Reply(
+                200,
+                "The run's events as they come; with `stream` false the run when it has ended.",
+                ((STREAM, RunEventStream), (JSON, RunView)),
+                ("X-Run-Id",),
+            ),
+            json_reply(202, "The run goes on, or waits for a choice.", RunView, "Location", "X-Run-Id"),
+        ),
+        (*_BODY, NotFoundError, ConflictError),
+        body=ChatRequest,
+        headers=ChatHeaders,
+        ends_as=RunView,
+    ),
+    Operation(
+        "GET",
+        "runs/{run_id}",
+        "get_run",
+        _QUESTIONS,
+        "A run: status, todo list, answer",
+        (json_reply(200, "The run as it is now.", RunView),),
+        (NotFoundError,),
+    ),
+    Operation(
+        "GET",
+        "runs/{run_id}/events",
+        "get_run_events",
+        _QUESTIONS,
+        "The events of a run, from the first or after one",
+        (
+            Reply(200, "The events.", ((STREAM, RunEventStream),), ("X-Run-Id",)),
+            Reply(204, "The run has ended, and the caller has seen its last event."),
+        ),
+        (CallerError, NotFoundError),
+        headers=ResumeHeaders,
+    ),
+    Operation(
+        "POST",
+        "runs/{run_id}/answer",
+        "answer_run",
+        _QUESTIONS,
+        "Answer what a run asks",
+        (json_reply(202, "The run goes on.", RunView, "Location"),),
+        (*_BODY, NotFoundError, ConflictError),
+        body=ClarificationAnswer,
+    ),
+    Operation(
+        "POST",
+        "runs/{run_id}/cancel",
+        "cancel_run",
+        _QUESTIONS,
+        "End a run and its sub-agents",
+        (json_reply(200, "The run, cancelled.", RunView),),
+        (NotFoundError, ConflictError),
+    ),
+)
+
+SUMMARIES = (
+    Operation(
+        "POST",
+        "summaries",
+        "create_summary",
+        _SUMMARIES,
+        "Begin a summary of 1-20 documents",
+        (
+            json_reply(200, "The summary with its result.", SummaryView, "Location"),
+            json_reply(202, "It is being made.", SummaryView, "Location"),
+        ),
+        (*_BODY, ConflictError),
+        body=SummaryOrder,
+        headers=SummaryHeaders,
+        ends_as=SummaryView,
+    ),
+    Operation(
+        "GET",
+        "summaries/{summary_id}",
+        "get_summary",
+        _SUMMARIES,
+        "How far a summary is, and its result",
+        (json_reply(200, "The summary as it is now.", SummaryView),),
+        (NotFoundError,),
+    ),
+    Operation(
+        "POST",
+        "summaries/{summary_id}/cancel",
+        "cancel_summary",
+        _SUMMARIES,
+        "End a summary",
+        (json_reply(200, "The summary, cancelled.", SummaryView),),
+        (NotFoundError, ConflictError),
+    ),
+    Operation(
+        "DELETE",
+        "summaries/{summary_id}",
+        "delete_summary",
+        _SUMMARIES,
+        "Delete a summary and everything made of it",
+        (Reply(204, "It is gone."),),
+        (NotFoundError,),
+    ),
+)
+
+THREADS = (
+    Operation(
+        "POST",
+        "threads",
+        "create_thread",
+        _THREADS,
+        "Begin a thread",
+        (json_reply(201, "The thread.", ThreadView, "Location"),),
+        _BODY,
+        body=NewThread,
+    ),
+    Operation(
+        "GET",
+        "threads",
+        "get_threads",
+        _THREADS,
+        "The caller's threads, the one that was last asked in first",
+        (json_reply(200, "A page of threads.", ThreadList),),
+        (CallerError,),
+        query=ListQuery,
+    ),
+    Operation(
+        "GET",
+        "threads/{thread_id}",
+        "get_thread",
+        _THREADS,
+        "One thread, without its turns",
+        (json_reply(200, "The thread.", ThreadView),),
+        (NotFoundError,),
+    ),
+    Operation(
+        "PATCH",
+        "threads/{thread_id}",
+        "patch_thread",
+        _THREADS,
+        "Rename a thread",
+        (json_reply(200, "The thread.", ThreadView),),
+        (*_BODY, NotFoundError, ConflictError),
+        body=ThreadRename,
+    ),
+    Operation(
+        "DELETE",
+        "threads/{thread_id}",
+        "delete_thread",
+        _THREADS,
+        "Delete a thread and everything made of it",
+        (Reply(204, "Nobody sees it any more."),),
+        (NotFoundError, ConflictError),
+    ),
+    Operation(
+        "POST",
+        "threads/{thread_id}/clear",
+        "clear_thread",
+        _THREADS,
+        "Delete the turns of a thread, and keep the thread",
+        (json_reply(200, "The empty thread.", ThreadView),),
+        (NotFoundError, ConflictError),
+    ),
+    Operation(
+        "GET",
+        "threads/{thread_id}/messages",
+        "get_thread_messages",
+        _THREADS,
+        "Questions and answers of a thread, a page at a time from the newest",
+        (json_reply(200, "A page of turns, oldest first.", MessageList),),
+        (CallerError, NotFoundError),
+        query=MessagesQuery,
+    ),
+)
+
+MEMORY = (
+    Operation(
+        "GET",
+        "memory",
+        "get_memory",
+        _MEMORY,
+        "What is remembered of the caller's questions",
+        (json_reply(200, "A page of memories, newest first.", MemoryList),),
+        (CallerError,),
+        query=ListQuery,
+    ),
+    Operation(
+        "DELETE",
+        "memory",
+        "delete_memory",
+        _MEMORY,
+        "Forget all of it",
+        (json_reply(200, "How many there were.", MemoriesDeleted),),
+    ),
+)

@@ -1,0 +1,159 @@
+"""The calls of search and documents. A table: one row per route."""
+
+from functions.openapi.operation import BYTES, PDF, STREAM, Operation, Reply, json_reply
+from shared.errors import (
+    AccessDeniedError,
+    BadDocumentError,
+    CallerError,
+    ConflictError,
+    DocumentNotFoundError,
+    InvalidQueryError,
+    PayloadTooLargeError,
+    RangeError,
+)
+from shared.models.document_views import DocumentDeleting, DocumentDetail, DocumentList
+from shared.models.queries import CachedHeaders, DocumentsQuery, FileHeaders, ResumeHeaders
+from shared.models.search_views import SearchBody, SearchResults
+from shared.models.streams import DocumentEventStream
+from shared.models.uploads import AccessChange, MetadataCorrection, UploadForm, UploadRequest, UploadTicket
+
+_BODY = (CallerError, PayloadTooLargeError)
+_CHANGE = (AccessDeniedError, DocumentNotFoundError, ConflictError)
+_SEARCH, _DOCUMENTS = "Search", "Documents"
+
+SEARCH = (
+    Operation(
+        "POST",
+        "search",
+        "search",
+        _SEARCH,
+        "Passages and figures for a query, without an answer",
+        (json_reply(200, "What was found, best first.", SearchResults),),
+        (*_BODY, InvalidQueryError),
+        body=SearchBody,
+    ),
+)
+
+READING = (
+    Operation(
+        "GET",
+        "documents",
+        "list_documents",
+        _DOCUMENTS,
+        "The documents the caller may see",
+        (json_reply(200, "Those in work or failed first, then the newest.", DocumentList),),
+        (CallerError, InvalidQueryError),
+        query=DocumentsQuery,
+    ),
+    Operation(
+        "GET",
+        "documents/events",
+        "get_document_events",
+        _DOCUMENTS,
+        "How far documents are, as it changes",
+        (Reply(200, "Documents in work, then each change.", ((STREAM, DocumentEventStream),)),),
+        (CallerError,),
+        headers=ResumeHeaders,
+    ),
+    Operation(
+        "GET",
+        "documents/{doc_id}",
+        "get_document",
+        _DOCUMENTS,
+        "One document, with the history of its ingestion",
+        (json_reply(200, "The document.", DocumentDetail),),
+        (DocumentNotFoundError,),
+    ),
+    Operation(
+        "GET",
+        "documents/{doc_id}/content",
+        "get_document_content",
+        _DOCUMENTS,
+        "The file",
+        (
+            Reply(200, "All of it.", ((PDF, None), (BYTES, None)), ("ETag", "Accept-Ranges")),
+            Reply(
+                206,
+                "The bytes that were asked for.",
+                ((PDF, None), (BYTES, None)),
+                ("ETag", "Accept-Ranges", "Content-Range"),
+            ),
+        ),
+        (DocumentNotFoundError, ConflictError, RangeError),
+        headers=FileHeaders,
+    ),
+    Operation(
+        "GET",
+        "documents/{doc_id}/figures/{name}",
+        "get_document_figure",
+        _DOCUMENTS,
+        "One of its pictures",
+        (
+            Reply(200, "The picture.", (("image/png", None),), ("ETag",)),
+            Reply(304, "The caller has it already.", (), ("ETag",)),
+        ),
+        (DocumentNotFoundError, ConflictError),
+        headers=CachedHeaders,
+    ),
+)
+
+WRITING = (
+    Operation(
+        "POST",
+        "documents",
+        "upload_document",
+        _DOCUMENTS,
+        "Upload a file through the app",
+        (json_reply(202, "It lies there, and is being ingested.", DocumentDetail, "Location"),),
+        (*_BODY, ConflictError, BadDocumentError),
+        form=UploadForm,
+    ),
+    Operation(
+        "POST",
+        "documents/uploads",
+        "make_upload_ticket",
+        _DOCUMENTS,
+        "An address for a large file, past the app",
+        (json_reply(201, "Where to send it.", UploadTicket, "Location"),),
+        (*_BODY, ConflictError, BadDocumentError),
+        body=UploadRequest,
+    ),
+    Operation(
+        "PATCH",
+        "documents/{doc_id}",
+        "correct_document",
+        _DOCUMENTS,
+        "Correct its metadata",
+        (json_reply(200, "The document.", DocumentDetail),),
+        (*_BODY, *_CHANGE),
+        body=MetadataCorrection,
+    ),
+    Operation(
+        "PUT",
+        "documents/{doc_id}/access",
+        "change_access",
+        _DOCUMENTS,
+        "Set who may read it",
+        (json_reply(200, "The document.", DocumentDetail),),
+        (*_BODY, *_CHANGE),
+        body=AccessChange,
+    ),
+    Operation(
+        "POST",
+        "documents/{doc_id}/reingest",
+        "reingest_document",
+        _DOCUMENTS,
+        "Ingest it once more",
+        (json_reply(202, "It is being ingested.", DocumentDetail, "Location"),),
+        _CHANGE,
+    ),
+    Operation(
+        "DELETE",
+        "documents/{doc_id}",
+        "delete_document",
+        _DOCUMENTS,
+        "Delete it and everything made of it",
+        (json_reply(202, "It is out of the list.", DocumentDeleting),),
+        _CHANGE,
+    ),
+)

@@ -1,0 +1,114 @@
+"""The calls of operators, health, and the description itself. A table: one row per route."""
+
+from functions.openapi.operation import JSON, Operation, Reply, json_reply
+from shared.errors import AccessDeniedError, CallerError, NotFoundError
+from shared.models.audit import AuditReport, ReconcileReport
+from shared.models.health_views import HealthView, ReadinessView
+from shared.models.poison import PoisonList
+from shared.models.queries import CachedHeaders, MetricsQuery
+from shared.models.subagent_metrics import SubagentMetrics
+
+_OPERATION, _HEALTH, _DESCRIPTION = "Operators", "Health", "Description"
+_KNOWN = Reply(304, "The caller has it already.", (), ("ETag",))
+
+OPERATION = (
+    Operation(
+        "GET",
+        "maintenance/audit",
+        "get_audit",
+        _OPERATION,
+        "Whether files, states and indexes agree",
+        (json_reply(200, "What was found.", AuditReport),),
+        (AccessDeniedError,),
+    ),
+    Operation(
+        "GET",
+        "maintenance/poison",
+        "get_poison",
+        _OPERATION,
+        "Events that were tried in vain",
+        (json_reply(200, "The oldest of each queue.", PoisonList),),
+        (AccessDeniedError,),
+    ),
+    Operation(
+        "POST",
+        "maintenance/reconcile",
+        "reconcile_now",
+        _OPERATION,
+        "Make good what events missed, now",
+        (json_reply(200, "What was done.", ReconcileReport),),
+        (AccessDeniedError,),
+    ),
+    Operation(
+        "GET",
+        "metrics/subagents",
+        "get_subagent_metrics",
+        _OPERATION,
+        "How sub-agents did of late",
+        (json_reply(200, "By profile.", SubagentMetrics),),
+        (CallerError, AccessDeniedError),
+        query=MetricsQuery,
+    ),
+)
+
+HEALTH = (
+    Operation(
+        "GET",
+        "health",
+        "get_health",
+        _HEALTH,
+        "Whether the process answers",
+        (json_reply(200, "It does.", HealthView),),
+        is_open=True,
+    ),
+    Operation(
+        "GET",
+        "health/ready",
+        "get_readiness",
+        _HEALTH,
+        "Whether search and storage answer",
+        (json_reply(200, "All do.", ReadinessView), json_reply(503, "Some do not.", ReadinessView)),
+        is_open=True,
+    ),
+)
+
+DESCRIPTION = (
+    Operation(
+        "GET",
+        "openapi.json",
+        "get_description",
+        _DESCRIPTION,
+        "This description",
+        (Reply(200, "OpenAPI 3.1.", ((JSON, None),), ("ETag",)), _KNOWN),
+        headers=CachedHeaders,
+        is_open=True,
+    ),
+    Operation(
+        "GET",
+        "docs",
+        "get_docs_page",
+        _DESCRIPTION,
+        "The same as a page to try it on",
+        (Reply(200, "The page.", (("text/html", None),)),),
+        is_open=True,
+    ),
+    Operation(
+        "GET",
+        "docs/{asset}",
+        "get_docs_asset",
+        _DESCRIPTION,
+        "A file of that page",
+        (
+            Reply(
+                200,
+                "The file.",
+                (("text/css", None), ("text/javascript", None), ("image/png", None)),
+                ("ETag",),
+            ),
+            _KNOWN,
+        ),
+        (NotFoundError,),
+        headers=CachedHeaders,
+        is_open=True,
+    ),
+)

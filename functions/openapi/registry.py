@@ -1,0 +1,18 @@
+"""Every call of the API, in the order in which the page shows them. A route that is not here fails a test."""
+
+from functions.openapi.conversation_calls import MEMORY, QUESTIONS, SUMMARIES, THREADS
+from functions.openapi.document_calls import READING, SEARCH, WRITING
+from functions.openapi.operating_calls import DESCRIPTION, HEALTH, OPERATION
+
+OPERATIONS = (
+    *QUESTIONS,
+    *SEARCH,
+    *READING,
+    *WRITING,
+    *SUMMARIES,
+    *THREADS,
+    *MEMORY,
+    *OPERATION,
+    *HEALTH,
+    *DESCRIPTION,
+)

@@ -1,0 +1,89 @@
+"""Answers held against the description that the app serves: status, media type, headers, schema."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import httpx
+import jsonschema_rs
+
+JSON_TYPES = ("application/json", "application/problem+json")
+
+
+class Described:
+    """One description. `seen` holds the calls that were checked, each with its status."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._validators: dict[str, Any] = {}
+        self.seen: set[tuple[str, int]] = set()
+
+    def check(self, answer: httpx.Response) -> None:
+        """An event hook: AssertionError when the answer is not as described."""
+        answer.read()
+        found = self.operation(answer.request.method, answer.request.url.raw_path.decode())
+        if found is None:
+            return  # no call of the API: the host answers it
+        name, operation = found
+        self.seen.add((name, answer.status_code))
+        about = f"{name} {answer.status_code}"
+        described = self._response(operation, answer.status_code)
+        assert described is not None, f"{about}: the status is not described"
+        self._check_headers(described, answer, about)
+        self._check_content(described.get("content", {}), answer, about)
+
+    def operations(self) -> Iterator[Mapping[str, Any]]:
+        """All that are described."""
+        for methods in self._document["paths"].values():
+            yield from methods.values()
+
+    def operation(self, method: str, raw_path: str) -> tuple[str, Mapping[str, Any]] | None:
+        """The call that a request reaches, with its name; literal paths come before those with names."""
+        parts = raw_path.partition("?")[0].removeprefix("/api").rstrip("/").split("/")
+        for path, methods in self._by_literals:
+            if method.lower() in methods and _fits(path.split("/"), parts):
+                operation = methods[method.lower()]
+                return operation["operationId"], operation
+        return None
+
+    @cached_property
+    def _by_literals(self) -> list[tuple[str, Mapping[str, Any]]]:
+        paths: Mapping[str, Mapping[str, Any]] = self._document["paths"]
+        return sorted(paths.items(), key=lambda item: [part[:1] == "{" for part in item[0].split("/")])
+
+    def _response(self, operation: Mapping[str, Any], status: int) -> Mapping[str, Any] | None:
+        responses: Mapping[str, Mapping[str, Any]] = operation["responses"]
+        return responses.get(str(status)) or responses.get(f"{status // 100}XX")
+
+    def _check_headers(self, described: Mapping[str, Any], answer: httpx.Response, about: str) -> None:
+        for name, header in described.get("headers", {}).items():
+            if name in answer.headers:
+                self._validate(header["schema"], answer.headers[name], f"{about} {name}")
+
+    def _check_content(self, contents: Mapping[str, Any], answer: httpx.Response, about: str) -> None:
+        if not contents:
+            assert answer.content == b"", f"{about}: a body is not described"
+            return
+        media_type = answer.headers["content-type"].partition(";")[0]
+        assert media_type in contents, f"{about}: {media_type} is not described"
+        schema = contents[media_type].get("schema")
+        if schema is not None:
+            body = json.loads(answer.content) if media_type in JSON_TYPES else answer.text
+            self._validate(schema, body, f"{about} {media_type}")
+
+    def _validate(self, schema: Mapping[str, Any], value: Any, about: str) -> None:
+        key = json.dumps(schema, sort_keys=True)
+        if key not in self._validators:
+            whole = {**schema, "components": self._document["components"]}
+            self._validators[key] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+        errors = [
+            f"{error.instance_path}: {error.message}" for error in self._validators[key].iter_errors(value)
+        ]
+        assert errors == [], f"{about}: {'; '.join(errors)}"
+
+
+def _fits(template: list[str], parts: list[str]) -> bool:
+    return len(template) == len(parts) and all(
+        wanted[:1] == "{" or wanted == part for wanted, part in zip(template, parts, strict=True)
+    )

@@ -1,0 +1,102 @@
+"""Each call of the API made once so that it succeeds; what each answers is held against the description."""
+
+import time
+from urllib.parse import urlsplit
+
+import httpx
+
+from samples.questions import FIRST_QUESTION
+from tests.contract.api.described import Described
+
+WAIT_S = 60.0
+
+
+def call_everything(
+    user: httpx.Client, nobody: httpx.Client, administrator: httpx.Client, described: Described
+) -> set[str]:
+    """Names of the calls that succeeded. `administrator` has the role; `nobody` has no identity."""
+    described.seen.clear()
+    _open_calls(nobody)
+    _operation(administrator)
+    _questions(user)
+    _threads_and_memory(user)
+    _summaries(user)
+    _documents(user)
+    return {name for name, status in described.seen if status < 400}
+
+
+def _open_calls(nobody: httpx.Client) -> None:
+    for path in ("/health", "/health/ready", "/openapi.json", "/docs", "/docs/start.js"):
+        nobody.get(path).raise_for_status()
+
+
+def _operation(administrator: httpx.Client) -> None:
+    administrator.get("/maintenance/audit").raise_for_status()
+    administrator.get("/maintenance/poison").raise_for_status()
+    administrator.post("/maintenance/reconcile").raise_for_status()
+    administrator.get("/metrics/subagents", params={"hours": "1"}).raise_for_status()
+
+
+def _questions(user: httpx.Client) -> None:
+    user.post("/chat", json={"question": FIRST_QUESTION.text}).raise_for_status()
+    asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
+    run = f"/runs/{asked.json()['run_id']}"
+    assert asked.json()["status"] == "waiting", "two reports fit: the run asks which is meant"
+    user.post(f"{run}/answer", json={"choice": 1}).raise_for_status()
+    user.get(f"{run}/events").raise_for_status()
+    user.get(run).raise_for_status()
+    asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
+    user.post(f"/runs/{asked.json()['run_id']}/cancel").raise_for_status()
+    user.post("/search", json={"query": FIRST_QUESTION.text}).raise_for_status()
+
+
+def _threads_and_memory(user: httpx.Client) -> None:
+    newest = user.get("/threads", params={"limit": "1"}).json()["threads"][0]["thread_id"]
+    user.get(f"/threads/{newest}/messages").raise_for_status()
+    made = user.post("/threads", json={"title": "valves"})
+    thread = f"/threads/{made.json()['thread_id']}"
+    user.get(thread).raise_for_status()
+    user.patch(thread, json={"title": "pumps"}).raise_for_status()
+    user.post(f"{thread}/clear").raise_for_status()
+    user.delete(thread).raise_for_status()
+    user.get("/memory").raise_for_status()
+    user.delete("/memory").raise_for_status()
+
+
+def _summaries(user: httpx.Client) -> None:
+    listed = user.get("/documents", params={"filename": "memo-impeller-alloy.txt"}).json()["documents"]
+    order = {"doc_ids": [listed[0]["doc_id"]]}
+    made = user.post("/summaries", json=order, headers={"Prefer": "wait=60"})
+    user.get(f"/summaries/{made.json()['summary_id']}").raise_for_status()
+    user.delete(f"/summaries/{made.json()['summary_id']}").raise_for_status()
+    everything = [document["doc_id"] for document in user.get("/documents").json()["documents"]][:20]
+    running = user.post("/summaries", json={"doc_ids": everything}).json()["summary_id"]
+    user.post(f"/summaries/{running}/cancel").raise_for_status()
+
+
+def _documents(user: httpx.Client) -> None:
+    ticket = {"filename": "later.txt"}
+    user.post("/documents/uploads", json=ticket).raise_for_status()
+    sent = user.post("/documents", files={"file": ("described.txt", b"Valves are opened by hand.")})
+    document = f"/documents/{sent.json()['doc_id']}"
+    _wait_until_ready(user, document)
+    user.get(f"{document}/content").raise_for_status()
+    assert user.get(f"{document}/content", headers={"Range": "bytes=0-5"}).status_code == 206
+    user.patch(document, json={"title": "Valves"}).raise_for_status()
+    _wait_until_ready(user, document)
+    user.put(f"{document}/access", json={"acl": ["engineering"]}).raise_for_status()
+    _wait_until_ready(user, document)
+    user.post(f"{document}/reingest").raise_for_status()
+    _wait_until_ready(user, document)
+    user.delete(document).raise_for_status()
+    pictures = {"query": "pump", "filters": {"block_type": "image"}}
+    found = user.post("/search", json=pictures).json()["results"][0]
+    name = urlsplit(found["image_url"]).path.rpartition("/")[2]
+    user.get(f"/documents/{found['doc_id']}/figures/{name}").raise_for_status()
+
+
+def _wait_until_ready(user: httpx.Client, document: str) -> None:
+    until = time.monotonic() + WAIT_S
+    while user.get(document).json()["status"] != "ready":
+        assert time.monotonic() < until, user.get(document).text
+        time.sleep(0.2)

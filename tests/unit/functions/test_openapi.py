@@ -1,0 +1,137 @@
+"""The description of the API: every route is in it, and it is what OpenAPI 3.1 says it should be."""
+
+import json
+import tomllib
+from typing import Any
+
+import httpx
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import ValidationError
+
+from functions import metrics
+from functions.openapi.attributes import attributed
+from functions.openapi.description import VERSION, Description
+from functions.openapi.registry import OPERATIONS
+from shared.models.base import Model
+from shared.models.queries import ListQuery, MetricsQuery
+from tests.architecture.source_tree import ROOT
+from tests.contract.api.described import Described
+from tests.contract.worker.golden import read_golden
+
+
+@pytest.fixture(name="document", scope="module")
+def make_document() -> dict[str, Any]:
+    return Description(OPERATIONS).document()
+
+
+def test_every_route_is_described_and_no_other() -> None:
+    routes = {
+        (method, binding["route"], name)
+        for name, function in read_golden().items()
+        for binding in function["bindings"]
+        if binding["type"] == "httpTrigger"
+        for method in binding["methods"]
+    }
+    assert {(one.method, one.route, one.name) for one in OPERATIONS} == routes
+    assert len(OPERATIONS) == len(routes)
+
+
+def test_it_is_a_valid_description(document: dict[str, Any]) -> None:
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+    broken = {**document, "paths": {"/x": {"get": {"responses": {"200": {}}}}}}
+    assert list(OpenAPIV31SpecValidator(broken).iter_errors()), (
+        "a validator that finds nothing proves nothing"
+    )
+
+
+def test_its_version_is_the_projects(document: dict[str, Any]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert document["info"]["version"] == VERSION == project["version"]
+
+
+def test_every_call_but_the_open_ones_names_its_identity_and_its_refusal(document: dict[str, Any]) -> None:
+    open_calls = set()
+    for path, methods in document["paths"].items():
+        for call in methods.values():
+            is_open = call.get("security") == []
+            assert ("401" in call["responses"]) is not is_open, path
+            if is_open:
+                open_calls.add(path)
+    assert open_calls == {"/health", "/health/ready", "/openapi.json", "/docs", "/docs/{asset}"}
+
+
+def test_every_refusal_is_a_problem_detail(document: dict[str, Any]) -> None:
+    for path, methods in document["paths"].items():
+        for call in methods.values():
+            for status, response in call["responses"].items():
+                if status in ("4XX", "5XX") or status < "400" or (path, status) == ("/health/ready", "503"):
+                    continue
+                schema = response["content"]["application/problem+json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/Problem"}, (path, status)
+
+
+def test_answers_hold_all_their_fields_and_bodies_only_what_they_must(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert set(schemas["RunView"]["required"]) == set(schemas["RunView"]["properties"])
+    assert schemas["ChatRequest"]["required"] == ["question"]
+    assert "doc_ids" not in schemas["Memory"]["properties"], "it is never shown"
+    assert schemas["ChatRequest"]["additionalProperties"] is False
+
+
+def test_the_limits_of_parameters_are_those_of_their_functions() -> None:
+    assert MetricsQuery(hours=metrics.MAX_HOURS).hours == metrics.MAX_HOURS
+    with pytest.raises(ValidationError):
+        MetricsQuery(hours=metrics.MAX_HOURS + 1)
+
+
+@pytest.mark.parametrize("text", ["0", "101", " 1", "1_0", "+1", "1.0", "٣", "x", "1" * 5000])
+def test_a_number_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        ListQuery.model_validate({"limit": text})
+
+
+def test_what_a_docstring_says_of_a_field_stands_at_the_field() -> None:
+    class Valve(Model):
+        """A valve.
+
+        Attributes:
+            opened, closed: when that
+                was last so.
+        """
+
+        opened: int
+        closed: int
+        name: str
+
+    schema = attributed(Valve.model_json_schema())
+    assert schema["description"] == "A valve."
+    said = {name: field.get("description") for name, field in schema["properties"].items()}
+    assert said == {"opened": "when that was last so.", "closed": "when that was last so.", "name": None}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "content", "complaint"),
+    [
+        ("/api/health", 418, b"{}", "the status is not described"),
+        ("/api/health", 200, b'{"status": "fine"}', "status"),
+        ("/api/threads/x", 404, b'{"detail": "x"}', "required"),
+        ("/api/runs/x", 200, b"{}", "required"),
+    ],
+)
+def test_an_answer_that_is_not_as_described_is_found(
+    document: dict[str, Any], path: str, status: int, content: bytes, complaint: str
+) -> None:
+    kind = "application/json" if status < 400 else "application/problem+json"
+    answer = httpx.Response(
+        status,
+        content=content,
+        headers={"Content-Type": kind},
+        request=httpx.Request("GET", f"http://app{path}"),
+    )
+    with pytest.raises(AssertionError, match=complaint):
+        Described(document).check(answer)
+
+
+def test_it_is_plain_json(document: dict[str, Any]) -> None:
+    assert json.loads(json.dumps(document)) == document
