@@ -14,8 +14,10 @@ from shared.models.subagents import WarningCode
 CHARS_PER_TOKEN = 3  # errs to the safe side: English has about 4, JSON and German about 3
 MARGIN_S = 0.5  # between the end of the last call and the deadline: to store, and to be heard by the parent
 LEAST_CALL_S = 0.6  # less time is not worth a call of a model (unmeasured)
-WORK_TOKENS = 400  # three calls of tools have about 150
-REPORT_TOKENS = 1800  # ten claims with quotations have about 1,200
+WORK_TOKENS = 400  # counted on for a turn of work: three calls of tools have about 150
+MOST_WORK_TOKENS = 1500  # allowed where there is room, for models whose hidden reasoning counts as well
+REPORT_TOKENS = 1800  # counted on for a report: ten claims with quotations have about 1,200
+MOST_REPORT_TOKENS = 4000  # allowed, as above
 LEAST_REPORT_TOKENS = 250  # two claims
 FAIR_REPORT_TOKENS = 1000  # kept for the report while more is looked for
 LEAST_RESULT_TOKENS = 300  # of a tool's result: one passage
@@ -91,6 +93,16 @@ def can_look_further(
     needed = report_tokens + LEAST_RESULT_TOKENS
     room = allowed_output(budget, after, needed, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS)
     return room.limit is None
+
+
+def allowed_work(
+    budget: BudgetAllocation, spent: Spent, work_tokens: int, report_tokens: int, prices: Prices
+) -> Allowed:
+    """The length of a turn of work that leaves the same; arguments as above, which must have said yes."""
+    kept = report_tokens + LEAST_RESULT_TOKENS + FAIR_REPORT_TOKENS
+    left = budget.max_child_tokens - spent.tokens - work_tokens - kept
+    wanted = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
+    return allowed_output(budget, spent, work_tokens, prices, wanted=wanted, least=1)
 
 
 def result_tokens(budget: BudgetAllocation, spent: Spent, report_tokens: int) -> int:

@@ -7,6 +7,7 @@ passage, or on the very page of the web that it names; a caption is a model's wo
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -124,9 +125,14 @@ def _items(report: type[BaseModel], said: Mapping[str, Any]) -> Iterator[tuple[s
         kind = get_args(described.annotation)[0]
         for value in values if isinstance(values, list) else ():
             try:
-                yield name, TypeAdapter(kind).validate_python(value)
+                yield name, _adapter(kind).validate_python(value)
             except ValidationError:
                 continue  # not whole yet, or never
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)  # a report is read several times a second while it comes
 
 
 Read = tuple[Finding | None, int]

@@ -26,8 +26,8 @@ from shared.models.search import Hit
 from shared.models.subagents import ToolUse
 from shared.retrieval.together import both, together
 
-_BLOCKS = 12  # asked for at once: more than 8,000 tokens leave room for at the beginning
-_FEWEST_OF_EACH = 4  # of each document, when there are many
+_BLOCKS = 24  # asked for at once: about what 8,000 tokens leave room for when a report follows at once
+_FEWEST_OF_EACH = 6  # of each document, when there are many
 _NEAREST_SHARE = 0.5  # of the room; the rest goes to passages from everywhere (unmeasured)
 _SIZE_MARGIN = 1.25  # sizes are counted at 3.6 characters a token, prompts at 3
 

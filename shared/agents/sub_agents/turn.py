@@ -114,8 +114,13 @@ class _Turn:
 
     def _note_attempt(self) -> None:
         desk, state = self._desk, self._desk.state
-        if self._turn.attempt and (state.last_result is None or state.last_result.status != "failed"):
+        before = state.last_result
+        if self._turn.attempt and (before is None or before.status != "failed"):
             desk.warn("CRASHED")
+        elif self._turn.attempt and before and self._turn.profile == state.profile and not self._turn.closing:
+            # What a repetition mends is not worth a word; if it does not, this is said again.
+            desk.change(warnings=tuple(code for code in state.warnings if code not in before.warnings))
+            self._warned = desk.state.warnings
         if self._turn.profile != desk.task.profile:
             desk.warn("PROFILE_REDUCED")
         desk.change(

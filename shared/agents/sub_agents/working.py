@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from shared.agents.sub_agents.desk import Desk
 from shared.agents.sub_agents.tools import ChildTools, Outcome
 from shared.core.subagent_budget import (
-    WORK_TOKENS,
-    allowed_output,
+    allowed_work,
     can_look_further,
     result_tokens,
     tokens_of,
@@ -75,7 +74,7 @@ async def _ask(desk: Desk) -> ModelTurn | None:
         return None
     if not can_look_further(budget, spent, prompt_tokens, prompt_tokens, prices):
         return None
-    allowed = allowed_output(budget, spent, prompt_tokens, prices, wanted=WORK_TOKENS, least=1)
+    allowed = allowed_work(budget, spent, prompt_tokens, prompt_tokens, prices)
     limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
     try:
         turn = await desk.services.chat_model.converse(messages, tools, limits)

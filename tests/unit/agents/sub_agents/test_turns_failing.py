@@ -226,3 +226,16 @@ async def test_a_model_that_is_down_ends_it_after_a_retry_and_a_smaller_profile(
     assert (end.status, end.turns, end.tokens) == ("failed", 0, 0)
     assert (len(model.conversations), len(model.prompts)) == (2, 1)
     assert world.phases().count("failed") == 3
+
+
+async def test_what_a_repetition_mends_is_not_told() -> None:
+    world = await child_world(CountedModel(DependencyError("HTTP 503"), READY, GOOD))
+    end = await world.run()
+    assert (end.status, (await world.state()).warnings) == ("done", ())
+
+
+async def test_what_a_repetition_does_not_mend_is_told_once() -> None:
+    world = await child_world(CountedModel(DependencyError("HTTP 503"), DependencyError("HTTP 503"), READ))
+    end = await world.run()
+    assert end.status == "done"
+    assert (await world.state()).warnings == ("MODEL_FAILED", "PROFILE_REDUCED")
