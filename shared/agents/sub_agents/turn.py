@@ -156,7 +156,16 @@ class _Turn:
         may_look = not self._turn.closing and not desk.transcript.is_covered
         if may_look and await look_further(desk):
             return "go_on"
-        return await write_report(desk)
+        ending = await write_report(desk)
+        if ending == "done" and self._was_still_looking() and _is_open(desk.state):
+            desk.warn("TURNS_SPENT")
+        return ending
+
+    def _was_still_looking(self) -> bool:
+        """Whether only the number of turns ended the search, of a profile that is not done by it."""
+        is_last = self._turn.turn >= self._desk.task.budget.max_child_turns
+        stops_so = "max_turns" in self._desk.profile.stops_when
+        return is_last and not stops_so and bool(self._desk.transcript.messages)
 
     async def _open(self) -> None:
         desk = self._desk
@@ -234,6 +243,11 @@ class _OpeningFailedError(SearchFailedError):
         super().__init__(failed.detail)
         self.retryable = failed.retryable and not isinstance(failed, CallTimeoutError)
         self.code = failed.code
+
+
+def _is_open(state: SubagentState) -> bool:
+    """Whether the report itself says that something was not found."""
+    return bool(state.uncertainty) or any(not finding.proofs for finding in state.findings)
 
 
 def _warning_of(failed: GroundworkError) -> WarningCode:

@@ -18,6 +18,8 @@ from tests.unit.agents.sub_agents.child_world import (
     READY,
     SEARCH,
     child_world,
+    evidence,
+    proof,
 )
 
 
@@ -144,3 +146,11 @@ async def test_a_call_that_was_made_before_is_not_made_again_and_leads_to_the_re
     end = await world.run()
     assert (end.status, end.turns) == ("done", 2)
     assert [use.success for use in (await world.state()).tool_uses] == [True, True, False]
+
+
+async def test_who_was_still_looking_when_its_turns_ended_says_so_if_something_is_open() -> None:
+    unproved = evidence(("The limit is 250 bar.", (proof("new"),)), ("It sings.", ()))
+    for report, warnings in ((unproved, ("TURNS_SPENT",)), (GOOD, ())):
+        world = await child_world(CountedModel(SEARCH, report), budget={"max_child_turns": 2})
+        assert (await world.run()).status == "done"
+        assert (await world.state()).warnings == warnings
