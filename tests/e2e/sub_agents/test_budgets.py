@@ -11,7 +11,7 @@ from tests.e2e.sub_agents.hosts import configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-BUDGET_MS = 7_000
+BUDGET_MS = 12_000
 AT_ONCE = 4
 DEEP = [question for question in QUESTIONS if question.kind in DELEGATED]
 FAULTS = ("stall=0", "tps=1,only=sub_agent+answer", "chaos=5")
