@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from shared.core.function_words import FUNCTION_WORDS
 from shared.core.naming import without_possessive
@@ -14,7 +14,10 @@ _STAR_LAST = re.compile(r"\*(?!\S)")
 _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
 PAIR_WEIGHT = 0.25  # of two words that stand together, against each alone; 0.5 does as well (decision 0013)
-_MAX_PAIRS = 40  # a longer text is no question, and the service takes 1,024 clauses
+NEAR_WEIGHT = 0.4  # of two words that stand near each other; 0.25-0.5 do nearly as well
+NEAR_WORDS = 7  # between them in the text; 4-15 do nearly as well
+_NEXT_WORDS = 2  # of the question, with which a word is looked for near
+_MAX_PAIRS = 40  # of each sort: a longer text is no question, and the service takes 1,024 clauses
 
 
 def keyword_query(text: str) -> str:
@@ -33,16 +36,27 @@ def question_query(question: str) -> str:
 
     Function words match nearly every block, and together outweigh the rare word that counts; of a possessive
     the word itself is looked for, each word once. Two such words side by side count more where they stand
-    side by side, too: `relief valve "relief valve"^0.25`. All the words if none of them says something.
+    side by side, too, and each with the next two where they stand near each other:
+    `relief valve "relief valve"^0.25 "relief valve"~7^0.4`. All the words if none of them says something.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
     told = [word if word and _says_something(word, question) else "" for word in words]
     if not any(told):
         return _each(question.split())
-    pairs = dict.fromkeys(
-        f'"{_escaped(one)} {_escaped(other)}"' for one, other in pairwise(told) if one and other
-    )
-    return " ".join([_each(told), *(f"{pair}^{PAIR_WEIGHT}" for pair in list(pairs)[:_MAX_PAIRS])])
+    beside = [pair for pair in pairwise(told) if all(pair)]
+    each_once = list(dict.fromkeys(word for word in told if word))
+    near = [
+        (one, other)
+        for place, one in enumerate(each_once, start=1)
+        for other in each_once[place : place + _NEXT_WORDS]
+    ]
+    parts = [_each(told), *_pairs(beside, f"^{PAIR_WEIGHT}"), *_pairs(near, f"~{NEAR_WORDS}^{NEAR_WEIGHT}")]
+    return " ".join(parts)
+
+
+def _pairs(pairs: Iterable[tuple[str, str]], suffix: str) -> list[str]:
+    quoted = (f'"{_escaped(one)} {_escaped(other)}"{suffix}' for one, other in dict.fromkeys(pairs))
+    return list(islice(quoted, _MAX_PAIRS))
 
 
 def _each(words: Iterable[str]) -> str:
