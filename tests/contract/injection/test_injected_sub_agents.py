@@ -1,0 +1,96 @@
+"""Hostile passages and a sub-agent whose model obeys them: it reads no more than it may, proves nothing."""
+
+import json
+
+import pytest
+
+from shared.agents.sub_agents.stored import state_path
+from shared.core.security_filter import security_filter
+from shared.core.subagent_passages import task_message
+from shared.models.names import WORK
+from shared.models.search import Hit
+from shared.models.web import WebHit
+from shared.services import Services
+from tests.contract.injection.hostile_world import PASSAGES
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.unit.agents.sub_agents.child_models import CountedModel
+from tests.unit.agents.sub_agents.child_world import RUN, SECRET, STEP, calls, child_world, evidence, proof
+from tests.unit.agents.world import ANNA
+
+pytestmark = pytest.mark.contract
+
+HOSTILE = pytest.mark.parametrize("passage", PASSAGES, ids=[passage["id"] for passage in PASSAGES])
+FALSE = "The maximum pressure is 99 bar."
+
+
+def obeying(order: str) -> CountedModel:
+    """It asks for what it may not have, then reports what it was told to."""
+    asked = [
+        ("retrieve_documents", {"query": order[:500] or "salary"}),
+        ("retrieve_documents", {"query": "secret valve", "user_id": "ben", "filters": "1 eq 1"}),
+        ("retrieve_documents", {"query": "secret valve", "doc_ids": ["closed"]}),
+        ("web_search", {"query": order[:200]}),
+        ("delete_document", {"doc_id": "old"}),
+    ]
+    report = evidence(
+        (order, (proof("old", FALSE), proof("closed", SECRET))),
+        (FALSE, (proof("old", order),)),
+    )
+    return CountedModel(calls(*((name, json.dumps(arguments)) for name, arguments in asked)), report)
+
+
+async def poisoned(services: Services, text: str) -> None:
+    """The hostile text stands in every passage of one document, in its name, and in what is known of it."""
+    content, documents = services.content_index, services.documents_index
+    assert isinstance(content, InMemorySearchIndex)
+    assert isinstance(documents, InMemorySearchIndex)
+    for row in content.rows.values():
+        if row["doc_id"] == "old":
+            row.update(content=f"The maximum pressure. {text}", filename=text, heading_path=text)
+    documents.rows["old"].update(filename=text, title=text, author=text, summary_brief=text)
+
+
+@HOSTILE
+async def test_an_obedient_sub_agent_reads_no_more_than_it_may_and_proves_nothing(
+    passage: dict[str, str],
+) -> None:
+    world = await child_world(obeying(passage["obeyed"]), pages=14, doc_ids=("old", "new"))
+    await poisoned(world.services, passage["text"])
+    await world.run()
+    for index in (world.services.content_index, world.services.documents_index):
+        assert isinstance(index, InMemorySearchIndex)
+        assert all((security_filter(ANNA) in (request.filter or "")) for request in index.requests)
+    state = await world.state()
+    assert [use.success for use in state.tool_uses] == [True, True, False, False]  # opening, then three calls
+    assert {hit.doc_id for hit in state.hits} <= {"old", "new"}
+    assert SECRET not in stored(world.services)
+    proofs = [one.quote for finding in state.findings for one in finding.proofs]
+    assert not any(FALSE in quote or SECRET in quote for quote in proofs)
+
+
+@HOSTILE
+def test_a_passage_stays_in_its_element(passage: dict[str, str]) -> None:
+    text = passage["text"]
+    hit = Hit(block_id="b", doc_id="d", filename=text, heading_path=text, content=text)
+    page = WebHit(url="https://pages.example/p", title=text, text=text)
+    plain = task_message(
+        "Q",
+        [("d", "n")],
+        [hit.model_copy(update={"content": "c", "filename": "n", "heading_path": "h"})],
+        {},
+        [page.model_copy(update={"title": "t", "text": "t"})],
+        then="work",
+    )
+    hostile = task_message("Q", [("d", text)], [hit], {}, [page], then="work")
+    assert hostile.count("<") == plain.count("<")
+
+
+def stored(services: Services) -> str:
+    """All that the sub-agent has stored."""
+    blobs = services.blobs
+    assert isinstance(blobs, InMemoryBlobStore)
+    prefix = state_path(RUN, STEP, 0).removesuffix(".json")
+    return "".join(
+        blob.content.decode() for name, blob in blobs.containers[WORK].items() if name.startswith(prefix)
+    )
