@@ -50,7 +50,7 @@ async def resolve_documents(
 async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
     """Documents for a listing or metadata question: those that the user may read, as far as they fit."""
     plan = stored.plan
-    filters = _caller_limits(request)
+    filters = caller_limits(request)
     if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
         known_ones = await documents.get_many(stored.doc_ids)
         return Evidence(records=tuple(known_ones.values()))
@@ -79,7 +79,7 @@ async def gather_blocks(
     A second attempt searches by other phrasings too, and takes twice as many blocks.
     """
     blocks, documents = search
-    filters = _caller_limits(request)
+    filters = caller_limits(request)
     named = () if widened else await _named(request, stored, documents)
     queries = phrasings(request, stored.plan, attempt)
     wanted = min(top_k * attempt, MAX_TOP_K)
@@ -131,7 +131,7 @@ async def _resolve(
     references = tuple(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]
-    filters = _caller_limits(request)
+    filters = caller_limits(request)
     found: list[list[DocumentRecord]] = await together(
         documents.find_named(reference, filters) for reference in references
     )
@@ -156,7 +156,8 @@ async def _from_each(
     return [hit for hits in found for hit in hits]
 
 
-def _caller_limits(request: RunRequest) -> Filters:
+def caller_limits(request: RunRequest) -> Filters:
+    """What the caller limited every search to."""
     limits: Filters = {}
     if request.project_id:
         limits["project_id"] = request.project_id

@@ -32,6 +32,7 @@ class Occasion:
 
     Attributes:
         failures: answers to it so far that there is none.
+        series: further documents of the series that evidence for a comparison is from.
         step: that writes it, or delegates first.
         repeated: an earlier attempt at that step began, and may have decided.
     """
@@ -40,6 +41,7 @@ class Occasion:
     stored: StoredPlan
     evidence: Evidence
     failures: int = 0
+    series: tuple[str, ...] = ()
     step: int = 0
     repeated: bool = False
 

@@ -93,14 +93,15 @@ def _profiles(task: SubagentTask, installed: Sequence[ProfileName]) -> tuple[Pro
 
 
 def _documents(occasion: Occasion, profile: ProfileName) -> tuple[str, ...]:
-    """Those that the question is about; of a comparison that names none, those that were found for it.
+    """Those that the question is about; of a comparison that names none, those that were found for it, and
+    the others of their series.
 
     More than fit into one task are too many: the best of them, if evidence tells which these are.
     """
     found = tuple(dict.fromkeys(hit.doc_id for hit in occasion.evidence.hits))
     targets = target_documents(occasion)
     if not targets:
-        return found[:MOST_DOCUMENTS] if profile == "comparator" else ()
+        return (*found, *occasion.series)[:MOST_DOCUMENTS] if profile == "comparator" else ()
     if len(targets) <= MOST_DOCUMENTS:
         return targets
     best = [doc_id for doc_id in found if doc_id in targets]

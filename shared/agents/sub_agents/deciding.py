@@ -6,7 +6,7 @@ look at it. Slots are taken by compare-and-swap: who is refused decides anew wit
 decided is stored before the children start, and the first to be stored counts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from shared.agents.sub_agents.facts import (
     healthy_tools,
     installed_profiles,
     may_read_targets,
+    rest_of_series,
     risk_of,
     rules_of,
     spent_before,
@@ -28,7 +29,7 @@ from shared.agents.sub_agents.metrics import note_decision
 from shared.agents.sub_agents.stored import find_delegation, put_delegation
 from shared.agents.working_memory import WorkingMemory
 from shared.core.delegation import cost_left_usd, decide, decision_event, policy_failed, tokens_left
-from shared.core.delegation_input import Occasion, describe
+from shared.core.delegation_input import Occasion, describe, target_documents
 from shared.core.delegation_tasks import Room, starts_of, tasks_of
 from shared.models.delegation import (
     REASON_WORDS,
@@ -141,6 +142,9 @@ class _Deciding:
         )
         idle = ControlView(circuit_closed=True, active=0, waiting=0, free=self.rules.max_active)
         decided, _ = self._ask(facts, spent, idle)
+        if decided.selected_profile == "comparator" and not target_documents(self.occasion):
+            series = await rest_of_series(self.occasion, self.services)
+            self.occasion = replace(self.occasion, series=series)
         for _ in range(_TRIES):
             if decided.decision != "delegate":
                 return decided, None

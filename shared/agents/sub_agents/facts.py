@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
 
+from shared.agents.gathering import caller_limits
+from shared.agents.step_searches import StepSearches
 from shared.agents.sub_agents.stored import children_of, delegations_of
 from shared.core.delegation_input import Occasion, is_sensitive, spent_tokens, target_documents
+from shared.core.document_series import repeated_series, series_of, words_of
+from shared.errors import GroundworkError
 from shared.models.delegation import (
     DelegationRules,
     ProfileName,
@@ -22,10 +26,13 @@ from shared.models.delegation import (
 )
 from shared.models.documents import DocumentRecord
 from shared.models.subagent_control import ControlView
+from shared.retrieval.together import together
 from shared.services import Services
 from shared.settings import Settings
+from shared.telemetry import get_logger
 
 _LOOKUP_TIMEOUT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
+_MOST_SERIES = 2  # a comparison of more is none of editions
 _CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
 _ON_DOCUMENTS: tuple[ProfileName, ...] = ("doc_reader", "comparator", "evidence_builder")
 
@@ -129,6 +136,31 @@ async def may_read_targets(occasion: Occasion, find: FindDocuments) -> bool:
         return True
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
         return set(unknown) <= (await find(unknown)).keys()
+
+
+async def rest_of_series(occasion: Occasion, services: Services) -> tuple[str, ...]:
+    """Documents of the series that the evidence has several of; those that the asker may read.
+
+    "How did it change over the quarters?" is about all of them; the best passages are from some. That they
+    cannot be looked up costs nothing: a comparison can do without.
+    """
+    known = {hit.doc_id: hit.filename for hit in occasion.evidence.hits}
+    series = repeated_series(known.values())[:_MOST_SERIES]
+    documents = StepSearches(services).documents(occasion.request)
+    try:
+        async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+            alike = await together(
+                documents.find_named(words_of(one), caller_limits(occasion.request)) for one in series
+            )
+    except (GroundworkError, TimeoutError) as failed:
+        get_logger().warning("delegation.series", error_type=type(failed).__name__)
+        return ()
+    return tuple(
+        record.doc_id
+        for one, records in zip(series, alike, strict=True)
+        for record in sorted(records, key=lambda record: record.filename, reverse=True)
+        if series_of(record.filename) == one and record.doc_id not in known
+    )
 
 
 async def spent_before(occasion: Occasion, services: Services) -> Spent:
