@@ -23,6 +23,7 @@ from shared.core.subagent_budget import MARGIN_S
 from shared.errors import CallTimeoutError, GroundworkError, ModelFixableError, NotFoundError
 from shared.models.subagent_work import ChildTranscript
 from shared.models.subagents import SubagentState, SubagentTask, TurnInput, TurnResult, WarningCode
+from shared.retrieval.together import both
 from shared.services import Services
 from shared.telemetry import get_logger
 
@@ -93,10 +94,10 @@ class _Turn:
         self._desk = desk
         self._turn = desk.turn
         self._warned = desk.state.warnings
+        self._is_first = desk.state.started_at is None
 
     async def take(self) -> TurnResult:
-        desk = self._desk
-        beginning = asyncio.create_task(self._begin()) if desk.state.started_at is None else None
+        beginning = asyncio.create_task(self._begin()) if self._is_first else None
         self._note_attempt()
         try:
             ending = await self._ended_in_time()
@@ -145,7 +146,7 @@ class _Turn:
 
     async def _work(self) -> Status:
         desk = self._desk
-        if self._turn.turn == 1 and self._turn.attempt == 0:
+        if self._is_first:
             await desk.events.phase("started", desk.state)
         await desk.events.phase("turn", desk.state)
         stored = await desk.store.transcript()
@@ -174,7 +175,7 @@ class _Turn:
             await open_task(desk)
         except GroundworkError as failed:
             raise _OpeningFailedError(failed) from None
-        await asyncio.gather(desk.keep(), desk.store.put_transcript(desk.transcript))
+        await both(desk.keep(), desk.store.put_transcript(desk.transcript))
 
     def _result(self, ending: _Ending) -> TurnResult:
         state = self._desk.state

@@ -4,7 +4,6 @@ What the model said is stored before its calls are made, and each result as it i
 again after a crash or a failing search asks for what is missing, and pays for nothing twice.
 """
 
-import asyncio
 from collections.abc import Sequence
 
 from shared.agents.sub_agents.desk import Desk
@@ -22,6 +21,7 @@ from shared.errors import CallTimeoutError, DependencyError, ModelFixableError
 from shared.models.conversing import Message, ModelTurn, ModelUsage
 from shared.models.prompts import CallLimits
 from shared.models.tool_steps import PlannedCall
+from shared.retrieval.together import both, together
 
 MAX_CALLS = 3  # of one turn: what the prompt says
 _MAX_ARGUMENT_CHARS = 2_000  # longer ones are no search; they would be read again in every turn
@@ -99,7 +99,7 @@ async def _carry_out(desk: Desk) -> None:
     done = {message.call_id for message in desk.transcript.results}
     missing = [item for item in desk.transcript.planned if item.call.call_id not in done]
     tools = ChildTools(desk, _result_room(desk), len(missing))
-    outcomes = await asyncio.gather(*(_call(desk, tools, item) for item in missing))
+    outcomes = await together(_call(desk, tools, item) for item in missing)
     for item, outcome in zip(missing, outcomes, strict=True):
         _note(desk, item, outcome)
     has_failed = any(outcome.may_pass for outcome in outcomes)
@@ -189,4 +189,4 @@ def _result_room(desk: Desk) -> int:
 
 
 async def _keep_both(desk: Desk) -> None:
-    await asyncio.gather(desk.keep(), desk.store.put_transcript(desk.transcript))
+    await both(desk.keep(), desk.store.put_transcript(desk.transcript))
