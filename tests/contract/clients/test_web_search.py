@@ -148,8 +148,13 @@ async def test_what_nobody_sees_is_taken_out(connect: Connect) -> None:
     ],
 )
 async def test_an_address_that_nobody_should_be_shown_is_no_hit(url: str | None, connect: Connect) -> None:
-    hits = await answered(connect, answer({**PAGE, "url": url}, PAGE, PAGE))
+    hits = await answered(connect, answer({**PAGE, "url": url}, PAGE))
     assert [hit.url for hit in hits] == [PAGE["url"]]
+
+
+async def test_a_page_that_several_engines_found_is_one_hit(connect: Connect) -> None:
+    (hit,) = await answered(connect, answer(PAGE, {**PAGE, "content": "Found again, lower down."}))
+    assert hit.text == PAGE["content"]
 
 
 @pytest.mark.parametrize(
