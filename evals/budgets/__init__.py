@@ -1,1 +1,0 @@
-"""Whether runs keep their budgets, whatever a model does; looked at from outside (docs/budgets.md)."""
