@@ -41,8 +41,8 @@ async def get_run(req: Request) -> Response:
 @endpoint
 async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A run's events from the first, or after `Last-Event-ID`."""
-    after = last_event_id(req.headers.get("last-event-id"))
     record, services = await _own_run(req)
+    after = last_event_id(req.headers.get("last-event-id"))
     if not record.has_log:
         raise NotFoundError("The events of this run are no longer kept.", "Its answer is: GET the run.")
     if after and await has_seen_the_end(services.run_log, record.run_id, after):
