@@ -8,6 +8,7 @@ passage, or on the very page of the web that it names; a caption is a model's wo
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import isnan
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -155,7 +156,8 @@ def _claim(part: str, item: Claim, material: Material) -> Read:
 
 def _backed(_: str, item: BackedClaim, material: Material) -> Read:
     proofs, dropped = _proofs(item.proofs, material)
-    confidence = item.confidence if proofs else 0.0  # a model's trust in what it cannot prove counts nothing
+    # A model's trust in what it cannot prove counts nothing; nor does what is no number.
+    confidence = min(max(item.confidence, 0.0), 1.0) if proofs and not isnan(item.confidence) else 0.0
     text = one_line(item.text)
     return Finding(kind="claim", text=text, confidence=confidence, proofs=proofs), dropped
 

@@ -1,16 +1,12 @@
 """What each profile of sub-agent reports: the output schemas that models fill (contracts.md, section 4).
 
+No bounds, lengths or patterns: endpoints refuse a strict schema with these; code holds values to them.
+
 Proofs are quotations, verbatim from the passages that the sub-agent was shown; whether they are is checked by
 code, and a statement whose proofs do not hold is not handed on as proved.
 """
 
-from typing import Annotated
-
-from pydantic import Field
-
 from shared.models.base import Model
-
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Proof(Model):
@@ -67,10 +63,10 @@ class ComparatorReport(Model):
 
 
 class BackedClaim(Model):
-    """A statement with its proofs; none means that it is unsupported."""
+    """A statement with its proofs; none means that it is unsupported. `confidence`: from 0 to 1."""
 
     text: str
-    confidence: Share
+    confidence: float
     proofs: tuple[Proof, ...]
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from shared.clients.chat_model import OpenAIChatModel
 from shared.clients.connections import Connections
+from shared.clients.conversing import output_format
 from shared.clients.dependency import model_endpoint
+from shared.core.profiles import PROFILES, Profile
 from shared.errors import (
     CallTimeoutError,
     DependencyError,
@@ -134,6 +136,15 @@ async def test_it_is_asked_for_strictly_by_its_schema_and_with_its_usage(
     assert shape["json_schema"]["schema"]["additionalProperties"] is False
     assert asked["stream_options"] == {"include_usage": True}
     assert asked["max_completion_tokens"] == 1000
+
+
+REFUSED = {"minimum", "maximum", "minLength", "maxLength", "pattern", "format", "minItems", "default"}
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_no_report_has_what_strict_endpoints_refuse(profile: Profile) -> None:
+    schema = json.dumps(output_format(profile.report))
+    assert not [name for name in REFUSED if f'"{name}":' in schema]
 
 
 @pytest.mark.parametrize(

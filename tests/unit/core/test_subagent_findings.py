@@ -81,6 +81,12 @@ def test_evidence_without_proof_is_kept_as_unsupported() -> None:
     assert (bare.confidence, bare.proofs) == (0.0, ())
 
 
+@pytest.mark.parametrize(("said", "kept"), [(7.0, 1.0), (-1.0, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
+def test_a_confidence_is_a_share(said: float, kept: float) -> None:
+    result = proved(EvidenceReport, claims=[claim("X", ("new", NEW), confidence=said)])
+    assert result.findings[0].confidence == kept
+
+
 def test_a_similarity_needs_two_documents_else_it_is_a_claim() -> None:
     both = claim("Both name a maximum.", ("old", OLD), ("new", NEW))
     one = claim("One names it.", ("old", OLD), ("old", "Made up entirely."))
