@@ -39,9 +39,9 @@ async def test_artifacts_are_stored_as_they_arise() -> None:
             self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
         ) -> AsyncGenerator[str | ModelUsage, None]:
             text = THREE.model_dump_json()
-            for start in range(0, len(text), 40):
+            for start in range(0, len(text), 60):
                 await asyncio.sleep(0.2)
-                yield text[start : start + 40]
+                yield text[start : start + 60]
                 seen.append(len((await world.state()).findings))
 
     world = await child_world(Slow(READY))
