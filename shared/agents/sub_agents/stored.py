@@ -9,10 +9,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from shared.errors import NotFoundError
 from shared.models.names import WORK
 from shared.models.subagents import Delegation, SubagentState, SubagentTask
 from shared.ports import BlobStore
+from shared.telemetry import get_logger
 
 _DELEGATION = "-delegation.json"
 
@@ -88,10 +91,13 @@ def _ids_path(run_id: str) -> str:
 
 
 async def find_state(blobs: BlobStore, run_id: str, step: int, index: int) -> SubagentState | None:
-    """What a child has brought so far; None when it has stored nothing."""
+    """What a child has brought so far; None when it has stored nothing, or nothing that can be read."""
     try:
         return SubagentState.model_validate_json(await blobs.read(WORK, state_path(run_id, step, index)))
     except NotFoundError:
+        return None
+    except ValidationError:
+        get_logger().error("sub_agent.state_unreadable", run_id=run_id, step=step, child=index)
         return None
 
 

@@ -4,9 +4,11 @@ import pytest
 
 from shared.agents.sub_agents.collecting import collect
 from shared.agents.sub_agents.control import read_control
+from shared.agents.sub_agents.stored import state_path
 from shared.agents.working_memory import WorkingMemory
 from shared.core.delegation_merge import tokens_of
 from shared.errors import DependencyError
+from shared.models.names import WORK
 from shared.models.subagent_control import ControlState
 from shared.models.subagents import ChildStatus, WarningCode
 from shared.models.working import Evidence
@@ -21,7 +23,7 @@ from tests.unit.agents.sub_agents.children import (
     state,
     web_claim,
 )
-from tests.unit.agents.sub_agents.occasions import RUN, comparison, hit, occasion, record, summary
+from tests.unit.agents.sub_agents.occasions import RUN, STEP, comparison, hit, occasion, record, summary
 
 GERMAN = "Was ist der Druck der Pumpe und wie wird er gemessen?"
 
@@ -150,6 +152,15 @@ async def test_warnings_speak_the_language_of_the_question() -> None:
         "Was er bis dahin gefunden hatte, wurde verwendet.",
     )
     assert brought.views[0].badge == "Vergleicher"
+
+
+async def test_a_state_that_cannot_be_read_is_worth_a_warning_and_no_answer() -> None:
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
+    await delegated(given, services)
+    await services.blobs.write(WORK, state_path(RUN, STEP, 0), b'{"child_id": 7, "spoiled": ')
+    brought = await collected(given, services)
+    assert brought.evidence.hits == given.evidence.hits
+    assert brought.warnings[0] == "Comparator: It failed. It had found nothing until then."
 
 
 async def test_one_of_two_readers_is_enough() -> None:
