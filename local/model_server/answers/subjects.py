@@ -12,20 +12,22 @@ from local.model_server.prompt_reader import Document
 from local.model_server.text.names import names_of, occurs
 from local.model_server.text.words import stem, stems_of
 
-_PLURAL = (
-    r"(?:documents|reports|filings|manuals|editions|versions|contracts|policies|studies|minutes|periods|quarters|"
-    r"years|months|[\w-]*\d[\w-]*s|dokumente[nr]?|berichte[n]?|handbücher[n]?|ausgaben|fassungen|versionen|verträge[n]?|"
-    r"richtlinien|studien|protokolle[n]?|quartale[n]?|jahre[n]?|monate[n]?)"
+_DOCUMENTS = (
+    r"(?:documents|reports|filings|manuals|editions|versions|contracts|policies|studies|minutes|[\w-]*\d[\w-]*s|"
+    r"dokumente[nr]?|berichte[n]?|handbücher[n]?|ausgaben|fassungen|versionen|verträge[n]?|richtlinien|studien|"
+    r"protokolle[n]?)"
 )
-_TOGETHER = (
-    r"(?:these|those|all|both|each of|every one of|"
-    r"the (?:two|three|four|five|reported|reporting|various|different)|"
-    r"diese[nr]?|alle[nr]?|beide[nr]?|jede[sm]? der|die (?:zwei|drei|vier|fünf))"
+_TIMES = r"(?:periods|quarters|years|months|quartale[n]?|jahre[n]?|monate[n]?)"
+_THESE = (
+    r"(?:these|those|all|each of|every one of|the (?:reported|reporting|various|different)|"
+    r"diese[nr]?|alle[nr]?)"
 )
+_BOTH = r"(?:both|the (?:two|three|four|five)|beide[nr]?|jede[sm]? der|die (?:zwei|drei|vier|fünf))"
 _SEVERAL = re.compile(
-    rf"\b{_TOGETHER}\s+(?:[\w'-]+\s+){{0,2}}?{_PLURAL}\b|"
-    rf"[’']s\s+(?:[\w-]+\s+){{0,2}}?(?:reports|filings|manuals|contracts|policies|studies|minutes)\b|"
-    rf"\b(?:across|throughout|quer durch)\b.{{0,30}}\b{_PLURAL}\b",
+    rf"\b{_THESE}\s+(?:[\w'-]+\s+){{0,2}}?(?:{_DOCUMENTS}|{_TIMES})\b|"
+    rf"\b{_BOTH}\s+(?:[\w'-]+\s+){{0,2}}?{_DOCUMENTS}\b|"
+    r"[’']s\s+(?:[\w-]+\s+){0,2}?(?:reports|filings|manuals|contracts|minutes)\b|"
+    rf"\b(?:across|throughout|quer durch)\b.{{0,30}}\b(?:{_DOCUMENTS}|{_TIMES})\b",
     re.IGNORECASE,
 )
 

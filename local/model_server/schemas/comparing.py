@@ -40,7 +40,7 @@ _OF_TIMES = (
 )
 _IN_ZEITEN = r"(?:(?:die|den|diese[nr]?|alle[nr]?|mehrere[nr]?|einzelnen|berichteten|verschiedenen)\s+)"
 _THROUGH_TIMES = (
-    rf"(?:over time|from (?:one )?(?:year|quarter|month|edition) to (?:the )?(?:next|year|quarter|month)|"
+    rf"(?:from (?:one )?(?:year|quarter|month|edition) to (?:the )?(?:next|year|quarter|month)|"
     rf"(?:across|throughout|during|over)\s+{_OF_TIMES}{{0,3}}(?<!last )(?<!past ){_PERIODS}|"
     rf"in\s+(?:each of\s+)?these\s+(?:\w+\s+)?(?:{_PERIODS}|[\w-]*\d[\w-]*s)|"
     rf"im (?:zeit)?verlauf|im laufe der (?:zeit|jahre)|(?:über|in|während)\s+{_IN_ZEITEN}{{1,3}}{_PERIODS}|"
@@ -80,6 +80,8 @@ _COMPARISON = re.compile(
             rf"\b{_COMPARATIVES}\b.{{0,70}}(?:,|\bfor\b|\bfür\b).{{0,50}}\b(?:or|oder)\b",
             rf"\b{_COMPARATIVES}\b.{{0,40}}\b(?:or|oder)\b",
             rf"\b{_MOVED}\b.{{0,110}}\b{_THROUGH_TIMES}\b|\b{_THROUGH_TIMES}\b.{{0,80}}\b{_MOVED}\b",
+            rf"\b(?:how|has|have|had|trend(?:s|ed)?)\b.{{0,90}}\b{_MOVED}\b.{{0,40}}\bover time\b",
+            r"\btrends?\b.{0,90}\bover time\b",
             rf"\b{_SEPARATELY}\b.{{0,40}}\b{_EACH_TIME}\b|\b{_EACH_TIME}\b.{{0,40}}\b{_SEPARATELY}\b",
             r"\b(?:\w{3,}er|more \w+|less \w+|better|worse|"
             rf"fewer)\b(?<!rather)(?<!other)(?:\s+[\w-]+){{0,6}}?\s+than\b{_NO_OTHER}",
