@@ -1,6 +1,7 @@
 """Slots, circuit and attempts: a decision holds with what all others do at the same moment."""
 
 import asyncio
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -198,3 +199,33 @@ async def test_what_is_stored_is_never_replaced() -> None:
 
 def _at_step(given: Any, step: int) -> Any:
     return type(given)(given.request, given.stored, given.evidence, failures=given.failures, step=step)
+
+
+@pytest.mark.parametrize("seed", range(60))
+async def test_whatever_others_do_no_more_are_started_than_there_is_room_for(seed: int) -> None:
+    chance = random.Random(seed)
+    most = chance.randint(1, 6)
+    paused_since = datetime.now(UTC) - timedelta(seconds=chance.choice((1, 299, 301, 900)))
+    state = ControlState(
+        leases=(
+            *leases(chance.randint(0, 4), begun=True),
+            *leases(chance.randint(0, 4), begun=False, prefix="waiting"),
+        ),
+        opened_at=chance.choice((None, None, paused_since)),
+    )
+    control = InMemoryControlStore()
+    control.state = state
+    services = services_with(
+        control, subagents_max_active=most, subagents_max_queue_depth=chance.randint(1, 6)
+    )
+    free = (await read_control(services)).free
+    made = await decided(chance.choice((summary("a", "b"), comparison("a", "b"))), services)
+    taken = len(control.state.leases) - len(state.leases)
+    codes = set(made.event[1]["reason_codes"])
+    if made.delegation is None:
+        assert taken == 0
+        assert codes & {"ACTIVE_LIMIT_REACHED", "QUEUE_FULL", "CIRCUIT_OPEN"}
+    else:
+        assert 1 <= taken == len(made.starts) <= free
+        assert len(control.state.leases) <= most
+    assert free or made.delegation is None
