@@ -135,8 +135,8 @@ class SubagentSettings(BaseSettings):
     max_total_latency_ms: int = Field(
         default=25_000,
         gt=0,
-        description="Most milliseconds for one question, from its arrival to its stored answer; longer limits "
-        "of its steps are cut by it.",
+        description="Most milliseconds for one question, from its arrival to its stored answer; longer "
+        "limits of its steps are cut by it.",
     )
     min_remaining_latency_to_delegate_ms: int = Field(
         default=12_000, ge=0, description="With fewer milliseconds left no sub-agent is started."
