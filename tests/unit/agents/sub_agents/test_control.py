@@ -19,7 +19,7 @@ NOW = datetime.now(UTC)
 
 
 def task(name: str = "a") -> Task:
-    return Task(name, NOW + timedelta(seconds=15))
+    return Task(name, datetime.now(UTC) + timedelta(seconds=15))  # NOW may be minutes ago by then
 
 
 def done(name: str = "a") -> SubagentEnd:

@@ -34,7 +34,7 @@ class UntouchedControl(InMemoryControlStore):
 
 
 def leases(count: int, *, begun: bool, prefix: str = "other") -> tuple[Lease, ...]:
-    expires_at = datetime.now(UTC) + timedelta(seconds=60)
+    expires_at = datetime.now(UTC) + timedelta(hours=1)  # these are made long before their test begins
     return tuple(Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, begun=begun) for n in range(count))
 
 
@@ -70,7 +70,7 @@ async def test_slots_are_taken_before_children_start_and_are_free_after_them() -
             "no_delegate",
         ),
         ({"leases": leases(20, begun=False)}, "QUEUE_FULL", "defer"),
-        ({"opened_at": datetime.now(UTC)}, "CIRCUIT_OPEN", "no_delegate"),
+        ({"opened_at": datetime.now(UTC) + timedelta(hours=1)}, "CIRCUIT_OPEN", "no_delegate"),
     ],
 )
 async def test_other_sub_agents_and_their_failures_count(
