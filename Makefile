@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
+.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents fuzz bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,6 +71,9 @@ budgets: .set-up-run ## do runs keep time, tokens and cost, whatever the model d
 
 kill-subagents: .set-up-test       ## kill -9 of the host while sub-agents work, at its whole length: KILLS=20
 	KILLS=$(or $(KILLS),20) $(PYTEST) -m e2e tests/e2e/sub_agents/test_kills.py $(ARGS)
+
+fuzz: .set-up-test   ## requests made from the API's own description: CASES=5000 SEED=1 OUT=report.json
+	@$(BIN)/python -m evals.fuzz --cases "$(or $(CASES),5000)" --seed "$(or $(SEED),1)" --out "$(or $(OUT),report.json)" $(ARGS)
 
 bench: bench-search bench-durable  ## the search server and the durable executor
 

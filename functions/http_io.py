@@ -188,4 +188,5 @@ def _explain(invalid: ValidationError, model: type[BaseModel]) -> tuple[str, str
     if first["type"] == "json_invalid":
         return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
     place = ".".join(str(part) for part in first["loc"]) or "body"
-    return f"{place}: {first['msg']}.", f"Fields: {', '.join(model.model_fields)}."
+    said = first["msg"].removeprefix("Value error, ")  # pydantic's words around those of our validators
+    return f"{place}: {said}.", f"Fields: {', '.join(model.model_fields)}."

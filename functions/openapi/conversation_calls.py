@@ -6,7 +6,7 @@ from shared.models.chat import ChatRequest, RunView
 from shared.models.clarification import ClarificationAnswer
 from shared.models.memories import MemoriesDeleted, MemoryList
 from shared.models.queries import ChatHeaders, ListQuery, MessagesQuery, ResumeHeaders, SummaryHeaders
-from shared.models.streams import RunEventStream
+from shared.models.streams import RunStreamEvent
 from shared.models.summaries import SummaryOrder, SummaryView
 from shared.models.threads import MessageList, NewThread, ThreadList, ThreadRename, ThreadView
 
@@ -24,7 +24,7 @@ QUESTIONS = (
             Reply(
                 200,
                 "The run's events as they come; with `stream` false the run when it has ended.",
-                ((STREAM, RunEventStream), (JSON, RunView)),
+                ((STREAM, RunStreamEvent), (JSON, RunView)),
                 ("X-Run-Id",),
             ),
             json_reply(202, "The run goes on, or waits for a choice.", RunView, "Location", "X-Run-Id"),
@@ -50,7 +50,7 @@ QUESTIONS = (
         _QUESTIONS,
         "The events of a run, from the first or after one",
         (
-            Reply(200, "The events.", ((STREAM, RunEventStream),), ("X-Run-Id",)),
+            Reply(200, "The events.", ((STREAM, RunStreamEvent),), ("X-Run-Id",)),
             Reply(204, "The run has ended, and the caller has seen its last event."),
         ),
         (CallerError, NotFoundError),

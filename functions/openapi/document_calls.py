@@ -14,7 +14,7 @@ from shared.errors import (
 from shared.models.document_views import DocumentDeleting, DocumentDetail, DocumentList
 from shared.models.queries import CachedHeaders, DocumentsQuery, FileHeaders, ResumeHeaders
 from shared.models.search_views import SearchBody, SearchResults
-from shared.models.streams import DocumentEventStream
+from shared.models.streams import DocumentStreamEvent
 from shared.models.uploads import AccessChange, MetadataCorrection, UploadForm, UploadRequest, UploadTicket
 
 _BODY = (CallerError, PayloadTooLargeError)
@@ -51,7 +51,7 @@ READING = (
         "get_document_events",
         _DOCUMENTS,
         "How far documents are, as it changes",
-        (Reply(200, "Documents in work, then each change.", ((STREAM, DocumentEventStream),)),),
+        (Reply(200, "Documents in work, then each change.", ((STREAM, DocumentStreamEvent),)),),
         (CallerError,),
         headers=ResumeHeaders,
     ),

@@ -1,19 +1,32 @@
-"""Streams of server-sent events, for the description of the API."""
+"""Server-sent events, for the description of the API: a stream is described by each of its events."""
 
-from pydantic import RootModel
+from typing import Literal, get_args
+
+from pydantic import Field, JsonValue
+
+from shared.models.base import Model
+from shared.models.events import EventName
+
+_JSON: dict[str, JsonValue] = {"contentMediaType": "application/json"}
+_NUMBER = r"^[0-9]{1,18}$"
 
 
-class RunEventStream(RootModel[str]):
-    """Events of a run, each `id: <n>`, `event: <name>`, `data: <json>` and an empty line.
+class RunStreamEvent(Model):
+    """One event of a run's stream. `complete` or `error` is the last.
 
-    Numbered from 1 without gaps; `complete` or `error` is the last. A line that begins with `:` is a comment.
-    Names and data: docs/events.md.
+    A line that begins with `:` is a comment. What each event carries: docs/events.md.
     """
 
+    id: str = Field(pattern=_NUMBER, description="Counted from 1 without gaps.")
+    event: str = Field(json_schema_extra={"enum": [name.lower() for name in get_args(EventName)]})
+    data: str = Field(json_schema_extra=_JSON, description="A JSON object.")
 
-class DocumentEventStream(RootModel[str]):
-    """Changes of documents, each `id`, `event` (`document` or `removed`), `data` and an empty line.
 
-    The data of `document` is a DocumentView; that of `removed` has `doc_id` alone. Ids are moments in
-    microseconds, and rise. A line that begins with `:` is a comment.
-    """
+class DocumentStreamEvent(Model):
+    """One change of a document. A line that begins with `:` is a comment."""
+
+    id: str = Field(pattern=_NUMBER, description="A moment in microseconds since 1970; ids rise.")
+    event: Literal["document", "removed"]
+    data: str = Field(
+        json_schema_extra=_JSON, description="Of `document` a DocumentView; of `removed` its `doc_id` alone."
+    )

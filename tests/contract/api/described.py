@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
+STREAM_TYPE = "text/event-stream"
 JSON_TYPES = ("application/json", "application/problem+json")
 
 
@@ -69,8 +70,8 @@ class Described:
         assert media_type in contents, f"{about}: {media_type} is not described"
         schema = contents[media_type].get("schema")
         if schema is not None:
-            body = json.loads(answer.content) if media_type in JSON_TYPES else answer.text
-            self._validate(schema, body, f"{about} {media_type}")
+            for body in _bodies(media_type, answer):
+                self._validate(schema, body, f"{about} {media_type}")
 
     def _validate(self, schema: Mapping[str, Any], value: Any, about: str) -> None:
         key = json.dumps(schema, sort_keys=True)
@@ -81,6 +82,19 @@ class Described:
             f"{error.instance_path}: {error.message}" for error in self._validators[key].iter_errors(value)
         ]
         assert errors == [], f"{about}: {'; '.join(errors)}"
+
+
+def _bodies(media_type: str, answer: httpx.Response) -> list[Any]:
+    """What the schema is of: the body, or each event of a stream."""
+    if media_type != STREAM_TYPE:
+        return [json.loads(answer.content) if media_type in JSON_TYPES else answer.text]
+    frames = [frame.split("\n") for frame in answer.text.split("\n\n")]
+    # Split by line ends alone: a text may hold other characters that Python takes for some.
+    return [
+        dict(line.split(": ", 1) for line in lines)
+        for lines in frames
+        if lines != [""] and lines[0][0] != ":"
+    ]
 
 
 def _fits(template: list[str], parts: list[str]) -> bool:

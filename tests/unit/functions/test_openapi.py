@@ -133,5 +133,21 @@ def test_an_answer_that_is_not_as_described_is_found(
         Described(document).check(answer)
 
 
+def test_an_event_that_is_not_as_described_is_found(document: dict[str, Any]) -> None:
+    def check(text: str) -> None:
+        answer = httpx.Response(
+            200,
+            text=text,
+            headers={"Content-Type": "text/event-stream"},
+            request=httpx.Request("GET", "http://app/api/runs/x/events"),
+        )
+        Described(document).check(answer)
+
+    check(": keep-alive\n\nid: 1\nevent: token\ndata: {}\n\n")
+    for wrong in ("id: 1\nevent: tokens\ndata: {}\n\n", "id: x\nevent: token\ndata: {}\n\n", "id: 1\n\n"):
+        with pytest.raises(AssertionError, match="get_run_events 200"):
+            check(wrong)
+
+
 def test_it_is_plain_json(document: dict[str, Any]) -> None:
     assert json.loads(json.dumps(document)) == document

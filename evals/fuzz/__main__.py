@@ -1,0 +1,92 @@
+"""`python -m evals.fuzz --out report.json`: requests from the API's own description, by the thousand.
+
+`make fuzz` calls it. It starts a local stack of its own on free ports, sends as two users, one of them an
+administrator, and holds every answer against the description that the app serves. Exit code 1 when the app
+failed or answered otherwise than it says, 2 when nothing could be sent.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from evals.evaluation.revision import revision
+from evals.fuzz.generating import requests
+from evals.fuzz.report import as_text, is_clean, report
+from evals.fuzz.sending import Sender
+from evals.fuzz.things import Things, bring
+from local.run_all.app_settings import ENDPOINT_NAMES
+from local.run_all.errors import StackError
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from local.run_all.tokens import mint_token
+from samples.acl import ANNA, BEN
+
+STREAM_SECONDS = "1"  # a stream that waits for events would hold up all others for three minutes
+CALL_TIMEOUT_S = 120.0
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    arguments = _arguments()
+    began = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory() as folder, _stack(Path(folder)) as stack:
+            told = fuzz(stack, arguments.cases, arguments.seed)
+    except (StackError, httpx.HTTPError, TimeoutError) as failed:
+        print(failed, file=sys.stderr)
+        return 2
+    told |= {"seed": arguments.seed, "seconds": round(time.monotonic() - began), "commit": revision()}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    print(f"{as_text(told)}\n\n{told['seconds']} s. Written to {arguments.out}")
+    return 0 if is_clean(told) else 1
+
+
+def fuzz(stack: LocalStack, cases: int, seed_number: int) -> dict[str, Any]:
+    """Send `cases` requests to a running stack; the report."""
+    url, secret = f"{stack.base_url}/api", stack.secrets.token_secret
+    tokens = {
+        ANNA.user_id: mint_token(ANNA, secret, roles=("admin",)),
+        BEN.user_id: mint_token(BEN, secret),
+    }
+    things = Things()
+    for one in tokens.values():
+        headers = {"Authorization": f"Bearer {one}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=CALL_TIMEOUT_S) as user:
+            bring(user, things)
+    document = httpx.get(f"{url}/openapi.json", timeout=CALL_TIMEOUT_S).json()
+    made = requests(document, cases, seed_number)
+    sender = Sender(url, tokens, things, seed_number)
+    seen = sender.send_all(made)
+    return report(seen, sender.without_identity(made, open_calls(document)))
+
+
+def open_calls(document: dict[str, Any]) -> frozenset[str]:
+    """Names of the calls that need no identity."""
+    calls = [call for methods in document["paths"].values() for call in methods.values()]
+    return frozenset(call["operationId"] for call in calls if call.get("security") == [])
+
+
+def _stack(folder: Path) -> LocalStack:
+    environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
+    settings = StackSettings(FREE_PORTS, folder)
+    return LocalStack(settings, environment=environment | {"STREAM_SECONDS": STREAM_SECONDS})
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m evals.fuzz", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--cases", type=int, default=5000, help="requests to send")
+    parser.add_argument("--seed", type=int, default=1, help="decides what is sent")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""What came of the requests, as JSON and as text. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from evals.fuzz.sending import Seen
+
+_TOLD = 100  # complaints in full; the counts are of all
+
+
+def report(seen: Sequence[Seen], unknown: Sequence[Seen]) -> dict[str, Any]:
+    """Counts over all, by call, and the first complaints. `unknown`: requests without an identity."""
+    complained = [one for one in (*seen, *unknown) if one.complaints]
+    return {
+        "cases": len(seen),
+        "valid_cases": sum(one.is_valid for one in seen),
+        "without_identity": len(unknown),
+        "server_errors": sum(_is_server_error(one) for one in (*seen, *unknown)),
+        "mismatches": sum(not _is_server_error(one) for one in complained),
+        "no_answer": sum(one.status is None for one in (*seen, *unknown)),
+        "statuses": _statuses(seen),
+        "calls": {name: _of_call([one for one in seen if one.name == name]) for name in _names(seen)},
+        "complaints": [vars(one) for one in complained[:_TOLD]],
+    }
+
+
+def is_clean(told: dict[str, Any]) -> bool:
+    """No error of ours, and every answer as described."""
+    return bool(told["cases"]) and not told["server_errors"] and not told["mismatches"]
+
+
+def as_text(told: dict[str, Any]) -> str:
+    """The report for people."""
+    lines = [
+        f"{told['cases']} requests ({told['valid_cases']} valid), {told['without_identity']} without "
+        f"identity: {told['server_errors']} errors of the server, {told['mismatches']} other than described"
+    ]
+    lines += [f"  {status}: {count}" for status, count in told["statuses"].items()]
+    for one in told["complaints"][:20]:
+        lines += [f"- {one['name']} {one['status']} as {one['user']}: {one['sent']}"]
+        lines += [f"    {complaint}" for complaint in one["complaints"]]
+    return "\n".join(lines)
+
+
+def _is_server_error(one: Seen) -> bool:
+    """A readiness probe says 503 because that is its answer; the stack of these requests is ready."""
+    return one.status is not None and one.status >= 500
+
+
+def _names(seen: Sequence[Seen]) -> list[str]:
+    return sorted({one.name for one in seen})
+
+
+def _statuses(seen: Sequence[Seen]) -> dict[str, int]:
+    return dict(sorted(Counter(str(one.status) for one in seen).items()))
+
+
+def _of_call(seen: Sequence[Seen]) -> dict[str, Any]:
+    return {
+        "cases": len(seen),
+        "statuses": _statuses(seen),
+        "complained": sum(bool(one.complaints) for one in seen),
+    }

@@ -1,0 +1,69 @@
+"""What there is to name in a path: things of both users, and those that answers tell of."""
+
+import random
+import threading
+import time
+from collections import defaultdict, deque
+from typing import Any
+
+import httpx
+
+from samples.questions import FIRST_QUESTION
+
+_KEPT = 40  # of a kind: newer ones push older ones out, which were probably deleted
+_READY_S = 60.0
+_KINDS = ("run_id", "thread_id", "summary_id", "doc_id")
+_NOTES = (
+    "The Heron 400 pump works at a maximum operating pressure of 6.5 bar. Its seal is changed once a year.",
+    "# Valves\n\nValves are opened by hand. A valve that leaks is closed, marked and reported.",
+)
+
+
+class Things:
+    """Ids by the name that they have in paths. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_KEPT))
+        self._lock = threading.Lock()
+
+    def add(self, kind: str, thing: str) -> None:
+        with self._lock:
+            if thing not in self._ids[kind]:
+                self._ids[kind].append(thing)
+
+    def learn(self, body: Any) -> None:
+        """Ids at the top of an answer."""
+        if isinstance(body, dict):
+            for kind in _KINDS:
+                if isinstance(body.get(kind), str):
+                    self.add(kind, body[kind])
+
+    def choose(self, kind: str, chance: random.Random) -> str | None:
+        """One of a kind, None while there is none."""
+        with self._lock:
+            known = sorted(self._ids[kind])
+        return chance.choice(known) if known else None
+
+
+def bring(user: httpx.Client, things: Things) -> None:
+    """Two documents, a run, a thread and a summary of a user's own."""
+    doc_ids = []
+    for number, note in enumerate(_NOTES):
+        sent = user.post("/documents", files={"file": (f"note-{number}.md", note.encode())})
+        sent.raise_for_status()
+        doc_ids.append(sent.json()["doc_id"])
+    for doc_id in doc_ids:
+        _wait_until_ready(user, doc_id)
+        things.add("doc_id", doc_id)
+    things.learn(user.post("/chat", json={"question": FIRST_QUESTION.text, "stream": False}).json())
+    things.learn(user.post("/threads", json={"title": "valves"}).json())
+    things.learn(user.post("/summaries", json={"doc_ids": doc_ids}).json())
+    things.add("asset", "start.js")
+
+
+def _wait_until_ready(user: httpx.Client, doc_id: str) -> None:
+    until = time.monotonic() + _READY_S
+    while (status := user.get(f"/documents/{doc_id}").json()["status"]) != "ready":
+        if time.monotonic() > until:
+            raise TimeoutError(f"a note is {status}, not ready")
+        time.sleep(0.2)

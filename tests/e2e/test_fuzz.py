@@ -1,0 +1,28 @@
+"""`make fuzz`, short: requests that the description allows or forbids are answered as it says."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source_tree import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+CASES = 200
+
+
+def test_requests_made_from_the_description_are_answered_as_described(tmp_path: Path) -> None:
+    out = tmp_path / "report.json"
+    command = [sys.executable, "-m", "evals.fuzz", "--cases", str(CASES), "--seed", "7", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(out.read_text(encoding="utf-8"))
+    assert told["cases"] == CASES
+    assert (told["server_errors"], told["mismatches"], told["no_answer"]) == (0, 0, 0)
+    assert len(told["calls"]) - told["without_identity"] == 5, (
+        "every call, and each but the open ones as nobody"
+    )
+    assert {"200", "201", "202", "400", "403", "404"} <= set(told["statuses"])
+    assert 0.3 < told["valid_cases"] / CASES < 0.9
