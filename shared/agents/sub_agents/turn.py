@@ -158,7 +158,7 @@ class _Turn:
         if may_look and await look_further(desk):
             return "go_on"
         ending = await write_report(desk)
-        if ending == "done" and self._was_still_looking() and _is_open(desk.state):
+        if ending == "done" and self._was_still_looking() and _is_open(desk):
             desk.warn("TURNS_SPENT")
         return ending
 
@@ -246,9 +246,10 @@ class _OpeningFailedError(SearchFailedError):
         self.code = failed.code
 
 
-def _is_open(state: SubagentState) -> bool:
-    """Whether the report itself says that something was not found."""
-    return bool(state.uncertainty) or any(not finding.proofs for finding in state.findings)
+def _is_open(desk: Desk) -> bool:
+    """Whether the report itself says that something was not found. Notes on sources say no such thing."""
+    says_so = bool(desk.state.uncertainty) and "trust_notes" not in desk.profile.artifacts
+    return says_so or any(not finding.proofs for finding in desk.state.findings)
 
 
 def _warning_of(failed: GroundworkError) -> WarningCode:

@@ -11,6 +11,7 @@ from shared.errors import DependencyError
 from shared.models.conversing import Message
 from shared.models.delegation import SubagentTool
 from shared.models.prompts import CallLimits
+from shared.models.subagent_reports import WebReport
 from shared.models.web import WebHit
 from shared.ports import WebSearch
 from tests.fakes.search_index import InMemorySearchIndex
@@ -209,3 +210,12 @@ async def test_no_opening_search_where_searching_is_not_in_scope() -> None:
     world = await child_world(CountedModel(READY), tools=("query_metadata",), content_index=content)
     await world.take()
     assert content.requests == []
+
+
+async def test_notes_on_sources_leave_nothing_open() -> None:
+    report = WebReport(claims=(), trust_notes=("A vendor's page.",))
+    model = CountedModel(calls(("web_search", '{"query": "press"}')), report)
+    budget = {"max_child_turns": 2}
+    world = await child_world(model, "web_verifier", tools=WEB, web_search=FakeWeb(), budget=budget)
+    assert (await world.run()).status == "done"
+    assert (await world.state()).warnings == ("NOTHING_FOUND",)
