@@ -17,7 +17,7 @@ from shared.agents.tools.base import Parameters, Tool, ToolResult, failure
 from shared.core.observations import observation
 from shared.core.prompts import documents_with_blocks, documents_with_summaries
 from shared.core.subagent_budget import CHARS_PER_TOKEN
-from shared.core.subagent_passages import fitting, fitting_pages, web_results
+from shared.core.subagent_passages import fitting, fitting_pages, repeats_passage, web_results
 from shared.errors import CallTimeoutError, DefectError, InvalidQueryError
 from shared.models.delegation import SubagentTool
 from shared.models.documents import DocumentRecord
@@ -156,6 +156,10 @@ class SearchWeb(_ChildTool):
         web = self._desk.services.web_search
         if web is None:
             raise DefectError("The web is in scope, and there is nothing to search it with.")
+        if repeats_passage(arguments.query, self._desk.state.hits, self._desk.task.question):
+            raise InvalidQueryError(
+                "The query repeats a passage of the documents.", "Use general terms of the subject."
+            )
         hits = await web.search(arguments.query, _PAGES, self._searches.limits)
         pages = fitting_pages(hits, self._room_tokens)
         text = web_results(pages) if pages else "Nothing was found."

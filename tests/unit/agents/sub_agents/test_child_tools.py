@@ -219,3 +219,16 @@ async def test_notes_on_sources_leave_nothing_open() -> None:
     world = await child_world(model, "web_verifier", tools=WEB, web_search=FakeWeb(), budget=budget)
     assert (await world.run()).status == "done"
     assert (await world.state()).warnings == ("NOTHING_FOUND",)
+
+
+async def test_text_of_a_document_is_not_told_to_the_web() -> None:
+    web = FakeWeb()
+    world, (told,) = await results(
+        ("web_search", {"query": f"press {PRESSURE['new']}"}),
+        profile="web_verifier",
+        tools=WEB,
+        web_search=web,
+    )
+    assert web.queries == []
+    assert "repeats a passage" in json.loads(told.text)["error"]
+    assert [use.success for use in (await world.state()).tool_uses] == [True, False]
