@@ -95,12 +95,12 @@ class AnswerWriter:
         if self._claims_without_any_proof():
             self._show_unsupported()
         self._quote_documents_left_out()
-        for note in notes:
-            self._note(note)
         if self.is_answer:
             self.figures.want_best(self.book.citations)
         self._show_figures()
         self._show_conflicts()
+        for note in notes:
+            self._note(note)
 
     def abstain(self, tag: AbstainTag) -> None:
         """Say what the documents do not hold, where the model says so; what it says twice counts once.

@@ -271,3 +271,22 @@ async def test_documents_that_differ_are_set_side_by_side_if_the_model_did_not()
     named, _ = await write(f"New {one}, old {other}.", RepairingModel(None), hits=(HIT, old))
     assert "differ" not in named.text
     assert len(named.conflicts) == 1
+
+
+async def test_notes_stand_behind_all_else_that_is_added() -> None:
+    picture = HIT.model_copy(
+        update={
+            "block_id": "p1",
+            "block_type": "image",
+            "image_caption": "The pump",
+            "image_url": f"figures/d1/{'a' * 64}.png",
+        }
+    )
+    log = MemoryRunLog()
+    await log.create("r")
+    repairer = QuoteRepairer(RepairingModel(None), "<documents/>", lambda: CallLimits(timeout_s=1))
+    writer = AnswerWriter(await open_journal(log, "r", 3), CitationBook((HIT, picture)), repairer)
+    await writer.feed('It runs at 15 bar. <cite doc_id="d1" quote="runs at 15 bar"/>')
+    await writer.finish(["*(Note: one)*", "*(Note: two)*"])
+    assert "![The pump]" in writer.text
+    assert writer.text.endswith("\n\n*(Note: one)*\n\n*(Note: two)*")
