@@ -277,6 +277,7 @@ async def test_notes_stand_behind_all_else_that_is_added() -> None:
     picture = HIT.model_copy(
         update={
             "block_id": "p1",
+            "score": 0.9,
             "block_type": "image",
             "image_caption": "The pump",
             "image_url": f"figures/d1/{'a' * 64}.png",
