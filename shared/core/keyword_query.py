@@ -14,9 +14,8 @@ _STAR_LAST = re.compile(r"\*(?!\S)")
 _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
 PAIR_WEIGHT = 0.25  # of two words that stand together, against each alone; 0.5 does as well (decision 0013)
-NEAR_WEIGHT = 0.4  # of two words that stand near each other; 0.25-0.5 do nearly as well
-NEAR_WORDS = 7  # between them in the text; 4-15 do nearly as well
-_NEXT_WORDS = 2  # of the question, with which a word is looked for near
+NEAR_WEIGHT = 0.25  # of two words that stand near each other; more helps prose and harms filings
+NEAR_WORDS = 3  # that may stand between them in the text
 _MAX_PAIRS = 40  # of each sort: a longer text is no question, and the service takes 1,024 clauses
 
 
@@ -36,20 +35,15 @@ def question_query(question: str) -> str:
 
     Function words match nearly every block, and together outweigh the rare word that counts; of a possessive
     the word itself is looked for, each word once. Two such words side by side count more where they stand
-    side by side, too, and each with the next two where they stand near each other:
-    `relief valve "relief valve"^0.25 "relief valve"~7^0.4`. All the words if none of them says something.
+    side by side, too, and two with only function words between them where they stand near each other:
+    `relief valve "relief valve"^0.25 "relief valve"~3^0.25`. All the words if none of them says something.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
     told = [word if word and _says_something(word, question) else "" for word in words]
     if not any(told):
         return _each(question.split())
     beside = [pair for pair in pairwise(told) if all(pair)]
-    each_once = list(dict.fromkeys(word for word in told if word))
-    near = [
-        (one, other)
-        for place, one in enumerate(each_once, start=1)
-        for other in each_once[place : place + _NEXT_WORDS]
-    ]
+    near = list(pairwise(dict.fromkeys(word for word in told if word)))
     parts = [_each(told), *_pairs(beside, f"^{PAIR_WEIGHT}"), *_pairs(near, f"~{NEAR_WORDS}^{NEAR_WEIGHT}")]
     return " ".join(parts)
 

@@ -102,7 +102,7 @@ async def test_signs_in_a_question_are_words_and_no_operators() -> None:
     index = ScriptedIndex([])
     await searching(index).search(['at -12 b"ar'], 10, {})
     asked = [(request.query_type, request.text) for request in index.requests if request.text]
-    assert asked == [("full", '\\-12 b\\"ar "\\-12 b\\"ar"^0.25 "\\-12 b\\"ar"~7^0.4')]
+    assert asked == [("full", '\\-12 b\\"ar "\\-12 b\\"ar"^0.25 "\\-12 b\\"ar"~3^0.25')]
 
 
 class HangingIndex(RecordingIndex):
