@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from local.model_server.protocol.delivery import (
     Waiter,
     apply_content_knobs,
     hang,
+    piece_count,
     stream,
     wait_whole,
     whole,
@@ -27,7 +29,7 @@ from local.model_server.protocol.overtalk import talk_over
 from local.model_server.protocol.replies import Envelope, Reply, ToolCall, Usage, embedding_list
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest, read_body
 from local.model_server.respond import Written, write_reply
-from local.model_server.stats import Stats
+from local.model_server.stats import Call, Stats
 from local.model_server.tasks import task_of
 
 CHAT_WORKERS = 2
@@ -79,10 +81,17 @@ class ModelServer:
         envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), model.full)
         include_usage = bool(request.stream_options and request.stream_options.include_usage)
         delivery = Delivery(envelope, written.reply, usage, model.knobs, include_usage, is_disconnected)
+        call = self.stats.begin_call(written.task, usage.prompt_tokens)
         if request.stream:
-            return StreamingResponse(stream(delivery), media_type="text/event-stream")
+            return StreamingResponse(_counted(delivery, call), media_type="text/event-stream")
         await wait_whole(delivery)
-        return whole(delivery)
+        try:
+            response = whole(delivery)
+        except ApiError:
+            call.prompt_tokens = 0
+            raise
+        call.completion_tokens = usage.completion_tokens if model.knobs.stall is None else 0
+        return response
 
     async def embed(self, raw: bytes, deployment: str | None, is_disconnected: Waiter) -> Response:
         """Answer POST /embeddings."""
@@ -151,6 +160,16 @@ class ModelServer:
 
     def _count_all(self, texts: list[str] | tuple[str, ...]) -> int:
         return sum(self.embedder.count_tokens(text) for text in texts)
+
+
+async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
+    """The stream; `call` has the tokens of the pieces that were sent."""
+    pieces = piece_count(delivery)
+    sent = 0
+    async for event in stream(delivery):
+        yield event
+        sent += 1
+        call.completion_tokens = round(delivery.usage.completion_tokens * min(sent / pieces, 1.0))
 
 
 def _garbage() -> Response:

@@ -141,6 +141,11 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
+def piece_count(delivery: Delivery) -> int:
+    """How many pieces the reply is streamed in; one at least."""
+    return max(len(_deltas(delivery.reply, delivery.knobs)), 1)
+
+
 def _deltas(reply: Reply, knobs: Knobs) -> list[Json]:
     if reply.tool_call:
         text = reply.tool_call.arguments

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -32,6 +33,24 @@ def test_calls_are_counted_until_reset(address: str) -> None:
         assert (stats["calls"]["count"], task) == (1, "plain")
         assert {"prompt": prompt, "completion": completion}.items() <= stats["tokens"].items()
         assert client.post("/v1/stats/reset").json()["requests"] == {"chat": 0, "embeddings": 0}
+
+
+def test_a_call_costs_what_was_delivered_of_it(address: str) -> None:
+    with httpx.Client(base_url=address, headers={"api-key": KEY}, timeout=30) as client:
+        client.post("/v1/stats/reset")
+        messages = [{"role": "user", "content": "Hello"}]
+        for knobs, stream in (
+            ("length=40", True),
+            ("length=40,drop=10", True),
+            ("length=40,midstream=1", False),
+        ):
+            body = {"model": f"{CHAT}@{knobs}", "messages": messages, "stream": stream}
+            with suppress(httpx.RemoteProtocolError):
+                client.post("/v1/chat/completions", json=body)
+        whole, broken, refused = client.get("/v1/stats").json()["calls"]["latest"]
+        assert whole[1] == broken[1] > 0
+        assert 0 < broken[2] < whole[2] / 2
+        assert refused[1:] == [0, 0]
 
 
 @pytest.mark.parametrize(
