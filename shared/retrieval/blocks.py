@@ -15,14 +15,12 @@ from typing import Literal
 
 from shared.core.document_first import Place, documents_to_narrow_to, order_blocks
 from shared.core.fusion import cosine_of_vector_score, fuse_ranks, fuse_scores
-from shared.core.odata import quote
 from shared.errors import CallTimeoutError, GroundworkError
 from shared.models.prompts import CallLimits
-from shared.models.search import Filters, Hit, IndexRow, SearchPage, SearchRequest
+from shared.models.search import Filters, Hit, IndexRow, SearchPage
 from shared.ports import Embedder
 from shared.retrieval.block_requests import (
     CANDIDATES,
-    FIELDS,
     SCORE,
     as_hit,
     by_meaning,
@@ -38,7 +36,6 @@ from shared.retrieval.together import both, together
 from shared.telemetry import get_logger
 
 MAX_TOP_K = 50
-_AROUND = 60  # rows: three pages of some twenty blocks
 
 
 @dataclass(frozen=True)
@@ -130,28 +127,6 @@ class BlockSearch:
         if self._semantic_ranker and vectors[0] is not None:
             hits = await semantically_ranked(self._index, phrasings[0], vectors[0], hits)
         return hits[: min(max(top_k, 1), MAX_TOP_K)]
-
-    async def around(self, hits: Sequence[Hit], pages: int = 3) -> list[Hit]:
-        """The other blocks of the best hits' pages and of the pages before and after; score 0.
-
-        Ordered by page. Hits without a page number have no neighbours. One request.
-
-        Args:
-            pages: of how many different pages, the best first, the surroundings are wanted.
-        """
-        places = dict.fromkeys((hit.doc_id, hit.page_number) for hit in hits if hit.page_number is not None)
-        if not places:
-            return []
-        near = [
-            f"(doc_id eq {quote(doc_id)} and page_number ge {page - 1} and page_number le {page + 1})"
-            for doc_id, page in list(places)[: max(pages, 1)]
-        ]
-        request = SearchRequest(
-            filter=f"({' or '.join(near)})", select=FIELDS, order_by=("page_number",), top=_AROUND
-        )
-        known = {hit.block_id for hit in hits}
-        page_of_rows = await self._index.search(request)
-        return [as_hit(row, 0.0) for row in page_of_rows.rows if row["block_id"] not in known]
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
         """A vector for each phrasing; None for each when there are none and words are to do."""

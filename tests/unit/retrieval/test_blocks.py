@@ -8,7 +8,7 @@ import pytest
 from shared.errors import InvalidQueryError, RateLimitError
 from shared.models.identity import UserContext
 from shared.models.prompts import CallLimits
-from shared.models.search import Hit, IndexRow, SearchPage, SearchRequest
+from shared.models.search import IndexRow, SearchPage, SearchRequest
 from shared.ports import Embedder
 from shared.retrieval.blocks import BlockSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -203,22 +203,6 @@ async def test_an_index_without_names_leaves_the_search_as_it_was() -> None:
     index = ScriptedIndex([row("k", 10.0)])
     hits = await with_documents(index, NamedDocuments(refuses=True)).search(["Acme"], 10, {})
     assert [hit.block_id for hit in hits] == ["k"]
-
-
-async def test_the_surroundings_of_a_hit_are_its_page_and_the_pages_beside_it() -> None:
-    index = ScriptedIndex([row("near", 1.0, page_number=6), row("hit", 1.0, page_number=7)])
-    hit = Hit(block_id="hit", doc_id="d", filename="f.pdf", page_number=7)
-    around = await searching(index).around([hit, hit])
-    assert [block.block_id for block in around] == ["near"]
-    asked = index.requests[0].filter or ""
-    assert "doc_id eq 'd' and page_number ge 6 and page_number le 8" in asked
-    assert asked.startswith("(access_control_list/any(")
-
-
-async def test_what_has_no_page_has_no_surroundings() -> None:
-    index = ScriptedIndex([])
-    assert await searching(index).around([Hit(block_id="x", doc_id="d", filename="f.md")]) == []
-    assert index.requests == []
 
 
 async def test_the_meaning_of_what_words_found_is_asked_for_by_id() -> None:
