@@ -17,8 +17,7 @@ from local.model_server.protocol.requests import ChatRequest, FunctionSpec
 from local.model_server.reports.assignment import Assignment, read_assignment
 from local.model_server.reports.gaps import find_gaps
 from local.model_server.text.asked import asked_of
-from local.model_server.text.aspects import topic_stems
-from local.model_server.text.words import stems_of
+from local.model_server.text.aspects import subject_of
 from local.model_server.tools import arguments_for
 
 RETRIEVE = "retrieve_documents"
@@ -59,7 +58,8 @@ def take_turn(request: ChatRequest, embedder: EmbeddingService) -> Reply:
 
 def _wanted(assignment: Assignment) -> Iterator[Lookup]:
     """What is lacking, the most telling first: whole documents, then things asked about."""
-    subject = _subject(assignment)
+    # Without the names of documents, which a search within them would look for everywhere.
+    subject = subject_of(asked_of(assignment.question), names_of_documents(assignment.documents)).strip(" ?.")
     if not subject:
         return
     if not assignment.pages:
@@ -75,14 +75,6 @@ def _wanted(assignment: Assignment) -> Iterator[Lookup]:
         yield Lookup(RETRIEVE, subject, _ids(gaps.silent))
     if lacking := _without_field(assignment):
         yield Lookup(METADATA, subject, _ids(lacking))
-
-
-def _subject(assignment: Assignment) -> str:
-    """What to search for: the things asked about, without the names of documents; else the whole task."""
-    asked = asked_of(assignment.question)
-    left = topic_stems(asked, names_of_documents(assignment.documents))
-    words = [word for word in asked.strip(" ?.").split() if set(stems_of(word)) & left]
-    return " ".join(words).strip(" ,;:?.") or asked
 
 
 def _ids(documents: Sequence[Document]) -> tuple[str, ...]:

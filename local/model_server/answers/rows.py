@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from local.model_server.prompt_reader import Document
-from local.model_server.text.aspects import aspects_of, topic_stems
+from local.model_server.text.aspects import aspects_of, subject_of, topic_stems
 from local.model_server.text.central import is_byline
 from local.model_server.text.held import Understanding, is_held
 from local.model_server.text.passages import Passage, passages_of
@@ -29,6 +29,7 @@ MIN_SCORE = 0.25  # below that a passage has nothing to do with the question
 LONGEST_NAME = 5  # words of an aspect that can head a row
 EMBEDDED_IN_ALL = 60  # passages of all documents together: about 0.4 s on two cores
 FEWEST_EMBEDDED = 8
+_CAPTION = re.compile(r"(?:figure|fig\.|table|chart|abbildung|abb\.|tabelle)\s*\d", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -61,7 +62,8 @@ def compare(
 ) -> Rows:
     """At most six rows; `known` ones ahead. A document with anything near the question is in one of them."""
     everything = {document.doc_id: passages_of([document]) for document in documents}
-    ranked = rank_each(question, documents, embedder)
+    # Titles and years of the documents would prefer sentences that name them to those that answer.
+    ranked = rank_each(subject_of(question, names_of_documents(documents)), documents, embedder)
     leading = _leading_rows(question, documents, everything, ranked, embedder)
     changed = _changed_first(_changed_pairs(documents, everything), ranked)
     relevant = {doc_id: _relevant(items) for doc_id, items in ranked.items()}
@@ -141,7 +143,7 @@ def _nearest(ranked: dict[str, list[Ranked]], wanted: set[str]) -> Row | None:
 
 
 def _near(items: Sequence[Ranked]) -> list[Ranked]:
-    telling = [item for item in items if not is_byline(item.passage.reading)]
+    telling = [item for item in items if not _says_little(item.passage)] or list(items)
     if not telling or telling[0].score < MIN_SCORE:
         return []
     return [item for item in telling if item.score >= NEARLY_BEST * telling[0].score]
@@ -191,7 +193,15 @@ def _changed_first(changed: list[Row], ranked: dict[str, list[Ranked]]) -> list[
 def _relevant(items: Sequence[Ranked]) -> list[Passage]:
     best = items[0].score if items else 0.0
     fitting = [item.passage for item in items if item.score >= FIT_FOR_ROW * best]
-    return [passage for passage in fitting if not is_byline(passage.reading)][:MAX_ROWS]
+    return [passage for passage in fitting if not _says_little(passage)][:MAX_ROWS]
+
+
+def _says_little(passage: Passage) -> bool:
+    """Whether it is a byline, a figure's or table's title, or the document's own title."""
+    if is_byline(passage.reading) or _CAPTION.match(passage.reading):
+        return True
+    title = stems_of(f"{passage.document.title} {passage.document.filename}")
+    return not passage.is_row and pattern_of(passage) <= set(title)
 
 
 def _changed_pairs(documents: Sequence[Document], everything: dict[str, list[Passage]]) -> list[Row]:
@@ -199,7 +209,7 @@ def _changed_pairs(documents: Sequence[Document], everything: dict[str, list[Pas
     first, *others = documents
     rows = []
     for passage in everything[first.doc_id]:
-        if not _NUMBER.search(passage.reading) or is_byline(passage.reading):
+        if not _NUMBER.search(passage.reading) or _says_little(passage):
             continue
         twins = {other.doc_id: _twin(passage, everything[other.doc_id], SAME_PATTERN) for other in others}
         cells = {doc_id: twin for doc_id, twin in twins.items() if twin}

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from local.model_server.text.asked import asked_of
 from local.model_server.text.parts import question_parts
-from local.model_server.text.words import stem, topic_words
+from local.model_server.text.words import stem, stems_of, topic_words
 
 MAX_ASPECTS = 6
 _ARTICLE = r"(?:(?:the|their|its|each|die|der|das|den|dem|ihre?[nrm]?|deren)\s+)"
@@ -57,6 +57,13 @@ def aspects_of(question: str, names: Collection[str] = ()) -> list[str]:
 def topic_stems(question: str, names: Collection[str] = ()) -> set[str]:
     """Stems of what is asked, without those that name documents and those that only say "compare"."""
     return {stem(word) for word in topic_words(question)} - set(names) - _COMPARING
+
+
+def subject_of(question: str, names: Collection[str] = ()) -> str:
+    """The words of a question that say what it is about, as they stand; all of it where none do."""
+    telling = topic_stems(question, names)
+    words = [word for word in question.split() if telling.intersection(stems_of(word))]
+    return " ".join(words).strip(" ,;:?!.") or question
 
 
 def _enumerated(part: str) -> list[str]:

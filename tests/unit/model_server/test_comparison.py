@@ -62,6 +62,29 @@ def test_each_aspect_has_its_row_and_one_that_nobody_speaks_of_has_none(embedder
     assert not any("paint" in row for row in rows)
 
 
+def test_the_year_of_a_document_does_not_choose_its_sentence(embedder: EmbeddingService) -> None:
+    old, new = (
+        document(
+            year,
+            block(
+                f"Annual report {year}. Revenue in {year} was {now} million euros. Table 1: Revenue {year}."
+            ),
+            block(f"For {int(year) + 1} we expect revenue of {then} million euros."),
+            title="Annual report",
+            filename=f"annual-report-{year}.pdf",
+        )
+        for year, now, then in (("2023", "48.2", "52"), ("2024", "53.7", "57"))
+    )
+    question = "Compare the revenue in the annual report 2023 and the annual report 2024."
+    given = answer(embedder, question, old, new)
+    assert cited(given.splitlines()[4]) == {
+        "2023": "Revenue in 2023 was 48.2 million euros.",
+        "2024": "Revenue in 2024 was 53.7 million euros.",
+    }
+    assert "Table 1" not in given
+    assert "| Annual report 2023. " not in given
+
+
 def test_a_document_that_the_question_does_not_mean_has_no_column(embedder: EmbeddingService) -> None:
     def report(name: str, year: int) -> str:
         text = f"{name} earned {year - 2000} million euros from fees."
