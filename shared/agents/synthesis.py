@@ -140,11 +140,12 @@ async def write_answer(
         truncated = await _stream(writer, chat_model, prompt, within)
     except _ModelFailedError as broken:
         raise AnswerBrokenError(broken.failed, _partial(task, writer, broken.failed)) from broken
-    await writer.finish((*task.notes(), *([task.words.cut] if truncated else [])))
+    cut = (task.words.cut,) if truncated else ()
+    await writer.finish(task.notes(*cut))
     if not writer.text.strip():
         nothing = ModelFixableError("The model wrote no answer.", "Ask again, or ask in other words.")
         raise AnswerBrokenError(nothing, None)
-    return _answer(task, writer, truncated=truncated)
+    return _answer(task, writer, truncated=truncated, warnings=cut)
 
 
 def answer_without_model(task: Task, why: GroundworkError) -> RunAnswer:

@@ -121,8 +121,9 @@ class WritingStep:
             GroundworkError: the model failed, and may do better when it is asked once more, or there is an
                 answer before this one.
         """
+        is_shown = True
         try:
-            return await self._asked(task, journal, time), True
+            answer = await self._asked(task, journal, time)
         except AnswerBrokenError as broken:
             failed = step_failed(broken.failed, time.left.remaining_s)
             is_first = not self.action.replaces
@@ -131,10 +132,10 @@ class WritingStep:
             if not (is_first or broken.partial):
                 raise broken.failed from broken  # the first answer, that there is none, says more
             get_logger().warning("answer.degraded", run_id=self.memory.run_id, error_type=broken.failed.code)
-            answer = broken.partial or answer_without_model(task, broken.failed)
+            answer, is_shown = broken.partial or answer_without_model(task, broken.failed), False
         if new := [warning for warning in answer.warnings if warning not in task.warnings]:
             await journal.write_all(warning_events(new))
-        return answer, False
+        return answer, is_shown
 
     async def _asked(self, task: Task, journal: Journal, time: StepTime) -> RunAnswer:
         settings = self.services.settings

@@ -276,8 +276,12 @@ async def test_an_answer_that_was_cut_off_says_so() -> None:
             raise OutputCutError("The model stopped at its length limit.")
 
     plans = Cut(answer=lambda prompt: plan())
-    view, _ = await ask(await world(chat_model=plans))
+    view, events = await ask(await world(chat_model=plans))
     assert view.answer is not None
     assert view.answer.truncated
     assert view.answer.text.startswith("It runs at")
-    assert "cut off" in view.answer.text
+    assert view.answer.warnings == ("The answer was cut off at its length limit.",)
+    assert view.answer.warnings[0] in view.answer.text
+    assert [one.data["text"] for one in events if one.data.get("state") == "warning"] == [
+        *view.answer.warnings
+    ]
