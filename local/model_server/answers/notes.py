@@ -13,9 +13,9 @@ _COMPARED = frozenset({"similarity", "difference", "conflict"})
 
 
 def compared_rows(findings: Sequence[Finding], documents: Sequence[Document]) -> list[Row]:
-    """A row for each note that sets documents against each other, with one passage of each."""
+    """A row for each note that sets documents against each other, those that differ ahead."""
     rows = []
-    for finding in findings:
+    for finding in sorted(findings, key=lambda one: one.kind == "similarity"):
         cells: dict[str, Passage] = {}
         for passage in _proofs(finding, documents) if finding.kind in _COMPARED else ():
             cells.setdefault(passage.document.doc_id, passage)
