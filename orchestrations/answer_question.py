@@ -22,7 +22,6 @@ from shared.models.steps import (
     AwaitAnswer,
     EndRun,
     Observation,
-    StepAction,
     StepFailed,
     StepInput,
     StepResult,
@@ -41,32 +40,34 @@ def answer_question(
     state = start()
     while not isinstance(action := next_action(state), EndRun):
         if isinstance(action, AwaitAnswer):
-            observation = yield from _await_answer(context, action)
+            result = StepResult(observation=(yield from _await_answer(context, action)))
         elif isinstance(action, RunSubagents):
-            observation = yield from _run_subagents(context, action, state)
+            result = StepResult(observation=(yield from _run_subagents(context, action, state)))
         else:
-            observation = yield from _perform(context, run_id, action)
-        state = observe(state, observation)
+            result = yield from _perform(
+                context, StepInput(run_id=run_id, action=action, tokens=state.tokens)
+            )
+        state = observe(state, result.observation, result.tokens)
         context.set_custom_status(_status(state))
     return {"outcome": action.outcome, "abstained": state.abstained}
 
 
 def _perform(
-    context: df.DurableOrchestrationContext, run_id: str, action: StepAction
-) -> Generator[Any, Any, Observation]:
-    if action.delay_s:
-        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=action.delay_s))
-    payload = StepInput(run_id=run_id, action=action).model_dump(mode="json")
+    context: df.DurableOrchestrationContext, step_input: StepInput
+) -> Generator[Any, Any, StepResult]:
+    if delay_s := step_input.action.delay_s:
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=delay_s))
     try:
-        outcome = yield context.call_activity("perform_step", payload)
-        return StepResult.model_validate(as_object(outcome)).observation
+        outcome = yield context.call_activity("perform_step", step_input.model_dump(mode="json"))
+        return StepResult.model_validate(as_object(outcome))
     except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
-        return StepFailed(
+        failed = StepFailed(
             error_type="InternalError",
             message="The answer could not be completed because of an internal error.",
             hints=("Ask again; if it happens again, tell the operator the run id.",),
             retryable=False,
         )
+        return StepResult(observation=failed)
 
 
 def _await_answer(

@@ -7,7 +7,9 @@ cuts queries short, so that no caller has to remember. structlog comes with the 
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 LOGGER_NAME = "groundwork"
 MAX_QUERY_CHARS = 100
 REDACTED = "[redacted]"
+_usage_listener: ContextVar[Callable[[int], None] | None] = ContextVar("usage_listener", default=None)
 
 _SECRET_FIELDS = frozenset(  # with underscores for hyphens
     {"api_key", "authorization", "connection_string", "credential", "password", "secret", "sas", "token"}
@@ -54,6 +57,24 @@ def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
         return dropping
     logger: FilteringBoundLogger = structlog.get_logger()
     return logger
+
+
+@contextmanager
+def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
+    """Have the tokens of each model call that ends inside told to `listener`; the innermost one hears."""
+    before = _usage_listener.get()
+    _usage_listener.set(listener)
+    try:
+        yield
+    finally:
+        _usage_listener.set(before)  # not by token: a generator may be closed in another context
+
+
+def tell_usage(tokens: int) -> None:
+    """Tell whoever counts that a model call used so many tokens, read and written."""
+    listener = _usage_listener.get()
+    if listener is not None:
+        listener(tokens)
 
 
 def pseudonym(user_id: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.agents.cancelling import keep_cancelled
 from shared.agents.journal import RunClosedError, StaleAttemptError
+from shared.agents.metering import TokenMeter, with_meter
 from shared.agents.step_results import step_failed
 from shared.agents.step_run import StepRun
 from shared.errors import GroundworkError
@@ -24,6 +25,7 @@ from shared.models.steps import (
     StepAction,
     StepFailed,
     StepInput,
+    StepResult,
     TakeAnswer,
     WriteAnswer,
 )
@@ -32,6 +34,13 @@ from shared.telemetry import get_logger
 
 _LATER_ATTEMPT_POLL_S = 0.5
 _LATER_ATTEMPT_TRIES = 240  # two minutes: longer than an answer may take
+
+
+async def perform_metered(step_input: StepInput, services: Services) -> StepResult:
+    """The same, with the tokens that it took; no call is made that the run has no tokens left for."""
+    meter = TokenMeter(services.settings.max_total_tokens_per_request - step_input.tokens)
+    observation = await perform(step_input, with_meter(services, meter))
+    return StepResult(observation=observation, tokens=meter.used)
 
 
 async def perform(step_input: StepInput, services: Services) -> Observation:

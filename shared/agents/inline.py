@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from shared.agents.effects import perform
+from shared.agents.effects import perform_metered
 from shared.agents.sub_agents.inline import run_children
 from shared.core.loop import next_action, observe, start
 from shared.core.loop_state import LoopState
@@ -12,9 +12,9 @@ from shared.models.delegation_steps import RunSubagents, SubagentsEnded
 from shared.models.steps import (
     AwaitAnswer,
     EndRun,
-    Observation,
     StepAction,
     StepInput,
+    StepResult,
 )
 from shared.models.subagents import SubagentEnd, SubagentStart
 from shared.services import Services
@@ -39,7 +39,8 @@ async def run_to_end(
     """
     state = state or start()
     while not isinstance(action := next_action(state), EndRun | AwaitAnswer):
-        state = observe(state, await _perform(run_id, services, action, children))
+        result = await _perform(run_id, services, action, children, state.tokens)
+        state = observe(state, result.observation, result.tokens)
     return state
 
 
@@ -49,9 +50,10 @@ def waits(state: LoopState) -> bool:
 
 
 async def _perform(
-    run_id: str, services: Services, action: StepAction | RunSubagents, children: RunChildren
-) -> Observation:
+    run_id: str, services: Services, action: StepAction | RunSubagents, children: RunChildren, tokens: int
+) -> StepResult:
     if isinstance(action, RunSubagents):
-        return SubagentsEnded(ends=await children(action.children, action.until, services))
+        ends = await children(action.children, action.until, services)
+        return StepResult(observation=SubagentsEnded(ends=ends))
     await asyncio.sleep(action.delay_s)
-    return await perform(StepInput(run_id=run_id, action=action), services)
+    return await perform_metered(StepInput(run_id=run_id, action=action, tokens=tokens), services)

@@ -66,6 +66,7 @@ class StepRun:
         self._memory = WorkingMemory(services.blobs, step_input.run_id)
         self._run_id = step_input.run_id
         self._action = step_input.action
+        self._tokens = step_input.tokens
         self._journal: Journal | None = None
         self._written: LogSlice | None = None
         self._time: StepTime | None = None
@@ -190,6 +191,7 @@ class StepRun:
             searches=self._searches,
             open_journal=self._open,
             is_repeated=self._is_repeated,
+            tokens=self._tokens,
             note_time=self._note_time,
         )
         return await step.perform()

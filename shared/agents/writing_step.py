@@ -52,6 +52,7 @@ class WritingStep:
 
     Attributes:
         is_repeated: an earlier attempt at the step began, and may have chosen sub-agents.
+        tokens: that the run has used so far.
         note_time: is told the run's time as soon as it is known.
     """
 
@@ -61,6 +62,7 @@ class WritingStep:
     searches: StepSearches
     open_journal: OpenJournal
     is_repeated: bool
+    tokens: int
     note_time: Callable[[StepTime], StepTime]
 
     async def perform(self) -> Observation:
@@ -79,6 +81,7 @@ class WritingStep:
             failures=int(action.replaces > 0),
             step=action.step,
             repeated=self.is_repeated,
+            tokens=self.tokens,
         )
         find = self.searches.documents(request).get_many
         decided = await decide_delegation(occasion, self.memory, self.services, find)

@@ -20,7 +20,7 @@ from shared.errors import ModelFixableError, OutputCutError
 from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolDefinition
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, StructuredOutput
-from shared.telemetry import get_logger
+from shared.telemetry import get_logger, tell_usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
@@ -185,6 +185,8 @@ class OpenAIChatModel(ChatModel):
         }
 
     def _log(self, name: str, started: float, usage: ModelUsage | None, ending: str | None = None) -> None:
+        if usage is not None:
+            tell_usage(usage.input_tokens + usage.output_tokens)
         get_logger().info(
             "model.answered",
             prompt=name,

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from shared.core.confidence import score_spread, top_score
+from shared.core.document_series import repeated_series, speaks_of_editions
 from shared.core.summary_windows import CHARS_PER_TOKEN
 from shared.models.conversation import Conversation
 from shared.models.delegation import (
@@ -35,6 +36,7 @@ class Occasion:
         series: further documents of the series that evidence for a comparison is from.
         step: that writes it, or delegates first.
         repeated: an earlier attempt at that step began, and may have decided.
+        tokens: that the run has used so far, earlier sub-agents included; 0 = nobody counted.
     """
 
     request: RunRequest
@@ -44,6 +46,7 @@ class Occasion:
     series: tuple[str, ...] = ()
     step: int = 0
     repeated: bool = False
+    tokens: int = 0
 
 
 def describe(
@@ -116,13 +119,22 @@ def _doc_scope(occasion: Occasion) -> DocScope:
         target_doc_ids=targets,
         estimated_tokens=max(found, pages * _PAGE_TOKENS) if is_whole else found,
         requires_full_document=is_whole,
-        multi_document=plan.query_type == "COMPARISON" or _names_several(occasion),
+        multi_document=plan.query_type == "COMPARISON"
+        or _names_several(occasion)
+        or _is_about_editions(occasion),
     )
 
 
 def _names_several(occasion: Occasion) -> bool:
     """Documents that the caller chose limit the search; only those named are what the question is about."""
     return occasion.evidence.narrowed and len(set(occasion.stored.doc_ids)) > 1
+
+
+def _is_about_editions(occasion: Occasion) -> bool:
+    """ "In these filings", "in each period": and what was found is from several of a series."""
+    if not speaks_of_editions(occasion.stored.plan.standalone_question or occasion.request.question):
+        return False
+    return bool(repeated_series(hit.filename for hit in occasion.evidence.hits))
 
 
 def _conversation_tokens(conversation: Conversation) -> int:

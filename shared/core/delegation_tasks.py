@@ -73,6 +73,7 @@ def starts_of(
             index=task.index,
             deadline=task.deadline,
             max_turns=task.budget.max_child_turns,
+            max_tokens=task.budget.max_child_tokens,
             retry_count=retries,
             retry_backoff_ms=backoff_ms,
             profiles=_profiles(task, installed),

@@ -14,6 +14,21 @@ _MONTHS = frozenset(
     jan feb mar apr jun jul aug sep sept oct nov dec
     januar februar märz mai juni juli oktober dezember mär okt dez""".split()
 )
+# "these filings", "each reported period", "in den letzten drei Quartalen": several of them are meant.
+_SEVERAL_EDITIONS = re.compile(
+    r"""\b(?:(?:these|those|reported|reporting|all|previous|prior|past|last|several|various|successive)
+        \s+(?:[\w-]+\s+){0,2}
+        (?:quarters|periods|years|months|weeks|reports|filings|editions|issues|versions|minutes|10-?[kq]s)
+      |(?:each|every)\s+(?:[\w-]+\s+){0,2}
+        (?:quarter|period|year|month|week|report|filing|edition|issue|version|10-?[kq])
+      |(?:diese[nr]?|alle[nr]?|letzten|vergangenen|bisherigen|mehrere[nr]?|einzelnen)
+        \s+(?:[\w-]+\s+){0,2}
+        (?:quartalen?|zeiträumen?|jahren?|monaten?|berichten?|ausgaben|fassungen|versionen|protokollen?)
+      |jede[nmrs]?\s+(?:[\w-]+\s+){0,2}
+        (?:quartals?|zeitraums?|jahre?s?|monate?s?|berichte?s?|ausgabe|fassung|version|protokolls?)
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _CHANGES = "#"
 _SEVERAL = 2
 
@@ -38,3 +53,8 @@ def repeated_series(filenames: Iterable[str]) -> tuple[str, ...]:
     """Series of which there are several among the names, those with most first."""
     counted = Counter(filter(None, map(series_of, dict.fromkeys(filenames))))
     return tuple(series for series, count in counted.most_common() if count >= _SEVERAL)
+
+
+def speaks_of_editions(question: str) -> bool:
+    """Whether a question is about several documents of a series, though it names none of them."""
+    return _SEVERAL_EDITIONS.search(question) is not None

@@ -4,6 +4,7 @@ Pure, and small enough to be stored: the durable and the inline driver run the s
 goes on where it stopped. Adding a step: a new Action and Observation; the type checker lists what is missing.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from shared.core.judging import after_failure, judge_answer, judge_evidence
@@ -37,6 +38,7 @@ from shared.models.steps import (
     UserAsked,
     WriteAnswer,
 )
+from shared.models.subagents import SubagentEnd, SubagentStart
 
 
 def start() -> LoopState:
@@ -63,11 +65,11 @@ def next_action(state: LoopState) -> Action:
             assert_never(state.phase)
 
 
-def observe(state: LoopState, observation: Observation) -> LoopState:
-    """The state after the last action brought `observation`."""
+def observe(state: LoopState, observation: Observation, tokens: int = 0) -> LoopState:
+    """The state after the last action brought `observation`, for so many tokens."""
     after = _learn(state, observation)
     is_shown = isinstance(observation, PlanMade) or after.todo == state.todo
-    return after.model_copy(update={"todo_changed": not is_shown})
+    return after.model_copy(update={"todo_changed": not is_shown, "tokens": after.tokens + tokens})
 
 
 def _learn(state: LoopState, observation: Observation) -> LoopState:
@@ -209,9 +211,16 @@ def _delegated(
             # Not a failure: tries are counted on, and the policy ends it as time runs out.
             return state.model_copy(update={"step": state.step + 1, "delay_s": observation.delay_s})
         case SubagentsEnded():
-            return advance(state, "write", children=(), children_until=None)
+            tokens = state.tokens + _used(state.children, observation.ends)
+            return advance(state, "write", children=(), children_until=None, tokens=tokens)
         case _:
             assert_never(observation)
+
+
+def _used(children: Sequence[SubagentStart], ends: Sequence[SubagentEnd]) -> int:
+    """Tokens of sub-agents; one of which nothing is known may have used all that it was allowed."""
+    told = {end.child_id: end.tokens for end in ends}
+    return sum(told.get(child.child_id) or child.max_tokens for child in children)
 
 
 def _planned(state: LoopState, plan: PlanMade) -> LoopState:

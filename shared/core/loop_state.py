@@ -39,6 +39,7 @@ class LoopState(Model):
         is_choice: a person chose the documents.
         delegation_step: the step that chose sub-agents for the attempt's answer; 0 = none did.
         children, children_until: these, while they are at work.
+        tokens: that all models have read and written for the run so far, its sub-agents included.
     """
 
     phase: Phase = "plan"
@@ -67,6 +68,7 @@ class LoopState(Model):
     answer_step: int = 0
     abstained: bool = False
     failure: StepFailed | None = None
+    tokens: int = 0
 
 
 def advance(state: LoopState, phase: Phase, **changes: object) -> LoopState:

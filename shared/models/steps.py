@@ -286,13 +286,15 @@ Observation = Annotated[
 
 
 class StepInput(Model):
-    """Input of the one activity that performs steps."""
+    """Input of the one activity that performs steps. `tokens`: used by the run before it."""
 
     run_id: str
     action: StepAction
+    tokens: int = 0
 
 
 class StepResult(Model):
-    """Its output: always an observation, never an exception for what can be expected."""
+    """Its output: an observation, never an exception for what can be expected; `tokens`: of this step."""
 
     observation: Observation
+    tokens: int = 0

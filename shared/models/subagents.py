@@ -86,6 +86,7 @@ class SubagentStart(Model):
     index: Count
     deadline: datetime
     max_turns: Count
+    max_tokens: Count = 0
     retry_count: Count
     retry_backoff_ms: Count
     profiles: tuple[ProfileName, ...]

@@ -123,7 +123,7 @@ def budget_of(occasion: Occasion, settings: Settings, spent: Spent, now: datetim
         max_total_latency_ms=settings.max_total_latency_ms,
         remaining_latency_ms=settings.max_total_latency_ms - elapsed_ms,
         max_total_tokens=max_tokens,
-        remaining_tokens=max_tokens - spent_tokens(occasion.request) - spent.tokens,
+        remaining_tokens=max_tokens - max(occasion.tokens, spent_tokens(occasion.request) + spent.tokens),
         max_subagent_cost_usd=settings.max_subagent_cost_usd,
     )
 

@@ -130,3 +130,19 @@ def test_a_document_of_a_sensitive_department_makes_the_question_sensitive() -> 
 def test_what_was_said_before_counts_as_read() -> None:
     before = Conversation(summary="s" * 36, turns=(Turn(question="q" * 36, answer="a" * 72),))
     assert spent_tokens(request(conversation=before)) - spent_tokens(request()) == 40
+
+
+@pytest.mark.parametrize(
+    ("question", "found", "several"),
+    [
+        ("What do these reports say on lawsuits?", ("report 2022", "report 2023"), True),
+        ("What do these reports say on lawsuits?", ("report 2022", "handbook"), False),
+        ("What does the latest report say on lawsuits?", ("report 2022", "report 2023"), False),
+    ],
+)
+def test_a_question_about_editions_is_about_several_documents(
+    question: str, found: tuple[str, ...], several: bool
+) -> None:
+    stored = StoredPlan(plan=plan(standalone_question=question))
+    evidence = Evidence(hits=tuple(hit(name, 0.7) for name in found))
+    assert scope(occasion(evidence, stored)).multi_document is several

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.core.document_series import repeated_series, series_of, words_of
+from shared.core.document_series import repeated_series, series_of, speaks_of_editions, words_of
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,31 @@ def test_a_series_needs_several_names_and_the_longest_comes_first() -> None:
     ]
     assert repeated_series(names) == ("c #", "b #")
     assert words_of("annual report #") == "annual report"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which lawsuits are disclosed in these 10-Qs?",
+        "Were shares bought back in the reported quarters?",
+        "List it for each reporting period.",
+        "What changed over the last three annual reports?",
+        "Was steht dazu in diesen Berichten?",
+        "Wie hoch war der Umsatz in den letzten drei Jahren?",
+    ],
+)
+def test_several_editions_are_spoken_of_without_a_name(question: str) -> None:
+    assert speaks_of_editions(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was the gross margin in the latest quarter?",
+        "How did expenses for Q1 2023 compare to revenue for the same quarter?",
+        "Who reports to the quality manager?",
+        "Wie lange ist die Gewährleistung?",
+    ],
+)
+def test_one_edition_is_not_several(question: str) -> None:
+    assert not speaks_of_editions(question)

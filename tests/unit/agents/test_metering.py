@@ -1,0 +1,94 @@
+"""The main agent's tokens: what calls cost is counted, and none is made that they are not left for."""
+
+import pytest
+
+from shared.agents.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
+from shared.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
+from shared.models.base import Model
+from shared.models.prompts import CallLimits, Prompt
+from shared.telemetry import tell_usage
+from tests.fakes.models import Reply, ScriptedChatModel
+
+LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
+PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
+
+
+class Said(Model):
+    text: str
+
+
+def metered(left: int, *replies: Reply) -> tuple[MeteredChatModel, TokenMeter, ScriptedChatModel]:
+    model, meter = ScriptedChatModel(*replies), TokenMeter(left)
+    return MeteredChatModel(model, meter), meter, model
+
+
+async def read(model: MeteredChatModel) -> str:
+    return "".join([piece async for piece in model.stream(PROMPT, LIMITS)])
+
+
+async def test_a_call_that_reports_nothing_is_counted_by_its_text() -> None:
+    model, meter, _ = metered(10_000, "x" * 360)
+    assert await read(model) == "x" * 360
+    assert meter.used == 200
+
+
+async def test_what_the_endpoint_reports_counts_instead() -> None:
+    class Reporting(ScriptedChatModel):
+        async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
+            tell_usage(777)
+            return await super().parse(prompt, output, limits)
+
+    meter = TokenMeter(10_000)
+    await MeteredChatModel(Reporting(Said(text="yes")), meter).parse(PROMPT, Said, LIMITS)
+    assert meter.used == 777
+
+
+async def test_with_too_few_left_no_call_is_made() -> None:
+    model, meter, asked = metered(100 + LEAST_OUTPUT - 1, Said(text="no"))
+    with pytest.raises(BudgetExceededError):
+        await model.parse(PROMPT, Said, LIMITS)
+    assert asked.prompts == []
+    assert meter.used == 0
+
+
+async def test_a_reply_may_be_as_long_as_what_is_left() -> None:
+    class Looking(ScriptedChatModel):
+        allowed = 0
+
+        async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
+            self.allowed = limits.max_output_tokens
+            return await super().parse(prompt, output, limits)
+
+    model = Looking(Said(text="yes"))
+    await MeteredChatModel(model, TokenMeter(350)).parse(PROMPT, Said, LIMITS)
+    assert model.allowed == 250
+
+
+async def test_a_model_that_goes_on_beyond_its_limit_is_read_no_further() -> None:
+    model, meter, _ = metered(10_000, "x" * 50_000)
+    with pytest.raises(OutputCutError):
+        await read(model)
+    assert 700 <= meter.used <= 710
+
+
+async def test_a_reply_that_nobody_saw_counts_as_long_as_it_may_have_been() -> None:
+    model, meter, _ = metered(10_000, ModelFixableError("It is no JSON."))
+    with pytest.raises(ModelFixableError):
+        await model.parse(PROMPT, Said, LIMITS)
+    assert meter.used == 600
+
+
+async def test_a_call_that_was_refused_costs_nothing() -> None:
+    model, meter, _ = metered(10_000, DependencyError("Too many requests."))
+    with pytest.raises(DependencyError):
+        await model.parse(PROMPT, Said, LIMITS)
+    assert meter.used == 0
+
+
+async def test_a_reader_that_goes_away_pays_for_what_it_heard() -> None:
+    model, meter, _ = metered(10_000, "x" * 5_000)
+    pieces = model.stream(PROMPT, LIMITS)
+    for _ in range(52):
+        await anext(pieces)
+    await pieces.aclose()
+    assert 190 <= meter.used <= 205
