@@ -20,7 +20,9 @@ from shared.services import Services
 from shared.telemetry import usage_told_to
 
 LEAST_OUTPUT = 200  # tokens: a plan, or one paragraph; with fewer left there is no call
-_SLACK = 100  # tokens of a reply beyond its limit before it is read no further: estimates differ
+_OVERRUN = (
+    1.6  # of its limit, by our estimate, until a reply is read no further: tables have 5 characters a token
+)
 
 
 @dataclass
@@ -59,7 +61,7 @@ class _Call:
     def hear(self, text: str) -> None:
         """Add what was written; OutputCutError when it goes on beyond its limit."""
         self.chars += len(text)
-        if _tokens(self.chars) > self.limits.max_output_tokens + _SLACK:
+        if _tokens(self.chars) > self.limits.max_output_tokens * _OVERRUN:
             raise OutputCutError("The model wrote more than it was allowed to.", "Ask for less at once.")
 
 

@@ -2,12 +2,17 @@
 
 import pytest
 
+from shared.agents.inline import run_to_end
 from shared.agents.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
+from shared.agents.runs import begin_run, owned_run, view_run
 from shared.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
 from shared.models.base import Model
+from shared.models.chat import ChatRequest
 from shared.models.prompts import CallLimits, Prompt
 from shared.telemetry import tell_usage
 from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.services import fake_settings
+from tests.unit.agents.world import ANNA, plan, world
 
 LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
 PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
@@ -65,10 +70,10 @@ async def test_a_reply_may_be_as_long_as_what_is_left() -> None:
 
 
 async def test_a_model_that_goes_on_beyond_its_limit_is_read_no_further() -> None:
-    model, meter, _ = metered(10_000, "x" * 50_000)
+    model, meter, _ = metered(10_000, "x" * 50_000)  # 14,000 tokens of 500
     with pytest.raises(OutputCutError):
         await read(model)
-    assert 700 <= meter.used <= 710
+    assert 900 <= meter.used <= 905
 
 
 async def test_a_reply_that_nobody_saw_counts_as_long_as_it_may_have_been() -> None:
@@ -92,3 +97,28 @@ async def test_a_reader_that_goes_away_pays_for_what_it_heard() -> None:
         await anext(pieces)
     await pieces.aclose()
     assert 190 <= meter.used <= 205
+
+
+async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_nobody() -> None:
+    settings = fake_settings(
+        subagents_enabled=False,
+        max_total_tokens_per_request=1500,
+        subagents_reserve_tokens=100,
+        min_remaining_tokens_to_delegate=200,
+    )
+    asked: list[str] = []
+
+    def answer(prompt: Prompt) -> Reply:
+        asked.append(prompt.name)
+        tell_usage(1400)
+        return plan()
+
+    services = await world(settings=settings, chat_model=ScriptedChatModel(answer=answer))
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert asked == ["plan"]
+    assert state.tokens == 1400
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    assert view.answer is not None
+    assert view.answer.warnings
+    assert view.answer.citations[0].quote == "The pump runs at 15 bar."

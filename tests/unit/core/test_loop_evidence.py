@@ -6,6 +6,7 @@ import pytest
 
 from shared.core.judging import MAX_PATIENT_TRIES
 from shared.core.loop import next_action, observe
+from shared.core.loop_state import LoopState
 from shared.models.delegation_steps import SubagentsChosen, SubagentsEnded
 from shared.models.plan import QueryType
 from shared.models.steps import (
@@ -21,7 +22,7 @@ from shared.models.steps import (
     TakeAnswer,
     WriteAnswer,
 )
-from shared.models.subagents import SubagentStart
+from shared.models.subagents import SubagentEnd, SubagentStart
 from tests.unit.core.loop_runs import (
     ABSTAINED,
     AMBIGUOUS,
@@ -232,3 +233,26 @@ def test_a_second_attempt_may_be_delegated_anew() -> None:
     again = step_of(run(PERSISTENT, FOUND, chosen, ended, ABSTAINED, more)[1])
     assert isinstance(again, WriteAnswer)
     assert (again.delegation_step, again.replaces) == (0, 5)
+
+
+def test_tokens_of_steps_and_of_sub_agents_add_up_and_silence_counts_whole() -> None:
+    starts = tuple(
+        SubagentStart(
+            child_id=f"r:s003c{index}",
+            run_id="r",
+            step=3,
+            index=index,
+            deadline=NOON,
+            max_turns=1,
+            max_tokens=8000,
+            retry_count=0,
+            retry_backoff_ms=0,
+            profiles=("doc_reader",),
+        )
+        for index in range(2)
+    )
+    told = SubagentEnd(child_id="r:s003c0", status="done", tokens=1200)
+    silent = SubagentEnd(child_id="r:s003c1", status="late")
+    state = observe(LoopState(), planned(), 500)
+    state = observe(observe(state, FOUND), SubagentsChosen(children=starts, until=NOON))
+    assert observe(state, SubagentsEnded(ends=(told, silent))).tokens == 500 + 1200 + 8000
