@@ -7,8 +7,8 @@ Source: docling-serve 1.x, `/v1/convert/file/async`, `/v1/status/poll/{task_id}`
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from shared.clients.connection import Connection
 from shared.clients.dependency import DOCLING as SERVICE
 from shared.clients.docling_layout import DoclingDocument, layout_of
-from shared.clients.documents_wire import Wire, cannot_read, not_understood, read_bounded
+from shared.clients.documents_wire import Wire, cannot_read, http_errors, not_understood, read_bounded
 from shared.clients.retrying import Deadline, call_within
-from shared.clients.translate import failed, rate_limited, refused, timed_out, unreachable
+from shared.clients.translate import failed, rate_limited, refused, timed_out
 from shared.errors import ConfigurationError
 from shared.models.layout import Layout
 from shared.models.prompts import CallLimits
@@ -145,7 +145,7 @@ async def _result(session: "ClientSession", task: _Task, deadline: Deadline) -> 
 
 
 async def _answer(opened: Opened, kind: type[Answer], deadline: Deadline) -> Answer:
-    with _errors():
+    with http_errors(SERVICE):
         async with asyncio.timeout_at(deadline.at), opened() as response:
             _check(response.status, response.headers)
             content = await read_bounded(response.content.iter_any(), SERVICE)
@@ -153,19 +153,6 @@ async def _answer(opened: Opened, kind: type[Answer], deadline: Deadline) -> Ans
         return await asyncio.to_thread(kind.model_validate_json, content)
     except ValidationError:
         raise not_understood(SERVICE) from None
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """aiohttp's exceptions as ours, `from None`: they carry addresses and headers."""
-    from aiohttp import ClientError
-
-    try:
-        yield
-    except TimeoutError:
-        raise timed_out(SERVICE) from None
-    except (ClientError, OSError):
-        raise unreachable(SERVICE) from None
 
 
 def _check(status: int, headers: Mapping[str, str]) -> None:

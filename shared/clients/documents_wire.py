@@ -1,11 +1,13 @@
-"""What the clients of parser services share: bounded answers, cells as rows, errors."""
+"""What clients that speak HTTP by themselves share: bounded answers, cells as rows, errors."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
 from shared.clients.dependency import Dependency
+from shared.clients.translate import timed_out, unreachable
 from shared.errors import BadDocumentError, DependencyError
 
 MAX_ANSWER_BYTES = 100_000_000  # a dense page takes some 100 KB (unmeasured): about 1,000 pages
@@ -48,6 +50,19 @@ def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tup
 def folded(text: str) -> str:
     """`text` with single spaces."""
     return " ".join(text.split())
+
+
+@contextmanager
+def http_errors(dependency: Dependency) -> Iterator[None]:
+    """aiohttp's exceptions as ours, `from None`: they carry addresses and headers."""
+    from aiohttp import ClientError
+
+    try:
+        yield
+    except TimeoutError:
+        raise timed_out(dependency) from None
+    except (ClientError, OSError):
+        raise unreachable(dependency) from None
 
 
 async def read_bounded(parts: AsyncIterator[bytes], dependency: Dependency) -> bytes:

@@ -9,8 +9,7 @@ Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 wher
 
 import asyncio
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,9 +17,9 @@ from pydantic import ValidationError
 
 from shared.clients.connection import Connection
 from shared.clients.dependency import WEB_SEARCH as SERVICE
-from shared.clients.documents_wire import Wire, folded, not_understood
+from shared.clients.documents_wire import Wire, folded, http_errors, not_understood
 from shared.clients.retrying import Deadline, call_within
-from shared.clients.translate import failed, rate_limited, refused, timed_out, unreachable
+from shared.clients.translate import failed, rate_limited, refused
 from shared.errors import ConfigurationError, DependencyError
 from shared.models.prompts import CallLimits
 from shared.models.web import WebHit
@@ -86,7 +85,7 @@ class SearxngWebSearch(WebSearch):
         return _hits(found.results, min(count, MAX_HITS))
 
     async def _found(self, form: Mapping[str, str], deadline: Deadline) -> _Found:
-        with _errors():
+        with http_errors(SERVICE):
             async with asyncio.timeout_at(deadline.at):
                 session = await self._connection.opened()
                 async with session.post(self._url, data=form, allow_redirects=False) as response:
@@ -143,19 +142,6 @@ async def _bounded(parts: Any) -> bytes:
         if len(answer) > MAX_ANSWER_BYTES:
             raise not_understood(SERVICE)
     return bytes(answer)
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """aiohttp's exceptions as ours, `from None`: they carry addresses and headers."""
-    from aiohttp import ClientError
-
-    try:
-        yield
-    except TimeoutError:
-        raise timed_out(SERVICE) from None
-    except (ClientError, OSError):
-        raise unreachable(SERVICE) from None
 
 
 def _check(status: int, headers: Mapping[str, str]) -> None:
