@@ -84,14 +84,17 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
     from shared.agents.cancelling import cancel_run as cancel
     from shared.agents.runs import view_run
+    from shared.agents.sub_agents.control import release
     from shared.agents.sub_agents.stored import child_ids
 
     record, services = await _own_run(req)
     record = await cancel(record.run_id, services)
     await _terminate(client, record.run_id, record.run_id)
     # Ending an orchestration ends none of its children. They come second: nobody starts another one now.
-    for child_id in await child_ids(services.blobs, record.run_id):
+    children = await child_ids(services.blobs, record.run_id)
+    for child_id in children:
         await _terminate(client, child_id, record.run_id)
+    await release(services, children)
     return json_response(await view_run(record, services, user_of(req)))
 
 

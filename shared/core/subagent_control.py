@@ -1,7 +1,7 @@
 """How many sub-agents may work, and whether any may: leases and a circuit breaker over one shared state.
 
 Each function takes the state as it was read and gives what is to be written, so that instances agree by
-compare-and-swap. A lease that nobody settles (its parent crashed, or was cancelled) expires: it frees its
+compare-and-swap. A lease that nobody settles (its parent crashed) expires: it frees its
 slot, and says nothing about whether sub-agents work. Clocks of instances may differ by `LEASE_GRACE`.
 
 The circuit is closed; opens when too many of the newest outcomes are failures; is tried by exactly one
@@ -136,6 +136,13 @@ def settled(state: ControlState, ends: Iterable[Ended], rules: ControlRules, now
             freed = state.model_copy(update={"leases": leases})
             state = _counted(freed, lease, succeeded(end.status), rules, now)
     return state
+
+
+def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
+    """The state with their slots free and nothing counted: cancelled ones neither failed nor worked."""
+    gone = set(child_ids)
+    leases = tuple(lease for lease in state.leases if lease.child_id not in gone)
+    return state if leases == state.leases else state.model_copy(update={"leases": leases})
 
 
 def _counted(

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from shared.core.subagent_control import Ended, Task, begun, granted, report, settled, view
+from shared.core.subagent_control import Ended, Task, begun, granted, released, report, settled, view
 from shared.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
 from shared.models.subagent_control import ControlReport, ControlRules, ControlState, ControlView
 from shared.ports import ControlStore
@@ -77,6 +77,12 @@ async def settle(services: Services, ends: Sequence[Ended]) -> None:
     rules = control_rules(services.settings)
     now = datetime.now(UTC)
     await _booked(services, lambda state: settled(state, ends, rules, now), "settle")
+
+
+async def release(services: Services, child_ids: Sequence[str]) -> None:
+    """Give the slots of cancelled sub-agents back. Never raises."""
+    if child_ids:
+        await _booked(services, lambda state: released(state, child_ids), "release")
 
 
 async def _booked(services: Services, change: Change, action: str) -> None:

@@ -12,6 +12,7 @@ from shared.core.subagent_control import (
     begun,
     granted,
     phase,
+    released,
     report,
     settled,
     succeeded,
@@ -105,6 +106,20 @@ def test_an_end_counts_once() -> None:
     once = end(start(ControlState(), "a", "b"), "failed", "a")
     assert once.outcomes == (False,)
     assert end(once, "failed", "a") == once
+
+
+def test_a_cancelled_one_frees_its_slot_and_counts_for_nothing() -> None:
+    state = begun(start(ControlState(), "a", "b", "c", "d"), "a")
+    free = released(state, ["a", "nobody"])
+    assert view(free, RULES, NOW).free == 1
+    assert free.outcomes == ()
+    assert end(free, "failed", "a") == free
+
+
+def test_a_cancelled_one_that_tried_the_circuit_is_followed_by_another() -> None:
+    probing = start(OPEN, "probe", now=COOLED)
+    assert granted(probing, [Task("next")], RULES, COOLED) is None
+    assert granted(released(probing, ["probe"]), [Task("next")], RULES, COOLED) is not None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.agents.sub_agents import control
-from shared.agents.sub_agents.control import begin, grant, read_control, report_control, settle
+from shared.agents.sub_agents.control import begin, grant, read_control, release, report_control, settle
 from shared.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
 from shared.models.subagent_control import ControlState
 from shared.models.subagents import SubagentEnd
@@ -156,3 +156,11 @@ async def test_a_race_is_no_error_of_the_caller() -> None:
     with pytest.raises(GroundworkError) as lost:
         await grant(services, [task()], NOW)
     assert not isinstance(lost.value, ConflictError)
+
+
+async def test_slots_of_cancelled_ones_are_given_back_and_a_store_that_fails_does_no_harm() -> None:
+    services = fake_services(subagent_control=InMemoryControlStore())
+    assert await grant(services, [task("a"), task("b")], datetime.now(UTC))
+    await release(services, ["a"])
+    assert (await read_control(services)).waiting == 1
+    await release(fake_services(subagent_control=FailingStore()), ["b"])
