@@ -20,9 +20,7 @@ from shared.services import Services
 from shared.telemetry import usage_told_to
 
 LEAST_OUTPUT = 200  # tokens: a plan, or one paragraph; with fewer left there is no call
-_OVERRUN = (
-    1.6  # of its limit, by our estimate, until a reply is read no further: tables have 5 characters a token
-)
+_MOST_CHARS_PER_TOKEN = 8  # as in `synthesis`, of what is left: a model that writes more ignores its limit
 
 
 @dataclass
@@ -61,7 +59,7 @@ class _Call:
     def hear(self, text: str) -> None:
         """Add what was written; OutputCutError when it goes on beyond its limit."""
         self.chars += len(text)
-        if _tokens(self.chars) > self.limits.max_output_tokens * _OVERRUN:
+        if self.chars > self.limits.max_output_tokens * _MOST_CHARS_PER_TOKEN:
             raise OutputCutError("The model wrote more than it was allowed to.", "Ask for less at once.")
 
 
