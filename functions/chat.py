@@ -13,8 +13,8 @@ from functions.http_io import (
     event_stream,
     json_response,
     read_model,
-    user_of,
 )
+from functions.identity import caller_of
 from functions.orchestration_status import closer
 from functions.ready import ready_services
 from shared.errors import status_of
@@ -32,7 +32,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
     from shared.agents.runs import begin_run, begun_log, owned_run, view_run
 
-    user = user_of(req)
+    user = await caller_of(req)
     body = await read_model(req, ChatRequest)
     services = await ready_services()
     request = await begin_run(body, user, services, arrived_at)

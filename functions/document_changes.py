@@ -5,7 +5,8 @@ import uuid
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_model
+from functions.identity import caller_of
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
 from shared.models.document_views import DocumentDeleting
@@ -22,7 +23,7 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
     from shared.agents.documents import get_own_document
     from shared.ingestion.changing import changeable, correct, corrections_of
 
-    user = user_of(req)
+    user = await caller_of(req)
     corrections = corrections_of(await read_model(req, MetadataCorrection))
     services = await ready_services()
     state = await changeable(req.path_params["doc_id"], user, services)
@@ -41,7 +42,7 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
     from shared.ingestion.changing import change_access as change
     from shared.ingestion.changing import changeable
 
-    user = user_of(req)
+    user = await caller_of(req)
     wanted = await read_model(req, AccessChange)
     services = await ready_services()
     state = await changeable(req.path_params["doc_id"], user, services)
@@ -59,7 +60,7 @@ async def reingest_document(req: Request, client: df.DurableOrchestrationClient)
     from shared.agents.documents import get_own_document
     from shared.ingestion.changing import changeable, try_again
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
     state = await changeable(req.path_params["doc_id"], user, services)
     await try_again(state, services)
@@ -75,7 +76,7 @@ async def delete_document(req: Request, client: df.DurableOrchestrationClient) -
     """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
     from shared.ingestion.changing import changeable, delete
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
     state = await changeable(req.path_params["doc_id"], user, services)
     await delete(state, services)

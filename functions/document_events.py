@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import azure.functions as func
 
 from functions.event_stream import KEEP_ALIVE_S, last_event_id
-from functions.http_io import Request, Response, endpoint, event_stream, user_of
+from functions.http_io import Request, Response, endpoint, event_stream
+from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.errors import CallerError
 
@@ -32,7 +33,7 @@ async def get_document_events(req: Request) -> Response:
     # Imported when used: a worker that answers no such request never pays for it.
     from shared.agents.document_feed import DocumentFeed
 
-    user = user_of(req)
+    user = await caller_of(req)
     after = _moment(last_event_id(req.headers.get("last-event-id")))
     services = await ready_services()
     feed = DocumentFeed(services.documents, user, after)

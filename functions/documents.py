@@ -11,8 +11,8 @@ from functions.http_io import (
     json_response,
     picture_response,
     read_query,
-    user_of,
 )
+from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.models.queries import DocumentsQuery
 from shared.models.search import Filters
@@ -26,7 +26,7 @@ async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters; `limit` 1-100."""
     from shared.agents.documents import list_documents as listed
 
-    user = user_of(req)
+    user = await caller_of(req)
     query = read_query(req, DocumentsQuery)
     filters: Filters = {name: text for name, text in query if isinstance(text, str) and text}
     return json_response(await listed(user, await ready_services(), filters, query.limit))
@@ -38,7 +38,7 @@ async def get_document(req: Request) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
     from shared.agents.documents import get_document as found
 
-    user = user_of(req)
+    user = await caller_of(req)
     return json_response(await found(req.path_params["doc_id"], user, await ready_services()))
 
 
@@ -49,7 +49,7 @@ async def get_document_content(req: Request) -> Response:
     from shared.agents.documents import readable_blob
     from shared.models.names import DOCUMENTS
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
     blob = await readable_blob(req.path_params["doc_id"], user, services)
     wanted = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
@@ -68,7 +68,7 @@ async def get_document_figure(req: Request) -> Response:
     from shared.agents.figures import readable_figure
     from shared.models.names import FIGURES
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
     blob = await readable_figure(req.path_params["doc_id"], req.path_params["name"], user, services)
     if is_known(req.headers.get("if-none-match"), blob.etag):

@@ -20,14 +20,11 @@ from shared.errors import (
     PayloadTooLargeError,
     RateLimitError,
 )
-from shared.identity import authenticate
 from shared.models.blobs import BlobProperties, ByteSpan
-from shared.models.identity import UserContext
 from shared.models.problems import Problem
-from shared.settings import get_settings
 from shared.telemetry import get_logger
 
-__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model", "user_of"]
+__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model"]
 
 MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 
@@ -49,11 +46,6 @@ def endpoint(handler: Handler) -> Handler:
             return problem(DefectError("Something went wrong on our side.", "Try again later."))
 
     return guarded
-
-
-def user_of(request: Request) -> UserContext:
-    """Who is asking. NotAuthenticatedError (401) when nothing believable says so."""
-    return authenticate({name.lower(): value for name, value in request.headers.items()}, get_settings())
 
 
 async def read_model(request: Request, model: type[Body]) -> Body:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.administrators import administrator_of
 from functions.http_io import Request, Response, endpoint, json_response
+from functions.identity import administrator_of
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
 from shared.models.audit import ReconcileReport
@@ -31,7 +31,7 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
 @endpoint
 async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """The same at once, for administrators."""
-    administrator_of(req)
+    await administrator_of(req)
     return json_response(await _reconcile(client))
 
 
@@ -42,7 +42,7 @@ async def get_audit(req: Request) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
     from shared.ingestion.auditing import audit
 
-    administrator_of(req)
+    await administrator_of(req)
     return json_response(await audit(await ready_services()))
 
 
@@ -52,7 +52,7 @@ async def get_poison(req: Request) -> Response:
     """Events that were tried in vain, for administrators: which file each is about, and no more."""
     from shared.models.poison import PoisonList
 
-    administrator_of(req)
+    await administrator_of(req)
     messages = tuple(await (await ready_services()).poison.peek())
     return json_response(PoisonList(messages=messages, count=len(messages)))
 

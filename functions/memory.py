@@ -2,7 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_query, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_query
+from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.models.queries import ListQuery
 
@@ -15,7 +16,7 @@ async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
     from shared.agents.memory import list_memories
 
-    user = user_of(req)
+    user = await caller_of(req)
     page = read_query(req, ListQuery)
     return json_response(await list_memories(user, await ready_services(), page.limit, page.cursor or None))
 
@@ -26,5 +27,5 @@ async def delete_memory(req: Request) -> Response:
     """Forget everything that is remembered of the caller."""
     from shared.agents.memory import forget_all
 
-    user = user_of(req)
+    user = await caller_of(req)
     return json_response(await forget_all(user, await ready_services()))

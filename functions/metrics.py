@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 
-from functions.administrators import administrator_of
 from functions.http_io import Request, Response, endpoint, json_response
+from functions.identity import administrator_of
 from functions.ready import ready_services
 from shared.errors import CallerError
 
@@ -21,7 +21,7 @@ async def get_subagent_metrics(req: Request) -> Response:
     """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
     from shared.agents.sub_agents.metrics import subagent_metrics
 
-    administrator_of(req)
+    await administrator_of(req)
     hours = _hours(req.query_params.get("hours"))
     return json_response(await subagent_metrics(await ready_services(), datetime.now(UTC), hours))
 

@@ -13,12 +13,13 @@ from functions.http_io import (
     event_stream,
     json_response,
     read_model,
-    user_of,
 )
+from functions.identity import caller_of
 from functions.orchestration_status import closer
 from functions.ready import ready_services
 from shared.errors import NotFoundError
 from shared.models.clarification import ClarificationAnswer
+from shared.models.identity import UserContext
 from shared.models.runs import RunRecord
 from shared.services import Services
 from shared.telemetry import get_logger
@@ -32,8 +33,8 @@ async def get_run(req: Request) -> Response:
     """A run's status, todo list, what it asks and, once committed, its answer."""
     from shared.agents.runs import view_run
 
-    record, services = await _own_run(req)
-    return json_response(await view_run(record, services, user_of(req)))
+    record, user, services = await _own_run(req)
+    return json_response(await view_run(record, services, user))
 
 
 @blueprint.route(route="runs/{run_id}/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -41,7 +42,7 @@ async def get_run(req: Request) -> Response:
 @endpoint
 async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A run's events from the first, or after `Last-Event-ID`."""
-    record, services = await _own_run(req)
+    record, _, services = await _own_run(req)
     after = last_event_id(req.headers.get("last-event-id"))
     if not record.has_log:
         raise NotFoundError("The events of this run are no longer kept.", "Its answer is: GET the run.")
@@ -66,14 +67,14 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     from shared.agents.runs import owned_run, view_run
     from shared.core.clarification import event_name
 
-    record, services = await _own_run(req)
+    record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
     if await answer_clarification(record, answer, services):
         # After the answer is stored: whoever sends it again because this failed raises the event again.
         await client.raise_event(record.run_id, event_name(record.ask_step), {})
-    record = await owned_run(record.run_id, user_of(req), services)
+    record = await owned_run(record.run_id, user, services)
     return json_response(
-        await view_run(record, services, user_of(req)), 202, {"Location": f"/api/runs/{record.run_id}"}
+        await view_run(record, services, user), 202, {"Location": f"/api/runs/{record.run_id}"}
     )
 
 
@@ -87,7 +88,7 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     from shared.agents.sub_agents.control import release
     from shared.agents.sub_agents.stored import child_ids
 
-    record, services = await _own_run(req)
+    record, user, services = await _own_run(req)
     record = await cancel(record.run_id, services)
     await _terminate(client, record.run_id, record.run_id)
     # Ending an orchestration ends none of its children. They come second: nobody starts another one now.
@@ -95,7 +96,7 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     for child_id in children:
         await _terminate(client, child_id, record.run_id)
     await release(services, children)
-    return json_response(await view_run(record, services, user_of(req)))
+    return json_response(await view_run(record, services, user))
 
 
 async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, run_id: str) -> None:
@@ -106,9 +107,9 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
         get_logger().warning("run.terminate_failed", run_id=run_id)
 
 
-async def _own_run(req: Request) -> tuple[RunRecord, Services]:
+async def _own_run(req: Request) -> tuple[RunRecord, UserContext, Services]:
     from shared.agents.runs import owned_run
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
-    return await owned_run(req.path_params["run_id"], user, services), services
+    return await owned_run(req.path_params["run_id"], user, services), user, services

@@ -2,7 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_model
+from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.models.search_views import SearchBody, SearchResults
 
@@ -17,7 +18,7 @@ async def search(req: Request) -> Response:
     from shared.agents.figures import image_urls
     from shared.agents.tools.semantic_search import search_results
 
-    user = user_of(req)
+    user = await caller_of(req)
     body = await read_model(req, SearchBody)
     services = await ready_services()
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)

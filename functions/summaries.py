@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_model
+from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.errors import CallerError, status_of
+from shared.models.identity import UserContext
 from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
 from shared.services import Services
 from shared.telemetry import get_logger
@@ -33,7 +35,7 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
     from shared.agents.summaries import begin_summary, view_summary
 
-    user = user_of(req)
+    user = await caller_of(req)
     order = await read_model(req, SummaryOrder)
     key, wait_s = _key_of(req), _wait_of(req)
     services = await ready_services()
@@ -52,12 +54,12 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
     """How far a summary is, and its result once it is there."""
     from shared.agents.summaries import close_dead_summary, view_summary
 
-    request, services = await _own(req)
-    view = await view_summary(request, services, user_of(req))
+    request, user, services = await _own(req)
+    view = await view_summary(request, services, user)
     if view.status == "running" and await _state(client, request.summary_id) not in _AT_WORK:
         # It ended between the two looks, and then this changes nothing; or it died, and this says so.
         await close_dead_summary(request.summary_id, services)
-        view = await view_summary(request, services, user_of(req))
+        view = await view_summary(request, services, user)
     return json_response(view)
 
 
@@ -69,10 +71,10 @@ async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) ->
     from shared.agents.summaries import cancel_summary as cancel
     from shared.agents.summaries import forget_instances, view_summary
 
-    request, services = await _own(req)
+    request, user, services = await _own(req)
     await cancel(request, services)
     await forget_instances(request, _stopper(client))
-    return json_response(await view_summary(request, services, user_of(req)))
+    return json_response(await view_summary(request, services, user))
 
 
 @blueprint.route(route="summaries/{summary_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -82,7 +84,7 @@ async def delete_summary(req: Request, client: df.DurableOrchestrationClient) ->
     """Delete a summary and everything made of it."""
     from shared.agents.summaries import delete_summary as delete
 
-    request, services = await _own(req)
+    request, _, services = await _own(req)
     await delete(request, services, forgetter(client))
     return Response(status_code=204)
 
@@ -146,12 +148,12 @@ async def _wait(request: SummaryRequest, services: Services, wait_s: float) -> N
         await asyncio.sleep(_POLL_S)
 
 
-async def _own(req: Request) -> tuple[SummaryRequest, Services]:
+async def _own(req: Request) -> tuple[SummaryRequest, UserContext, Services]:
     from shared.agents.summaries import owned_summary
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
-    return await owned_summary(str(req.path_params["summary_id"]), user, services), services
+    return await owned_summary(str(req.path_params["summary_id"]), user, services), user, services
 
 
 def _status_of(view: SummaryView) -> int:

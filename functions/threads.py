@@ -2,7 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query, user_of
+from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query
+from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.models.queries import ListQuery, MessagesQuery
 from shared.models.threads import NewThread, ThreadRename
@@ -16,7 +17,7 @@ async def create_thread(req: Request) -> Response:
     """Begin a thread."""
     from shared.agents.threads import new_thread
 
-    user = user_of(req)
+    user = await caller_of(req)
     body = await read_model(req, NewThread)
     thread = await new_thread(body.title, user, await ready_services())
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
@@ -28,7 +29,7 @@ async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
     from shared.agents.threads import list_threads
 
-    user = user_of(req)
+    user = await caller_of(req)
     page = read_query(req, ListQuery)
     return json_response(await list_threads(user, await ready_services(), page.limit, page.cursor or None))
 
@@ -39,7 +40,7 @@ async def get_thread(req: Request) -> Response:
     """One thread, without its turns."""
     from shared.agents.threads import owned_thread, view_of
 
-    user = user_of(req)
+    user = await caller_of(req)
     return json_response(view_of(await owned_thread(_id_of(req), user, await ready_services())))
 
 
@@ -49,7 +50,7 @@ async def patch_thread(req: Request) -> Response:
     """Rename a thread."""
     from shared.agents.threads import rename_thread
 
-    user = user_of(req)
+    user = await caller_of(req)
     body = await read_model(req, ThreadRename)
     return json_response(await rename_thread(_id_of(req), body.title, user, await ready_services()))
 
@@ -60,7 +61,7 @@ async def delete_thread(req: Request) -> Response:
     """Delete a thread and everything made of it."""
     from shared.agents.threads import delete_thread as deleted
 
-    user = user_of(req)
+    user = await caller_of(req)
     await deleted(_id_of(req), user, await ready_services())
     return Response(status_code=204)
 
@@ -71,7 +72,7 @@ async def clear_thread(req: Request) -> Response:
     """Delete the turns of a thread, and keep the thread."""
     from shared.agents.threads import clear_thread as cleared
 
-    user = user_of(req)
+    user = await caller_of(req)
     return json_response(await cleared(_id_of(req), user, await ready_services()))
 
 
@@ -81,7 +82,7 @@ async def get_thread_messages(req: Request) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
     from shared.agents.thread_messages import read_messages
 
-    user = user_of(req)
+    user = await caller_of(req)
     page = read_query(req, MessagesQuery)
     before = int(page.cursor) if page.cursor else None
     return json_response(await read_messages(_id_of(req), user, await ready_services(), page.limit, before))

@@ -6,7 +6,8 @@ from typing import Any
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model, user_of, validated
+from functions.http_io import Request, Response, endpoint, json_response, read_model, validated
+from functions.identity import caller_of
 from functions.ingest import start_ingestion
 from functions.multipart import MAX_FIELDS_BYTES, FileForm
 from functions.ready import ready_services
@@ -26,7 +27,7 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
     from shared.agents.documents import get_own_document
     from shared.ingestion.uploading import receive
 
-    user = user_of(req)
+    user = await caller_of(req)
     services = await ready_services()
     _refuse_large(req.headers.get("content-length"), services.settings.max_document_bytes)
     form = FileForm(req.stream(), req.headers.get("content-type", ""))
@@ -45,7 +46,7 @@ async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
     from shared.ingestion.uploading import make_ticket
 
-    user = user_of(req)
+    user = await caller_of(req)
     request = await read_model(req, UploadRequest)
     ticket = await make_ticket(request, user, await ready_services())
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
