@@ -1,0 +1,127 @@
+"""Many people at once: `python -m benchmarks.load --users 50 --seconds 120 --out report.json`.
+
+Starts a stack of its own whose model keeps a real model's pace. One user alone first, then all of them: each
+asks, reads the answer for a while, asks again; some lose the line and take it up again, some cancel. Exit
+code 1 for any fault, or when the host's memory goes on growing; times are told, not judged. docs/load.md.
+"""
+
+import argparse
+import asyncio
+import functools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.load import report
+from benchmarks.load.crowd import person, turns
+from benchmarks.load.visitor import SILENCE_S, Visitor
+from benchmarks.load.watching import Watch
+from local.run_all import process_record
+from local.run_all.app_settings import ENDPOINT_NAMES, LOCAL_CHAT_MODEL
+from local.run_all.demo import bring_samples
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+
+PACE = "ttft=500,tps=65"
+"""First token after half a second, 65 tokens a second: what hosted models of the small class show."""
+# A person asks one question at a time here; what limits of users do is tested elsewhere.
+UNLIMITED = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
+WARM_UP_QUESTIONS = 2
+
+
+def main() -> int:
+    """Measure, print and write. Returns the exit code."""
+    arguments = _arguments()
+    environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
+    model = f"{LOCAL_CHAT_MODEL}@{arguments.pace}" if arguments.pace else LOCAL_CHAT_MODEL
+    with (
+        tempfile.TemporaryDirectory(prefix="groundwork-load-", ignore_cleanup_errors=True) as folder,
+        LocalStack(StackSettings(FREE_PORTS, Path(folder)), UNLIMITED, environment) as stack,
+    ):
+        bring_samples(stack, lambda done, whole, current: None)
+        stack.kill_host()
+        stack.start_host({"CHAT_MODEL": model})
+        told = asyncio.run(measure(stack, arguments))
+    told |= {"model": model, "pause_s": arguments.pause, "seed": arguments.seed}
+    arguments.out.write_text(json.dumps(told, indent=1) + "\n")
+    print(report.as_text(told["alone"], told["crowd"]))
+    grown = report.growth(told["crowd"])
+    for line in (*told["alone"]["faults"], *told["crowd"]["faults"], *grown):
+        print(f"FAULT: {line}")
+    return 1 if grown or told["alone"]["errors"] or told["crowd"]["errors"] else 0
+
+
+async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Both phases, on one host."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    options: dict[str, Any] = {"base_url": stack.base_url, "limits": limits, "timeout": SILENCE_S}
+    async with httpx.AsyncClient(trust_env=False, **options) as client:
+        watch = Watch(_pids(stack))
+        watching = asyncio.create_task(watch.keep(client))
+        await _warm_up(stack, client)
+        people = functools.partial(_visitor, stack, client, arguments)
+        alone = await _phase([people(0)], watch, arguments.alone, 0.0)
+        crowd = [people(number) for number in range(arguments.users)]
+        crowd_told = await _phase(crowd, watch, arguments.seconds, arguments.pause)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+    timeline = [{"at": round(one.at - watch.samples[0].at, 1), **one.rss_mb} for one in watch.samples]
+    return {"machine": report.machine(), "alone": alone, "crowd": crowd_told, "memory_mb": timeline}
+
+
+async def _warm_up(stack: LocalStack, client: httpx.AsyncClient) -> None:
+    """The first questions open connections and import what is imported when used."""
+    visitor = Visitor(client, stack.token(person(0)), turns(0, 0), 0.0)
+    for _ in range(WARM_UP_QUESTIONS):
+        await visitor.ask()
+
+
+def _visitor(
+    stack: LocalStack, client: httpx.AsyncClient, arguments: argparse.Namespace, number: int
+) -> Visitor:
+    return Visitor(client, stack.token(person(number)), turns(arguments.seed, number), arguments.pause)
+
+
+async def _phase(
+    visitors: Sequence[Visitor], watch: Watch, seconds: float, arrival_s: float
+) -> dict[str, Any]:
+    """People come one after the other within `arrival_s`, not all in the same moment."""
+    began = time.monotonic()
+    await asyncio.gather(
+        *(
+            visitor.stay(began + seconds, arrival_s * place / len(visitors))
+            for place, visitor in enumerate(visitors)
+        )
+    )
+    asked = [one for visitor in visitors for one in visitor.asked]
+    return report.phase(asked, watch, began, time.monotonic(), len(visitors))
+
+
+def _pids(stack: LocalStack) -> Mapping[str, int]:
+    recorded = process_record.read(stack.data)
+    return {name: pid for name, (pid, _) in recorded.items() if name != process_record.LAUNCHER}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
+    parser.add_argument("--users", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the crowd")
+    parser.add_argument("--alone", type=float, default=30.0, help="seconds of one user alone, before")
+    parser.add_argument("--pause", type=float, default=10.0, help="mean seconds between answer and question")
+    parser.add_argument("--pace", default=PACE, help="knobs of the local model; empty = as fast as it can")
+    parser.add_argument("--seed", type=int, default=20251121)
+    parser.add_argument("--out", type=Path, default=Path("report.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

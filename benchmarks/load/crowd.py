@@ -1,0 +1,61 @@
+"""Who asks what under load: people, their questions, and what they do beside waiting. Pure: seeded draws."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from samples.acl import ANNA, BEN, SampleUser
+from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
+
+Behaviour = Literal["reads", "reconnects", "cancels"]
+
+RECONNECT_SHARE, CANCEL_SHARE = 0.10, 0.05
+OPENERS = (
+    *(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS)),
+    "Who approves changes to the maintenance plan?",
+    "What was decided about guards on the test bench?",
+    "How is the Heron 400 installed?",
+    "What does a Heron 400 cost?",
+)
+FOLLOW_UPS = (
+    "And in 2024?",
+    "Where exactly does it say so?",
+    "Which document is that from?",
+    "What else is known about it?",
+)
+_THREAD_LENGTH = (1, 4)  # questions until the next thread begins
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One question. `begins`: in a new thread. `after`: so many events the person hangs up, or cancels."""
+
+    question: str
+    begins: bool
+    behaviour: Behaviour
+    after: int
+
+
+def person(number: int) -> SampleUser:
+    """A user of one's own with the rights of one of the two sample users, in turn."""
+    like = (ANNA, BEN)[number % 2]
+    return SampleUser(f"load-{number:03}", f"Load {number}", like.department, like.groups)
+
+
+def turns(seed: int, number: int) -> Iterator[Turn]:
+    """What one person asks, without end; the same in each run with the same seed."""
+    chance = random.Random(f"{seed}-{number}")
+    left = 0
+    while True:
+        begins = left == 0
+        left = chance.randint(*_THREAD_LENGTH) if begins else left
+        left -= 1
+        question = chance.choice(OPENERS if begins or chance.random() < 0.5 else FOLLOW_UPS)
+        yield Turn(question, begins, _behaviour(chance.random()), chance.randint(1, 12))
+
+
+def _behaviour(draw: float) -> Behaviour:
+    if draw < CANCEL_SHARE:
+        return "cancels"
+    return "reconnects" if draw < CANCEL_SHARE + RECONNECT_SHARE else "reads"

@@ -1,0 +1,118 @@
+"""What a load run comes to: percentiles, throughput, memory, faults. Pure."""
+
+import os
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.load.visitor import Asked
+from benchmarks.load.watching import Sample, Watch, slope_mb_per_minute
+
+MOMENTS = ("first_event", "first_token", "ended")
+HEADINGS = {"first_event": "first event", "first_token": "first token", "ended": "completion"}
+GROWTH_LIMIT_MB_PER_MINUTE = 8.0
+"""Above this the host counts as growing; what Python keeps of a burst is below. Unmeasured."""
+SHOWN_FAULTS = 20
+
+
+def phase(asked: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:
+    """One phase of a run: `users` people from `began` to `ended` (time.monotonic())."""
+    seconds = ended - began
+    samples = [one for one in watch.samples if began <= one.at <= ended]
+    return {
+        "users": users,
+        "seconds": round(seconds, 1),
+        "questions": len(asked),
+        "questions_per_s": round(len(asked) / seconds, 2),
+        "outcomes": dict(Counter(one.outcome or "no end" for one in asked)),
+        "behaviours": dict(Counter(one.behaviour for one in asked)),
+        "reconnects": sum(one.reconnects for one in asked),
+        "faults": [f"{one.run_id}: {fault}" for one in asked for fault in one.faults][:SHOWN_FAULTS],
+        "errors": sum(bool(one.faults) for one in asked),
+        "ms": {name: percentiles(_times(asked, name)) for name in MOMENTS},
+        "health_ms": percentiles([took for at, took in watch.probes_ms if began <= at <= ended]),
+        "processes": {name: _process(name, samples) for name in watch.pids},
+    }
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float | None]:
+    """p50, p95, p99 and the largest; None without values."""
+    ranked = sorted(values)
+    if not ranked:
+        return dict.fromkeys(("p50", "p95", "p99", "max"))
+    return {
+        "p50": round(statistics.median(ranked), 1),
+        "p95": _at(ranked, 0.95),
+        "p99": _at(ranked, 0.99),
+        "max": round(ranked[-1], 1),
+    }
+
+
+def growth(told: dict[str, Any]) -> list[str]:
+    """Processes of a phase whose memory went on growing in its second half."""
+    return [
+        f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"
+        for name, seen in told["processes"].items()
+        if name == "Functions host" and seen["second_half_mb_per_minute"] > GROWTH_LIMIT_MB_PER_MINUTE
+    ]
+
+
+def as_text(alone: dict[str, Any], crowd: dict[str, Any]) -> str:
+    """Short tables for people."""
+    phases = (alone, crowd)
+    lines = [f"| | {' | '.join(_heading(one) for one in phases)} |", "|---|---|---|"]
+    for name in MOMENTS:
+        cells = [_row(one["ms"][name]) for one in phases]
+        lines.append(f"| {HEADINGS[name]}, ms: p50 / p95 / p99 | {' | '.join(cells)} |")
+    lines.append(f"| health, ms: p50 / p95 / p99 | {' | '.join(_row(one['health_ms']) for one in phases)} |")
+    lines.append(f"| questions a second | {' | '.join(str(one['questions_per_s']) for one in phases)} |")
+    lines.append(f"| errors | {' | '.join(str(one['errors']) for one in phases)} |")
+    lines += ["", "| process, under load | MB at start | at end | MB a minute, second half | cores busy |"]
+    lines.append("|---|---|---|---|---|")
+    lines += [
+        f"| {name} | {seen['first_mb']} | {seen['last_mb']} | {seen['second_half_mb_per_minute']} "
+        f"| {seen['cores']} |"
+        for name, seen in crowd["processes"].items()
+    ]
+    told = ", ".join(f"{count} {name}" for name, count in crowd["outcomes"].items())
+    return "\n".join([*lines, "", f"Under load: {told}; {crowd['reconnects']} lines taken up again."])
+
+
+def _heading(one: dict[str, Any]) -> str:
+    return f"{one['users']} user{'s' if one['users'] > 1 else ''}, {one['seconds']:.0f} s"
+
+
+def _row(told: dict[str, float | None]) -> str:
+    return " / ".join("-" if told[name] is None else f"{told[name]:.0f}" for name in ("p50", "p95", "p99"))
+
+
+def _times(asked: Sequence[Asked], name: str) -> list[float]:
+    """Whoever cancels completes nothing; a reader who hung up saw the end later than it was there."""
+    counted = asked if name == "first_event" else [one for one in asked if one.behaviour == "reads"]
+    return [took for one in counted if (took := one.since_sent(name)) is not None]
+
+
+def _at(ranked: Sequence[float], share: float) -> float:
+    return round(ranked[min(len(ranked) - 1, round(share * len(ranked)))], 1)
+
+
+def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:
+    if not samples:
+        return dict.fromkeys(("first_mb", "last_mb", "most_mb", "second_half_mb_per_minute", "cores"), 0.0)
+    rss = [(one.at, one.rss_mb[name]) for one in samples]
+    first, last = samples[0], samples[-1]
+    seconds = max(last.at - first.at, 1e-9)
+    return {
+        "first_mb": round(rss[0][1], 1),
+        "last_mb": round(rss[-1][1], 1),
+        "most_mb": round(max(size for _, size in rss), 1),
+        "mb_per_minute": round(slope_mb_per_minute(rss), 2),
+        "second_half_mb_per_minute": round(slope_mb_per_minute(rss[len(rss) // 2 :]), 2),
+        "cores": round((last.cpu_s[name] - first.cpu_s[name]) / seconds, 2),
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers hang on."""
+    return {"cores": os.cpu_count(), "load": os.getloadavg()}

@@ -1,0 +1,58 @@
+"""What the stack's processes take while they are under load: memory, CPU, and how soon the host answers."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import httpx
+import psutil
+
+INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Resident memory in MB and CPU seconds so far of each process, at a moment (time.monotonic())."""
+
+    at: float
+    rss_mb: Mapping[str, float]
+    cpu_s: Mapping[str, float]
+
+
+@dataclass
+class Watch:
+    """Samples of processes by name. `probes_ms`: what GET /api/health took, a measure of the loop's lag."""
+
+    pids: Mapping[str, int]
+    samples: list[Sample] = field(default_factory=list)
+    probes_ms: list[tuple[float, float]] = field(default_factory=list)
+
+    async def keep(self, client: httpx.AsyncClient) -> None:
+        """Look once a second, until cancelled."""
+        processes = {name: psutil.Process(pid) for name, pid in self.pids.items()}
+        while True:
+            self.samples.append(_look(processes))
+            began = time.monotonic()
+            (await client.get("/api/health")).raise_for_status()
+            self.probes_ms.append((began, (time.monotonic() - began) * 1000))
+            await asyncio.sleep(max(0.0, INTERVAL_S - (time.monotonic() - began)))
+
+
+def _look(processes: Mapping[str, psutil.Process]) -> Sample:
+    rss, cpu = {}, {}
+    for name, process in processes.items():
+        family = [process, *process.children(recursive=True)]
+        rss[name] = sum(one.memory_info().rss for one in family) / 1e6
+        cpu[name] = sum(one.cpu_times().user + one.cpu_times().system for one in family)
+    return Sample(time.monotonic(), rss, cpu)
+
+
+def slope_mb_per_minute(points: list[tuple[float, float]]) -> float:
+    """By least squares, over (seconds, MB)."""
+    if len(points) < 2:  # a line needs two
+        return 0.0
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    return 60 * sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
