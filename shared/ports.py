@@ -17,6 +17,9 @@ from pydantic import BaseModel
 from shared.ports_documents import DocumentStore as DocumentStore
 from shared.ports_documents import LayoutReader as LayoutReader
 from shared.ports_documents import PageReader as PageReader
+from shared.ports_quality import QualityStore as QualityStore
+from shared.ports_requests import IdempotencyStore as IdempotencyStore
+from shared.ports_requests import UserLimitStore as UserLimitStore
 from shared.ports_subagents import ControlStore as ControlStore
 from shared.ports_subagents import MetricStore as MetricStore
 from shared.ports_subagents import WebSearch as WebSearch

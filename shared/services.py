@@ -9,16 +9,19 @@ from shared.ports import (
     ControlStore,
     DocumentStore,
     Embedder,
+    IdempotencyStore,
     LayoutReader,
     MetricStore,
     PageReader,
     PoisonQueues,
+    QualityStore,
     RunLog,
     RunStore,
     SearchAdmin,
     SearchIndex,
     TaskQueues,
     ThreadStore,
+    UserLimitStore,
     WebSearch,
 )
 from shared.settings import Settings
@@ -53,6 +56,9 @@ class Services:
     queues: TaskQueues
     subagent_control: ControlStore
     subagent_metrics: MetricStore
+    idempotency: IdempotencyStore
+    user_limits: UserLimitStore
+    quality: QualityStore
     parser_services: ParserServices = ParserServices()
     web_search: WebSearch | None = None  # None = the web is not searched
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()

@@ -9,9 +9,12 @@ from shared.settings import Settings, get_settings
 if TYPE_CHECKING:
     from shared.clients.connections import Connections
     from shared.clients.control_store import TableControlStore
+    from shared.clients.idempotency_store import TableIdempotencyStore
     from shared.clients.metric_store import TableMetricStore
+    from shared.clients.quality_store import TableQualityStore
     from shared.clients.search_index import AzureSearchIndex
     from shared.clients.thread_store import TableThreadStore
+    from shared.clients.user_limit_store import TableUserLimitStore
     from shared.clients.web_search import SearxngWebSearch
 
 
@@ -42,7 +45,7 @@ def build_services(settings: Settings) -> Services:
     from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
 
     to = Connections(settings)
-    endpoint = model_endpoint(settings)
+    endpoint, seeing = model_endpoint(settings), settings.vision_model or settings.chat_model
     return Services(
         settings=settings,
         content_index=_index(to, settings.azure_search_content_index, "block_id", settings),
@@ -50,9 +53,7 @@ def build_services(settings: Settings) -> Services:
         memory_index=_index(to, settings.azure_search_memory_index, "memory_id", settings),
         search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
         chat_model=OpenAIChatModel(to.model, settings.chat_model, endpoint),
-        vision_model=OpenAIChatModel(
-            to.model, settings.vision_model or settings.chat_model, endpoint, "VISION_MODEL"
-        ),
+        vision_model=OpenAIChatModel(to.model, seeing, endpoint, "VISION_MODEL"),
         embedder=OpenAIEmbedder(to.model, settings.embedding_model, settings.embedding_dimensions, endpoint),
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
@@ -63,6 +64,9 @@ def build_services(settings: Settings) -> Services:
         queues=AzureTaskQueues(to.queues),
         subagent_control=_control_store(to),
         subagent_metrics=_metric_store(to),
+        idempotency=_idempotency_store(to),
+        user_limits=_user_limit_store(to),
+        quality=_quality_store(to),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
         closers=(to.close,),
@@ -106,6 +110,30 @@ def _metric_store(to: "Connections") -> "TableMetricStore":
     from shared.models.names import SUBAGENT_METRICS_TABLE
 
     return TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE))
+
+
+def _quality_store(to: "Connections") -> "TableQualityStore":
+    from shared.clients.quality_store import TableQualityStore
+    from shared.clients.tables import Table
+    from shared.models.names import QUALITY_TABLE
+
+    return TableQualityStore(Table(to.tables, QUALITY_TABLE))
+
+
+def _idempotency_store(to: "Connections") -> "TableIdempotencyStore":
+    from shared.clients.idempotency_store import TableIdempotencyStore
+    from shared.clients.tables import Table
+    from shared.models.names import IDEMPOTENCY_TABLE
+
+    return TableIdempotencyStore(Table(to.tables, IDEMPOTENCY_TABLE))
+
+
+def _user_limit_store(to: "Connections") -> "TableUserLimitStore":
+    from shared.clients.tables import Table
+    from shared.clients.user_limit_store import TableUserLimitStore
+    from shared.models.names import USER_LIMITS_TABLE
+
+    return TableUserLimitStore(Table(to.tables, USER_LIMITS_TABLE))
 
 
 def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | None":

@@ -15,6 +15,8 @@ from tests.fakes.stores import (
     InMemoryTaskQueues,
     InMemoryThreadStore,
 )
+from tests.fakes.stores_quality import InMemoryQualityStore
+from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
 from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
 
 
@@ -54,5 +56,8 @@ def fake_services(**replacements: Any) -> Services:
         "queues": InMemoryTaskQueues(),
         "subagent_control": InMemoryControlStore(),
         "subagent_metrics": InMemoryMetricStore(),
+        "idempotency": InMemoryIdempotencyStore(),
+        "user_limits": InMemoryUserLimitStore(),
+        "quality": InMemoryQualityStore(),
     }
     return Services(**{**parts, **replacements})

@@ -1,0 +1,80 @@
+"""`QualityStore` in a table: a partition per hour of the question; a rating is the one row that changes."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from shared.clients.hour_partitions import delete_hours_before, hour_partition
+from shared.clients.tables import Entity, Table
+from shared.errors import ConflictError, NotFoundError
+from shared.ports import QualityStore
+
+if TYPE_CHECKING:
+    from shared.models.quality import QualityRecord, RatingRecord
+
+
+class TableQualityStore(QualityStore):
+    """Records by hour, kind and key; openings by their citation's number, too."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def add(self, record: "QualityRecord") -> bool:
+        """Keep it; False when it is there already."""
+        try:
+            await self._table.insert(_to_entity(record))
+        except ConflictError:
+            return False
+        return True
+
+    async def put_rating(self, rating: "RatingRecord") -> None:
+        """Keep it in place of the one before."""
+        entity = _to_entity(rating)
+        try:
+            await self._table.put(entity)
+        except NotFoundError:  # there is no table yet
+            await self._table.ensure()
+            await self._table.put(entity)
+
+    async def remove_rating(self, at: datetime, key: str) -> None:
+        """Take it away; an absent one is no error."""
+        await self._table.delete(hour_partition(at), f"rating-{key}")
+
+    async def between(self, first: datetime, last: datetime) -> "AsyncIterator[QualityRecord]":
+        """Records of these hours; a later version's are passed over."""
+        condition = f"PartitionKey ge '{hour_partition(first)}' and PartitionKey le '{hour_partition(last)}'"
+        async for entity in self._table.query(condition):
+            record = _record(entity["RowKey"], entity["content"])
+            if record is not None:
+                yield record
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove records of hours that ended before `moment`; how many, at most `most`."""
+        return await delete_hours_before(self._table, moment, most)
+
+
+def _to_entity(record: "QualityRecord") -> Entity:
+    place = f"{record.key}-{record.n:04d}" if record.kind == "opening" else record.key
+    return {
+        "PartitionKey": hour_partition(record.at),
+        "RowKey": f"{record.kind}-{place}",
+        "content": record.model_dump_json(),
+    }
+
+
+def _record(row_key: str, content: str) -> "QualityRecord | None":
+    # Imported when read: who only answers questions never reads one.
+    from shared.models.quality import AnswerRecord, OpeningRecord, RatingRecord
+
+    kinds: dict[str, type[QualityRecord]] = {
+        "answer": AnswerRecord,
+        "rating": RatingRecord,
+        "opening": OpeningRecord,
+    }
+    kind = kinds.get(row_key.partition("-")[0])
+    try:
+        return None if kind is None else kind.model_validate_json(content)
+    except ValidationError:
+        return None
