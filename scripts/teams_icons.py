@@ -1,0 +1,57 @@
+"""The two icons of the Teams app: a page with three lines, one of them marked, as Pillow draws it.
+
+Sizes and colours are Microsoft's rules: learn.microsoft.com, "Design your Teams app icon".
+"""
+
+import io
+
+from PIL import Image, ImageDraw
+
+COLOR_SIZE, OUTLINE_SIZE = 192, 32  # pixels, each square
+_BLUE, _WHITE, _MARK = (30, 92, 140, 255), (255, 255, 255, 255), (244, 180, 60, 255)
+_CLEAR = (0, 0, 0, 0)
+_SHARPER = 4  # drawn so many times larger and made smaller: Pillow draws no soft edges itself
+
+
+def color_icon() -> bytes:
+    """PNG, 192 x 192, no transparency: a white page on blue, its second line marked."""
+    image, draw, unit = _canvas(COLOR_SIZE, _BLUE)
+    draw.rounded_rectangle(_box(unit, 9, 6, 23, 26), radius=2 * unit, fill=_WHITE)
+    draw.rounded_rectangle(_box(unit, 11, 14, 21, 17.5), radius=unit / 2, fill=_MARK)
+    for top in (10, 15, 20):
+        draw.rounded_rectangle(_box(unit, 12, top, 20, top + 1.5), radius=unit / 2, fill=_BLUE)
+    return _png(image.convert("RGB"), COLOR_SIZE)
+
+
+def outline_icon() -> bytes:
+    """PNG, 32 x 32: white lines, everything else transparent."""
+    image, draw, unit = _canvas(OUTLINE_SIZE, _CLEAR)
+    draw.rounded_rectangle(_box(unit, 8, 4, 24, 28), radius=2 * unit, outline=_WHITE, width=round(2 * unit))
+    for top in (10, 15, 20):
+        draw.rounded_rectangle(_box(unit, 12, top, 20, top + 2), radius=unit / 2, fill=_WHITE)
+    return _png(image, OUTLINE_SIZE)
+
+
+def _canvas(
+    size: int, background: tuple[int, int, int, int]
+) -> tuple[Image.Image, ImageDraw.ImageDraw, float]:
+    """An image, its pen, and how many of its pixels one of 32 units has."""
+    image = Image.new("RGBA", (size * _SHARPER, size * _SHARPER), background)
+    return image, ImageDraw.Draw(image), size * _SHARPER / 32
+
+
+def _box(unit: float, left: float, top: float, right: float, bottom: float) -> tuple[float, ...]:
+    return (left * unit, top * unit, right * unit, bottom * unit)
+
+
+def _png(image: Image.Image, size: int) -> bytes:
+    if image.mode == "RGBA":
+        # Of the outline only the covering may be blended: mixing white with clear black makes grey.
+        alpha = image.getchannel("A").resize((size, size), Image.Resampling.LANCZOS)
+        image = Image.new("RGBA", (size, size), _WHITE)
+        image.putalpha(alpha)
+    else:
+        image = image.resize((size, size), Image.Resampling.LANCZOS)
+    written = io.BytesIO()
+    image.save(written, "PNG", optimize=True)
+    return written.getvalue()

@@ -1,0 +1,78 @@
+"""Installs what the Teams channel needs of npm, by the lock in infra/teams, into .local/teams-tools; once."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from filelock import FileLock
+
+from local.azurite.node import NodeMissingError, find_node
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = ROOT / "infra" / "teams"
+PREFIX = ROOT / ".local" / "teams-tools"
+MANIFEST_VERSION = "1.24"
+_FILES = ("package.json", "package-lock.json")
+_INSTALL_TIMEOUT_S = 600.0
+
+
+class TeamsToolsError(RuntimeError):
+    """npm could not install them; the text holds the end of npm's own output."""
+
+
+def install_teams_tools(prefix: Path = PREFIX) -> Path:
+    """Make sure that the locked packages lie below `prefix`, which is returned.
+
+    Parallel callers wait for the first one.
+
+    Raises:
+        TeamsToolsError: there is no Node, or npm failed.
+    """
+    if _is_installed(prefix):
+        return prefix
+    prefix.mkdir(parents=True, exist_ok=True)
+    with FileLock(prefix / ".install.lock", timeout=_INSTALL_TIMEOUT_S):
+        if not _is_installed(prefix):
+            _npm_ci(prefix)
+    return prefix
+
+
+def manifest_schema(prefix: Path = PREFIX) -> Path:
+    """Microsoft's own schema of the version of the manifest that we write."""
+    schemas = prefix / "node_modules" / "@microsoft" / "app-manifest" / "build" / "json-schemas" / "teams"
+    return schemas / f"v{MANIFEST_VERSION}" / "MicrosoftTeams.schema.json"
+
+
+def _is_installed(prefix: Path) -> bool:
+    # npm writes the last file last: without it an installation was interrupted.
+    finished = prefix / "node_modules" / ".package-lock.json"
+    copied = prefix / "package-lock.json"
+    if not (finished.is_file() and copied.is_file()):
+        return False
+    wanted = json.loads((PROJECT / "package-lock.json").read_text(encoding="utf-8"))
+    return bool(json.loads(copied.read_text(encoding="utf-8")) == wanted)
+
+
+def _npm_ci(prefix: Path) -> None:
+    for name in _FILES:
+        shutil.copyfile(PROJECT / name, prefix / name)
+    try:
+        npm = find_node().npm
+    except NodeMissingError as missing:
+        raise TeamsToolsError(str(missing)) from None
+    # None of them needs its install script; playwright-core's would fetch no browser either.
+    command = [*npm, "ci", "--prefix", str(prefix), "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(
+        command, cwd=prefix, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        raise TeamsToolsError(f"npm could not install the tools of Teams:\n{done.stderr[-2000:]}")
+
+
+if __name__ == "__main__":
+    try:
+        print(install_teams_tools())
+    except TeamsToolsError as failed:
+        sys.exit(str(failed))
