@@ -3,6 +3,8 @@
 SDK exceptions become one of these in `shared/clients` and nowhere else.
 """
 
+from collections.abc import Mapping
+
 
 class GroundworkError(Exception):
     """Base of all expected errors.
@@ -18,12 +20,22 @@ class GroundworkError(Exception):
     status = 500
     retryable = False
 
-    def __init__(self, detail: str, *hints: str, retry_after_s: float | None = None) -> None:
-        """`detail` and `hints` are shown to people: no secrets, no document text, no internals."""
+    def __init__(
+        self,
+        detail: str,
+        *hints: str,
+        retry_after_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`detail` and `hints` are shown to people: no secrets, no document text, no internals.
+
+        `headers`: what an answer over HTTP carries beside.
+        """
         super().__init__(detail)
         self.detail = detail
         self.hints = hints
         self.retry_after_s = retry_after_s
+        self.headers = dict(headers or {})
 
 
 class CallerError(GroundworkError):
@@ -79,11 +91,40 @@ class RunCancelledError(ConflictError):
     code = "RunCancelledError"
 
 
+class SlowBodyError(CallerError):
+    """The body did not arrive in time."""
+
+    code = "SlowBodyError"
+    status = 408
+    retryable = True
+
+
 class PayloadTooLargeError(CallerError):
     """A body, file or field exceeds its limit."""
 
     code = "PayloadTooLargeError"
     status = 413
+
+
+class IdempotencyKeyReusedError(CallerError):
+    """The key was used for another request."""
+
+    code = "IdempotencyKeyReusedError"
+    status = 422
+
+
+class TooManyRequestsError(CallerError):
+    """This person makes too many calls; `retry_after_s` says how long to wait."""
+
+    code = "TooManyRequestsError"
+    status = 429
+    retryable = True
+
+
+class TooManyRunsError(TooManyRequestsError):
+    """Too much is being worked on for this person at the same time."""
+
+    code = "TooManyRunsError"
 
 
 class RangeError(CallerError):

@@ -2,11 +2,12 @@
 
 from pydantic import Field
 
+from shared.settings_limits import LimitSettings
 from shared.settings_subagents import SubagentSettings
 from shared.settings_web import WebSearchSettings
 
 
-class AgentSettings(SubagentSettings, WebSearchSettings):
+class AgentSettings(SubagentSettings, WebSearchSettings, LimitSettings):
     """What is kept of conversations, what limits summaries of documents, sub-agents, and the web."""
 
     conversation_turns: int = Field(

@@ -129,6 +129,19 @@ class Table:
         except NotFoundError:
             return
 
+    async def delete_found(self, condition: str, most: int) -> int:
+        """Remove entities that meet the condition and do not change meanwhile; how many, at most `most`."""
+        deleted = 0
+        async for entity in self.query(condition, page_size=min(most, _MAX_PAGE)):
+            if deleted == most:
+                break
+            try:
+                await self.delete(entity["PartitionKey"], entity["RowKey"], revision_of(entity))
+            except ConflictError:
+                continue
+            deleted += 1
+        return deleted
+
     async def first(self, condition: str, count: int) -> list[Mapping[str, Any]]:
         """The first `count` entities of one partition that meet the condition, in the order of row keys."""
         if not self._is_sorted:
