@@ -7,8 +7,10 @@ from shared.services import ParserServices, Services  # there: agents and ingest
 from shared.settings import Settings, get_settings
 
 if TYPE_CHECKING:
+    from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
     from shared.clients.control_store import TableControlStore
+    from shared.clients.embeddings import OpenAIEmbedder
     from shared.clients.idempotency_store import TableIdempotencyStore
     from shared.clients.metric_store import TableMetricStore
     from shared.clients.quality_store import TableQualityStore
@@ -31,11 +33,8 @@ def build_services(settings: Settings) -> Services:
     process (a test, a program around `asyncio.run`) calls `await services.close()` first.
     """
     from shared.clients.blob_store import AzureBlobStore
-    from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
-    from shared.clients.dependency import model_endpoint
     from shared.clients.document_store import TableDocumentStore
-    from shared.clients.embeddings import OpenAIEmbedder
     from shared.clients.poison_queues import AzurePoisonQueues
     from shared.clients.run_log import BlobRunLog
     from shared.clients.run_store import TableRunStore
@@ -45,16 +44,15 @@ def build_services(settings: Settings) -> Services:
     from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
 
     to = Connections(settings)
-    endpoint, seeing = model_endpoint(settings), settings.vision_model or settings.chat_model
     return Services(
         settings=settings,
         content_index=_index(to, settings.azure_search_content_index, "block_id", settings),
         documents_index=_index(to, settings.azure_search_documents_index, "doc_id", settings),
         memory_index=_index(to, settings.azure_search_memory_index, "memory_id", settings),
         search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
-        chat_model=OpenAIChatModel(to.model, settings.chat_model, endpoint),
-        vision_model=OpenAIChatModel(to.model, seeing, endpoint, "VISION_MODEL"),
-        embedder=OpenAIEmbedder(to.model, settings.embedding_model, settings.embedding_dimensions, endpoint),
+        chat_model=_chat_model(to, settings, settings.chat_model, "CHAT_MODEL"),
+        vision_model=_chat_model(to, settings, settings.vision_model or settings.chat_model, "VISION_MODEL"),
+        embedder=_embedder(to, settings),
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
         runs=TableRunStore(Table(to.tables, RUNS_TABLE)),
@@ -70,6 +68,29 @@ def build_services(settings: Settings) -> Services:
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
         closers=(to.close,),
+    )
+
+
+def _chat_model(to: "Connections", settings: Settings, model: str, setting: str) -> "OpenAIChatModel":
+    from shared.clients.chat_model import OpenAIChatModel
+    from shared.clients.dependency import model_endpoint
+    from shared.clients.model_features import FeatureMemory
+
+    memory = FeatureMemory(settings.known_model_features)  # of its own: models of one endpoint differ
+    return OpenAIChatModel(to.model, model, model_endpoint(settings), setting, memory=memory)
+
+
+def _embedder(to: "Connections", settings: Settings) -> "OpenAIEmbedder":
+    from shared.clients.dependency import model_endpoint
+    from shared.clients.embeddings import OpenAIEmbedder
+    from shared.clients.model_features import FeatureMemory
+
+    return OpenAIEmbedder(
+        to.model,
+        settings.embedding_model,
+        settings.embedding_dimensions,
+        model_endpoint(settings),
+        memory=FeatureMemory(settings.known_model_features),
     )
 
 

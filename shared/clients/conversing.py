@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from shared.clients.delta_text import DeltaText
+from shared.clients.delta_text import whole_text
+from shared.clients.thoughts import without_thoughts
 from shared.clients.translate_openai import filtered
 from shared.errors import ModelFixableError
 from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolCall, ToolDefinition
@@ -18,19 +19,13 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
 
-def conversation_arguments(
-    messages: Sequence[Message], tools: Sequence[ToolDefinition], *, may_call: bool
-) -> dict[str, Any]:
-    """`messages`, `tools` and `tool_choice` as the endpoint takes them.
+def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[str, Any]:
+    """`tools` and `tool_choice` as the endpoint takes them.
 
     Tools are told of even when none may be called: endpoints refuse a conversation that holds calls of tools
     that they were not told of.
     """
-    arguments: dict[str, Any] = {"messages": [_message(message) for message in messages]}
-    if tools:
-        arguments["tools"] = [_tool(tool) for tool in tools]
-        arguments["tool_choice"] = "auto" if may_call else "none"
-    return arguments
+    return {"tools": [_tool(tool) for tool in tools], "tool_choice": "auto" if may_call else "none"}
 
 
 def read_turn(completion: "ChatCompletion") -> ModelTurn:
@@ -44,7 +39,7 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
         raise filtered()
     if choice.message.refusal:
         raise ModelFixableError("The model refused to answer.")
-    text, calls = _whole(choice.message.content or ""), _calls(choice.message)
+    text, calls = without_thoughts(whole_text(choice.message.content or "")), _calls(choice.message)
     if not text.strip() and not calls:
         raise ModelFixableError("The model said nothing.")
     tokens = completion.usage.total_tokens if completion.usage else None
@@ -75,7 +70,8 @@ def output_format(output: type[BaseModel]) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def as_sent(message: Message) -> dict[str, Any]:
+    """A message of ours in the protocol's form."""
     said: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.call_id is not None:
         said["tool_call_id"] = message.call_id
@@ -105,12 +101,6 @@ def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
         # Some endpoints leave the id out, or give all calls of a turn the same one.
         call_id = call.id if call.id and call.id not in ids else f"call_{place}"
         ids.add(call_id)
-        name, arguments = _whole(call.function.name), _whole(call.function.arguments or "")
+        name, arguments = whole_text(call.function.name), whole_text(call.function.arguments or "")
         calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments))
     return tuple(calls)
-
-
-def _whole(text: str) -> str:
-    """The text without halves of characters, which could be neither stored nor sent."""
-    halves = DeltaText()
-    return halves.feed(text) + halves.finish()

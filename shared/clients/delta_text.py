@@ -26,5 +26,11 @@ class DeltaText:
         return _REPLACEMENT if self._half else ""
 
 
+def whole_text(text: str) -> str:
+    """A text that came as one, without halves of characters."""
+    halves = DeltaText()
+    return halves.feed(text) + halves.finish()
+
+
 def _whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -3,15 +3,17 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
 from shared.clients.dependency import Dependency
+from shared.clients.model_features import FeatureMemory
 from shared.clients.parallel import for_each
 from shared.clients.rate_gate import RateGate
 from shared.clients.retrying import Deadline, call_within
 from shared.clients.translate_openai import model_errors
 from shared.errors import ConfigurationError, DependencyError
+from shared.models.model_features import Feature
 from shared.models.prompts import CallLimits
 from shared.ports import Embedder
 from shared.telemetry import get_logger
@@ -31,12 +33,20 @@ class OpenAIEmbedder(Embedder):
     """One embedding deployment."""
 
     def __init__(
-        self, connection: "Connection[AsyncOpenAI]", model: str, dimensions: int, endpoint: Dependency
+        self,
+        connection: "Connection[AsyncOpenAI]",
+        model: str,
+        dimensions: int,
+        endpoint: Dependency,
+        *,
+        memory: FeatureMemory | None = None,
     ) -> None:
         self._connection = connection
         self._model = model
         self._dimensions = dimensions
         self._endpoint = endpoint
+        self._memory = memory or FeatureMemory()
+        self._is_shortened = False  # its own vectors are longer than those that are wanted
         self._gate = RateGate()
 
     @property
@@ -72,17 +82,57 @@ class OpenAIEmbedder(Embedder):
     async def _embed_batch(self, texts: Sequence[str], deadline: Deadline) -> list[Vector]:
         client = await self._connection.opened()
         with model_errors(self._endpoint, MODEL_SETTING):
-            async with asyncio.timeout_at(deadline.at):
-                answer = await client.embeddings.create(
-                    model=self._model, input=list(texts), timeout=max(deadline.remaining_s, 0.001)
-                )
-            return self._vectors(answer, len(texts))
+            was_shortened = self._is_shortened
+            vectors = self._vectors(await self._created(client, texts, deadline), len(texts))
+            is_longer = any(len(vector) > self._dimensions for vector in vectors)
+            if is_longer and not was_shortened and "dimensions" in self._memory.features:
+                self._is_shortened = True
+                vectors = self._vectors(await self._created(client, texts, deadline), len(texts))
+            return self._of_right_length(vectors)
+
+    async def _created(
+        self, client: "AsyncOpenAI", texts: Sequence[str], deadline: Deadline
+    ) -> "CreateEmbeddingResponse":
+        """The SDK's answer; without what the endpoint refuses."""
+        from openai import APIStatusError
+
+        features = self._memory.features
+        while True:
+            arguments, used = self._arguments(features)
+            try:
+                async with asyncio.timeout_at(deadline.at):
+                    answer = await client.embeddings.create(
+                        model=self._model,
+                        input=list(texts),
+                        timeout=max(deadline.remaining_s, 0.001),
+                        **arguments,
+                    )
+            except APIStatusError as error:
+                missing = self._memory.refused(error, used)
+                if missing is None:
+                    raise
+                features -= {missing}
+            else:
+                self._memory.learn(features, self._model)
+                return answer
+
+    def _arguments(self, features: frozenset[Feature]) -> tuple[dict[str, Any], frozenset[Feature]]:
+        """What is asked for beside vectors, and what of the protocol that uses."""
+        # Told nothing, the SDK asks for base64, which is a quarter of the size and no work to read.
+        arguments: dict[str, Any] = {} if "base64_vectors" in features else {"encoding_format": "float"}
+        used: frozenset[Feature] = features & {"base64_vectors"}
+        if self._is_shortened and "dimensions" in features:
+            arguments["dimensions"] = self._dimensions
+            used = used | {"dimensions"}
+        return arguments, used
 
     def _vectors(self, answer: "CreateEmbeddingResponse", expected: int) -> list[Vector]:
         rows = sorted(answer.data, key=lambda row: row.index)
         if len(rows) != expected:
             raise DependencyError(f"{len(rows)} vectors for {expected} texts from {self._endpoint.name}.")
-        vectors = [tuple(row.embedding) for row in rows]
+        return [tuple(row.embedding) for row in rows]
+
+    def _of_right_length(self, vectors: list[Vector]) -> list[Vector]:
         for vector in vectors:
             if len(vector) != self._dimensions:
                 raise ConfigurationError(

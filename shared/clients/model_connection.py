@@ -1,5 +1,10 @@
-"""How the model endpoint is reached: one openai client per process, for Azure OpenAI or its likes."""
+"""How the model endpoint is reached: one openai client per process, for Azure OpenAI or its likes.
 
+Azure OpenAI has two shapes: paths that name the deployment, with an api-version; and the newer
+`/openai/v1`, which is OpenAI's own. Both take a key or a token.
+"""
+
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from shared.clients.connection import Connection
@@ -10,6 +15,7 @@ if TYPE_CHECKING:
     from openai import AsyncAzureOpenAI, AsyncOpenAI
 
 _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+_AZURE_V1 = "/openai/v1"
 _NO_KEY = "none"  # the SDK insists on one; servers that want none do not look
 
 
@@ -18,7 +24,8 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
 
     def make() -> "AsyncOpenAI":
         if settings.azure_openai_endpoint:
-            return _azure(settings, settings.azure_openai_endpoint, credentials)
+            endpoint = settings.azure_openai_endpoint.rstrip("/")
+            return (_azure_v1 if endpoint.endswith(_AZURE_V1) else _azure)(settings, endpoint, credentials)
         from openai import AsyncOpenAI
 
         # Retries are ours (retrying.py): the SDK's would add up beyond the limit of a call.
@@ -43,12 +50,22 @@ def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "Asyn
             api_key=settings.azure_openai_api_key,
             max_retries=0,
         )
-    from azure.identity.aio import get_bearer_token_provider
-
-    identity = credentials.identity(endpoint, "AZURE_OPENAI_API_KEY")
     return AsyncAzureOpenAI(
         azure_endpoint=endpoint,
         api_version=version,
-        azure_ad_token_provider=get_bearer_token_provider(identity, _AZURE_SCOPE),
+        azure_ad_token_provider=_tokens(endpoint, credentials),
         max_retries=0,
     )
+
+
+def _azure_v1(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncOpenAI":
+    from openai import AsyncOpenAI
+
+    key = settings.azure_openai_api_key or _tokens(endpoint, credentials)
+    return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
+
+
+def _tokens(endpoint: str, credentials: Credentials) -> Callable[[], Awaitable[str]]:
+    from azure.identity.aio import get_bearer_token_provider
+
+    return get_bearer_token_provider(credentials.identity(endpoint, "AZURE_OPENAI_API_KEY"), _AZURE_SCOPE)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from json import JSONDecodeError
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from shared.clients.dependency import Dependency
 from shared.clients.translate import failed, rate_limited, refused, timed_out, unreachable
 from shared.errors import (
@@ -41,8 +39,6 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
         raise
     except OpenAIError as error:
         raise from_openai(error, dependency, model_setting) from None
-    except ValidationError as invalid:  # from parse(): the answer is not what the schema asked for
-        raise ModelFixableError(_explain(invalid)) from None
     except JSONDecodeError:  # the SDK lets it through when an answer is cut off, or never was JSON
         raise unreachable(dependency) from None
     except TimeoutError:
@@ -54,20 +50,9 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
 
 def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
     """Our error for one of the SDK's."""
-    from openai import (
-        APIConnectionError,
-        APIError,
-        APIStatusError,
-        APITimeoutError,
-        ContentFilterFinishReasonError,
-        LengthFinishReasonError,
-    )
+    from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
     match error:
-        case LengthFinishReasonError():
-            return ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
-        case ContentFilterFinishReasonError():
-            return filtered()
         case APITimeoutError():
             return timed_out(dependency)
         case APIStatusError():
@@ -125,12 +110,3 @@ def _from_stream(error: "APIError", dependency: Dependency) -> GroundworkError:
     if error.code == "content_filter":
         return filtered()
     return failed(dependency, 500)
-
-
-def _explain(invalid: ValidationError) -> str:
-    """Where the answer does not fit the schema, without quoting the answer."""
-    places = [
-        f"{'.'.join(str(part) for part in problem['loc']) or 'the whole'}: {problem['msg']}"
-        for problem in invalid.errors(include_input=False, include_url=False)
-    ]
-    return f"The model's answer does not fit the schema {invalid.title}: {'; '.join(places[:5])}"
