@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shared.models.blobs import BlobProperties, SignedUrl
     from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolDefinition
     from shared.models.events import LogSlice, RunEvent
+    from shared.models.feedback import Feedback
     from shared.models.poison import PoisonMessage
     from shared.models.prompts import CallLimits, Prompt
     from shared.models.runs import RunRecord
@@ -197,6 +198,9 @@ class RunStore(Protocol):
     async def get(self, run_id: str) -> RunRecord | None: ...
 
     async def replace(self, record: RunRecord) -> None: ...
+
+    async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
+        """Change this alone, whoever writes the rest. NotFoundError when there is no such run."""
 
     async def delete(self, run_id: str) -> None:
         """Remove the record; an absent one is no error. `replace` fails from then on."""

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.agents.journal import Journal, RunClosedError
+from shared.agents.quality.ends import note_end
 from shared.agents.turns import ask_to_remember, close_turn
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError
 from shared.models.names import RUN_LOG
 from shared.models.plan import TodoItem
 from shared.models.runs import RunAnswer, RunRecord
-from shared.models.steps import ReportFailure
+from shared.models.steps import CommitAnswer, ReportFailure
 from shared.retrieval.together import both
 from shared.services import Services
 
@@ -21,7 +22,7 @@ def answer_path(run_id: str) -> str:
 
 
 async def commit_answer(
-    answer: RunAnswer, todo: Sequence[TodoItem], services: Services, journal: Journal
+    answer: RunAnswer, action: CommitAnswer, services: Services, journal: Journal
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
@@ -33,14 +34,16 @@ async def commit_answer(
         ),
     )
     if record is not None:
-        ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(todo)}
-        await _commit_record(record.model_copy(update=ended), answer, services)
+        ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(action.todo)}
+        record = record.model_copy(update=ended)
+        await _commit_record(record, answer, services)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
-    complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, todo))
+    complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, action.todo))
     try:
         await (both(complete, ask_to_remember(record, services)) if record is not None else complete)
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services) from None
+    await note_end(record, services, answer, action.answer_step)
 
 
 async def report_failure(run_id: str, action: ReportFailure, services: Services, journal: Journal) -> None:
@@ -50,6 +53,7 @@ async def report_failure(run_id: str, action: ReportFailure, services: Services,
         content = await services.blobs.read(RUN_LOG, answer_path(run_id))
         answer = RunAnswer.model_validate_json(content)
         await journal.write("COMPLETE", **_complete(answer, record.thread_id, record.todo))
+        await note_end(record, services, answer)
         return
     if record is not None:
         ended = {
@@ -58,8 +62,10 @@ async def report_failure(run_id: str, action: ReportFailure, services: Services,
             "error": action.message,
             "error_type": action.error_type,
         }
-        await services.runs.replace(record.model_copy(update=ended))
+        record = record.model_copy(update=ended)
+        await services.runs.replace(record)
     await journal.write("ERROR", type=action.error_type, message=action.message, hints=list(action.hints))
+    await note_end(record, services)
 
 
 async def _commit_record(record: RunRecord, answer: RunAnswer, services: Services) -> None:

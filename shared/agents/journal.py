@@ -9,6 +9,7 @@ run's last event.
 
 import uuid
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import ConflictError
@@ -40,6 +41,7 @@ class Journal:
         self._step = step
         self._offset = offset
         self._mark = mark
+        self.first_token_at: datetime | None = None  # when readers first had text of this attempt
         self.met_others = False  # whether anybody wrote behind what was read when this attempt began
 
     async def write(self, name: EventName, **data: Any) -> None:
@@ -55,6 +57,11 @@ class Journal:
         """Append several events at once: readers see all or none."""
         shared = {"step": self._step, **(self._mark or {})}
         batch = [RunEvent(name=name, data={**shared, **data}) for name, data in events]
+        await self._append(batch)
+        if self.first_token_at is None and any(name == "TOKEN" for name, _ in events):
+            self.first_token_at = datetime.now(UTC)
+
+    async def _append(self, batch: Sequence[RunEvent]) -> None:
         while True:
             try:
                 self._offset = await self._log.append(self._run_id, batch, at_offset=self._offset)

@@ -48,6 +48,8 @@ async def _purge(record: RunRecord, services: Services, forget: StopRun) -> None
         services.run_log.delete(record.run_id),
         WorkingMemory(services.blobs, record.run_id).erase(),
     )
+    # Read again: it may have been rated since the first of all these were listed.
+    record = await services.runs.get(record.run_id) or record
     try:
         await services.runs.replace(record.model_copy(update={"has_log": False}))
     except NotFoundError:

@@ -118,6 +118,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
         answer=answer,
         sub_agents=answer.sub_agents if answer else await _sub_agents(record, told, services, reader),
         clarification=await pending_clarification(record, services),
+        feedback=record.feedback,
         events_url=f"/api/runs/{record.run_id}/events",
     )
 

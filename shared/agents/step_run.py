@@ -205,7 +205,7 @@ class StepRun:
         shown = self._written and shown_text(events_of(self._written), action.answer_step)
         if journal.met_others or shown != answer.text:
             await show_stored(self._services.run_log, answer, action.answer_step)
-        await commit_answer(answer, action.todo, self._services, journal)
+        await commit_answer(answer, action, self._services, journal)
         return RunClosed()
 
     async def report_failure(self, action: ReportFailure) -> Observation:

@@ -28,7 +28,7 @@ from shared.models.search import Hit
 from shared.models.subagents import FoundProof
 from shared.models.working import Evidence
 from shared.ports import ChatModel
-from shared.retrieval.page_figures import PageFigures
+from shared.retrieval.page_figures import FigureFinder
 from shared.telemetry import get_logger
 
 ORGANISATION = "an organisation"
@@ -103,7 +103,7 @@ async def write_answer(
     journal: Journal,
     time: StepTime,
     limits: CallLimits,
-    page_figures: PageFigures | None = None,
+    page_figures: FigureFinder | None = None,
 ) -> RunAnswer:
     """Stream an answer into the journal and return it whole.
 
@@ -243,7 +243,7 @@ async def _next(deltas: AsyncGenerator[str, None], until: float) -> str | None:
 
 
 async def _figures(
-    question: str, hits: Sequence[Hit], page_figures: PageFigures | None, time: StepTime
+    question: str, hits: Sequence[Hit], page_figures: FigureFinder | None, time: StepTime
 ) -> Sequence[Hit]:
     """Pictures beside the evidence; an answer can do without them, so no failure ends it."""
     if page_figures is None:

@@ -54,6 +54,7 @@ async def _message(turn: ThreadTurn, user: UserContext, services: Services) -> T
         error=record.error,
         error_type=record.error_type,
         answer=await _answer(record, services),
+        feedback=record.feedback,
     )
 
 

@@ -12,6 +12,7 @@ from shared.errors import NotFoundError
 from shared.models.base import Model
 from shared.models.clarification import Choice, Clarification
 from shared.models.names import WORK
+from shared.models.quality import WritingFacts
 from shared.models.runs import RunRequest
 from shared.ports import BlobStore
 
@@ -59,6 +60,17 @@ class WorkingMemory:
         """The result of a step if an earlier attempt of it got that far."""
         try:
             return await self.get(step, kind)
+        except NotFoundError:
+            return None
+
+    async def put_facts(self, step: int, facts: WritingFacts) -> None:
+        """Keep what is known of the writing of a step's answer; the last attempt counts."""
+        await self._write(f"{step:03d}-facts", facts)
+
+    async def find_facts(self, step: int) -> WritingFacts | None:
+        """What is known of the writing of a step's answer."""
+        try:
+            return await self._read(f"{step:03d}-facts", WritingFacts)
         except NotFoundError:
             return None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared.agents.journal import Journal
+from shared.agents.quality.writing import FiguresSeen, keep_facts, writing_facts
 from shared.agents.shown_answer import show_stored
 from shared.agents.step_results import (
     Events,
@@ -36,6 +37,7 @@ from shared.models.prompts import CallLimits
 from shared.models.runs import RunAnswer
 from shared.models.steps import Observation, WriteAnswer
 from shared.models.working import Evidence, StoredPlan
+from shared.retrieval.together import both
 from shared.services import Services
 from shared.telemetry import get_logger
 
@@ -54,6 +56,7 @@ class WritingStep:
         is_repeated: an earlier attempt at the step began, and may have chosen sub-agents.
         tokens: that the run has used so far.
         note_time: is told the run's time as soon as it is known.
+        figures_available: pictures in what the answer was written from, and on its pages.
     """
 
     action: WriteAnswer
@@ -64,6 +67,7 @@ class WritingStep:
     is_repeated: bool
     tokens: int
     note_time: Callable[[StepTime], StepTime]
+    figures_available: int = 0
 
     async def perform(self) -> Observation:
         """The answer, streamed; or who is to work on it first."""
@@ -111,7 +115,10 @@ class WritingStep:
         journal = await self.open_journal(*before, *first, *told, ("THOUGHT", thought))
         answer, is_shown = await self._answer(task, journal, time)
         answer = answer.model_copy(update={"sub_agents": collected.views})
-        kept = await self.memory.put(self.action.step, answer)
+        facts = writing_facts(journal, stored.resumed_at or request.created_at, self.figures_available)
+        kept, _ = await both(
+            self.memory.put(self.action.step, answer), keep_facts(self.memory, self.action.step, facts)
+        )
         # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
         if kept is not answer or not is_shown:
             await show_stored(self.services.run_log, kept, self.action.step)
@@ -144,16 +151,20 @@ class WritingStep:
         settings = self.services.settings
         if not (time.left.may_write or task.is_empty):
             raise AnswerBrokenError(CallTimeoutError("The time for this question is over."), None)
-        return await write_answer(
-            task,
-            chat_model=self.services.chat_model,
-            journal=journal,
-            time=time,
-            limits=CallLimits(
-                timeout_s=settings.answer_timeout_s, max_output_tokens=settings.max_answer_tokens
-            ),
-            page_figures=self.searches.page_figures(task.request),
-        )
+        figures = FiguresSeen(self.searches.page_figures(task.request), task.evidence.hits)
+        try:
+            return await write_answer(
+                task,
+                chat_model=self.services.chat_model,
+                journal=journal,
+                time=time,
+                limits=CallLimits(
+                    timeout_s=settings.answer_timeout_s, max_output_tokens=settings.max_answer_tokens
+                ),
+                page_figures=figures,
+            )
+        finally:
+            self.figures_available = figures.count
 
 
 async def chosen_before(

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.clients.tables import Entity, Table
+from shared.models.feedback import Feedback
 from shared.models.runs import RunRecord
 from shared.ports import RunStore
 
@@ -31,6 +32,11 @@ class TableRunStore(RunStore):
         """Overwrite. NotFoundError when the run was purged: a late writer does not bring it back."""
         await self._table.replace(_to_entity(record))
 
+    async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
+        """Change this alone, whoever writes the rest. NotFoundError when there is no such run."""
+        text = "" if feedback is None else feedback.model_dump_json()
+        await self._table.merge({"PartitionKey": run_id, "RowKey": ROW_KEY, "feedback": text})
+
     async def delete(self, run_id: str) -> None:
         """Remove the record."""
         await self._table.delete(run_id, ROW_KEY)
@@ -44,13 +50,21 @@ class TableRunStore(RunStore):
 
 
 def _to_entity(record: RunRecord) -> Entity:
-    fields = record.model_dump(exclude={"run_id", "todo"}, exclude_none=True)
+    fields = record.model_dump(exclude={"run_id", "todo", "feedback"}, exclude_none=True)
     todo = [item.model_dump(mode="json") for item in record.todo]
+    if record.feedback is not None:
+        fields["feedback"] = record.feedback.model_dump_json()
     return {"PartitionKey": record.run_id, "RowKey": ROW_KEY, **fields, "todo": json.dumps(todo)}
 
 
 def _from_entity(entity: Mapping[str, Any]) -> RunRecord:
     fields = {name: entity[name] for name in RunRecord.model_fields if name in entity}
+    feedback = fields.get("feedback")  # empty when it was taken back: a merge removes no property
     return RunRecord.model_validate(
-        {**fields, "run_id": entity["PartitionKey"], "todo": json.loads(entity["todo"])}
+        {
+            **fields,
+            "run_id": entity["PartitionKey"],
+            "todo": json.loads(entity["todo"]),
+            "feedback": json.loads(feedback) if feedback else None,
+        }
     )

@@ -94,9 +94,16 @@ class Table:
             done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
             return str(done["etag"])
 
+    async def merge(self, entity: Entity) -> None:
+        """Change these of its properties, and no other. NotFoundError when there is no such entity."""
+        async with self._call() as table:
+            from azure.data.tables import UpdateMode
+
+            await table.update_entity(entity, mode=UpdateMode.MERGE)
+
     async def put(self, entity: Entity) -> None:
         """Add it, or overwrite what is there. NotFoundError when there is no table."""
-        async with self._call() as table:
+        async with self._call("put") as table:
             from azure.data.tables import UpdateMode
 
             await table.upsert_entity(entity, mode=UpdateMode.REPLACE)

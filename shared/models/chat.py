@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 
 from shared.models.base import Model
 from shared.models.clarification import Clarification
+from shared.models.feedback import Feedback
 from shared.models.plan import TodoItem
 from shared.models.runs import RunAnswer, RunStatus
 from shared.models.subagents import SubagentView
@@ -46,4 +47,5 @@ class RunView(Model):
     answer: RunAnswer | None = None
     sub_agents: tuple[SubagentView, ...] = ()
     clarification: Clarification | None = None
+    feedback: Feedback | None = None
     events_url: str

@@ -56,6 +56,15 @@ class MetricsQuery(Model):
     hours: Hours = Field(default=24, description="How many hours back.")
 
 
+class QualityQuery(Model):
+    """Of the quality of answers in use."""
+
+    hours: Annotated[int, Field(ge=1, le=720), BeforeValidator(_plain)] = Field(  # 30 days, as runs are kept
+        default=24, description="How many hours back."
+    )
+    project_id: str = Field(default="", max_length=128, description="Of one project alone.")
+
+
 class ResumeHeaders(Model):
     """Of streams that can be gone on with."""
 

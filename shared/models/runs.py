@@ -8,6 +8,7 @@ from pydantic import Field
 from shared.models.base import Model
 from shared.models.citations import Citation, Conflict
 from shared.models.conversation import Conversation
+from shared.models.feedback import Feedback
 from shared.models.figures import AnswerFigure
 from shared.models.identity import UserContext
 from shared.models.plan import TodoItem
@@ -74,6 +75,7 @@ class RunRecord(Model):
     Attributes:
         owner_id: the only one who may read it.
         ask_step: the step that asked its owner something last; 0 = none did.
+        feedback: what its owner says of it; None = nothing.
         turn: its number in the thread; 0 = it belongs to none that is stored.
         has_log: its log and its working memory are still there.
     """
@@ -91,3 +93,4 @@ class RunRecord(Model):
     turn: int = 0
     has_log: bool = True
     ask_step: int = 0
+    feedback: Feedback | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from shared.models.base import Model
+from shared.models.feedback import Feedback
 from shared.models.runs import RunAnswer, RunStatus
 
 MAX_TITLE_CHARS = 120  # what a list shows in one line
@@ -111,6 +112,7 @@ class ThreadMessage(Model):
     error: str | None = None
     error_type: str | None = None
     answer: RunAnswer | None = None
+    feedback: Feedback | None = None
 
 
 class MessageList(Model):

@@ -1,6 +1,7 @@
 """The pictures on the pages that were found, for one user: a text can be found where its picture is not."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from shared.core.fusion import cosine_of_vector_score
 from shared.core.odata import all_of, quote
@@ -13,6 +14,12 @@ MAX_PAGES = 8  # the best ones: an answer cites three or four; unmeasured
 MAX_FOUND = 4  # unmeasured
 _FIELD = "image_caption_vector"
 _FIELDS = tuple(name for name in Hit.model_fields if name not in ("score", "content"))
+
+
+class FigureFinder(Protocol):
+    """Whatever finds pictures near blocks."""
+
+    async def near(self, question: str, hits: Sequence[Hit]) -> Sequence[Hit]: ...
 
 
 class PageFigures:

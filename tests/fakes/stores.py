@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from shared.errors import CallerError, ConflictError, NotFoundError
+from shared.models.feedback import Feedback
 from shared.models.ingestion import DocumentState
 from shared.models.poison import PoisonMessage
 from shared.models.runs import RunRecord
@@ -30,6 +31,11 @@ class InMemoryRunStore(RunStore):
         if record.run_id not in self.records:
             raise NotFoundError("There is no record of this run.")
         self.records[record.run_id] = record
+
+    async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
+        if run_id not in self.records:
+            raise NotFoundError("There is no record of this run.")
+        self.records[run_id] = self.records[run_id].model_copy(update={"feedback": feedback})
 
     async def delete(self, run_id: str) -> None:
         self.records.pop(run_id, None)
