@@ -5,10 +5,11 @@ from pydantic import Field
 from shared.settings_limits import LimitSettings
 from shared.settings_model import ModelSettings
 from shared.settings_subagents import SubagentSettings
+from shared.settings_telemetry import TelemetrySettings
 from shared.settings_web import WebSearchSettings
 
 
-class AgentSettings(ModelSettings, SubagentSettings, WebSearchSettings, LimitSettings):
+class AgentSettings(ModelSettings, SubagentSettings, WebSearchSettings, LimitSettings, TelemetrySettings):
     """What is kept of conversations, what limits summaries of documents, sub-agents, and the web."""
 
     conversation_turns: int = Field(

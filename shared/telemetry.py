@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LOGGER_NAME = "groundwork"
 MAX_QUERY_CHARS = 100
 REDACTED = "[redacted]"
+LogSource = Callable[[], Mapping[str, str]]
+_log_scope: ContextVar[dict[str, str] | None] = ContextVar("log_scope", default=None)
+_log_sources: list[LogSource] = []
 _usage_listener: ContextVar[Callable[[int], None] | None] = ContextVar("usage_listener", default=None)
 
 _SECRET_FIELDS = frozenset(  # with underscores for hyphens
@@ -57,6 +60,32 @@ def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
         return dropping
     logger: FilteringBoundLogger = structlog.get_logger()
     return logger
+
+
+@contextmanager
+def log_scope(**fields: str) -> Iterator[dict[str, str]]:
+    """Have `fields` in every line that is logged inside: for a whole request, activity or tool call.
+
+    What `note_fields` learns inside is there, too, also in tasks that were begun meanwhile.
+    """
+    token = _log_scope.set({**(_log_scope.get() or {}), **_given(fields)})
+    try:
+        yield _log_scope.get() or {}
+    finally:
+        _log_scope.reset(token)
+
+
+def note_fields(**fields: str) -> None:
+    """Add fields to the scope that this belongs to, from now on."""
+    scope = _log_scope.get()
+    if scope is not None:
+        scope.update(_given(fields))
+
+
+def add_log_source(source: LogSource) -> None:
+    """Have the fields that `source` gives in every line from now on."""
+    if source not in _log_sources:
+        _log_sources.append(source)
 
 
 @contextmanager
@@ -110,7 +139,7 @@ def _configure() -> None:
         output.setLevel(logging.INFO)
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            _scoped,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
@@ -121,6 +150,18 @@ def _configure() -> None:
         logger_factory=lambda *_: output,
         cache_logger_on_first_use=True,
     )
+
+
+def _scoped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The processor that adds what is known of the request or activity; a line's own fields count more."""
+    for fields in (_log_scope.get() or {}, *(source() for source in _log_sources)):
+        for name, value in fields.items():
+            event.setdefault(name, value)
+    return event
+
+
+def _given(fields: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if value}
 
 
 def _without_secrets(fields: Mapping[str, Any]) -> dict[str, Any]:

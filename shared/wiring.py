@@ -1,5 +1,8 @@
 """The only place that builds clients: settings in, services out. Built once per process, on first use."""
 
+import asyncio
+import threading
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,9 +24,50 @@ if TYPE_CHECKING:
 
 
 @cache
+_STARTING = threading.Lock()
+
+
 def get_services() -> Services:
     """The process's services."""
-    return build_services(get_settings())
+    return _observed(build_services(get_settings()))
+
+
+async def start_telemetry() -> None:
+    """Send traces and metrics where the settings say; where they say nothing, nothing is even imported.
+
+    Called before each request and activity: only the first call of a process does anything.
+    """
+    from shared.tracing import spans
+
+    if not spans.is_on() and get_settings().has_telemetry:
+        await asyncio.to_thread(_start_export)
+
+
+def _start_export() -> None:
+    from shared.tracing import spans
+
+    with _STARTING:
+        if not spans.is_on():
+            from shared.clients.telemetry_export import start_export
+
+            start_export(get_settings())
+
+
+def _observed(services: Services) -> Services:
+    """The services, the calls of their models spans; they themselves where nothing is sent anywhere."""
+    settings = services.settings
+    if not settings.has_telemetry:
+        return services
+    from shared.clients.dependency import model_endpoint
+    from shared.clients.traced_model import TracedChatModel, TracedEmbedder, provider_of
+
+    provider, seeing = provider_of(model_endpoint(settings)), settings.vision_model or settings.chat_model
+    return replace(
+        services,
+        chat_model=TracedChatModel(services.chat_model, settings.chat_model, provider),
+        vision_model=TracedChatModel(services.vision_model, seeing, provider),
+        embedder=TracedEmbedder(services.embedder, settings.embedding_model, provider),
+    )
 
 
 def build_services(settings: Settings) -> Services:

@@ -65,7 +65,8 @@ class BlobSigner:
         return SignedUrl(url=f"{blob.url}?{signature}", expires_at=expiry.replace(microsecond=0))
 
     async def _signing(self, moment: datetime) -> dict[str, Any]:
-        async with calling(self._connection, BLOB_SIGNING, timeout_s=self._timeout_s) as client:
+        limit_s = self._timeout_s
+        async with calling(self._connection, BLOB_SIGNING, timeout_s=limit_s, operation="sign") as client:
             account_key = getattr(client.credential, "account_key", None)
             if account_key:
                 return {"account_key": account_key}

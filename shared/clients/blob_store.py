@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.blob_sas import BlobSigner
-from shared.clients.calling import STORAGE_LIMITS, PieceClock, StorageLimits, calling, each_within
+from shared.clients.calling import (
+    STORAGE_LIMITS,
+    PieceClock,
+    StorageLimits,
+    calling,
+    each_within,
+    storage_span,
+)
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOBS
 from shared.clients.parallel import for_each
@@ -37,7 +44,7 @@ class AzureBlobStore(BlobStore):
     async def properties(self, container: str, name: str) -> BlobProperties | None:
         """What is known of a blob; None when there is none."""
         try:
-            async with self._call() as client:
+            async with self._call("properties") as client:
                 return _properties(await client.get_blob_client(container, name).get_blob_properties())
         except NotFoundError:
             return None
@@ -89,7 +96,7 @@ class AzureBlobStore(BlobStore):
     ) -> None:
         """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
         client = await self._connection.opened()
-        with azure_errors(BLOBS, _gone(container, name)):
+        with storage_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 await client.get_blob_client(container, name).upload_blob(
                     content,
@@ -105,7 +112,7 @@ class AzureBlobStore(BlobStore):
         from azure.core import MatchConditions
 
         try:
-            with azure_errors(BLOBS, _gone(container, name)):
+            with storage_span(BLOBS, "create"), azure_errors(BLOBS, _gone(container, name)):
                 async with asyncio.timeout(self._limits.piece_s) as limit:
                     await client.get_blob_client(container, name).upload_blob(
                         content,
@@ -125,14 +132,14 @@ class AzureBlobStore(BlobStore):
         and the service drops it after a week.
         """
         blob = (await self._connection.opened()).get_blob_client(container, name)
-        with azure_errors(BLOBS, _gone(container, name)):
+        with storage_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await blob.upload_blob(
                     PieceClock(limit, self._limits.piece_s).waiting_for(parts),
                     overwrite=True,
                     content_settings=_content_settings(name),
                 )
-        async with self._call(_gone(container, name)):
+        async with self._call("properties", _gone(container, name)):
             # Asked for this very version: another one may have come meanwhile.
             return _properties(await blob.get_blob_properties()).model_copy(
                 update={"etag": str(done["etag"]).strip('"')}
@@ -168,7 +175,7 @@ class AzureBlobStore(BlobStore):
     async def delete(self, container: str, name: str) -> None:
         """Remove, with its snapshots."""
         try:
-            async with self._call() as client:
+            async with self._call("delete") as client:
                 await client.get_blob_client(container, name).delete_blob(delete_snapshots="include")
         except NotFoundError:
             return
@@ -185,22 +192,25 @@ class AzureBlobStore(BlobStore):
         """Create those that are missing."""
         for container in containers:
             try:
-                async with self._call() as client:
+                async with self._call("create container") as client:
                     await client.create_container(container)
             except ConflictError:  # it exists
                 continue
 
     def _call(
-        self, read_status: StatusTranslation | None = None
+        self, operation: str, read_status: StatusTranslation | None = None
     ) -> "AbstractAsyncContextManager[BlobServiceClient]":
-        return calling(self._connection, BLOBS, read_status, timeout_s=self._limits.call_s)
+        limit_s = self._limits.call_s
+        return calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation=operation)
 
     async def _download(
         self, container: str, name: str, read_status: StatusTranslation, **options: Any
     ) -> tuple[BlobProperties, AsyncIterator[bytes]]:
         """What is known of a blob, and its content. `options` are the SDK's: which version, which bytes."""
         # The first piece comes with the opening.
-        async with calling(self._connection, BLOBS, read_status, timeout_s=self._limits.piece_s) as client:
+        limit_s = self._limits.piece_s
+        opening = calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation="read")
+        async with opening as client:
             # As it is stored: Content-Encoding is whatever a client once said, and may lie, or hide a bomb.
             stream = await client.get_blob_client(container, name).download_blob(decompress=False, **options)
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)

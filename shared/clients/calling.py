@@ -6,13 +6,14 @@ long a silence may last is not.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from shared.clients.connection import Connection, SdkClient
 from shared.clients.dependency import Dependency
 from shared.clients.translate import StatusTranslation, azure_errors
+from shared.tracing.spans import Span, span
 
 Item = TypeVar("Item")
 
@@ -40,12 +41,19 @@ async def calling(
     read_status: StatusTranslation | None = None,
     *,
     timeout_s: float,
+    operation: str = "call",
 ) -> AsyncIterator[SdkClient]:
-    """The client, for a block that must end within the limit."""
+    """The client, for a block that must end within the limit. `operation` names it in a trace."""
     client = await connection.opened()
-    with azure_errors(dependency, read_status):
+    with storage_span(dependency, operation), azure_errors(dependency, read_status):
         async with asyncio.timeout(timeout_s):
             yield client
+
+
+def storage_span(dependency: Dependency, operation: str) -> AbstractContextManager[Span]:
+    """The span of one call of an Azure service. Without addresses: they hold names of files and people."""
+    attributes = {"azure_operation": operation, "groundwork.dependency": dependency.name}
+    return span(f"{dependency.name.removeprefix('the ')} {operation}", attributes, "client")
 
 
 async def each_within(

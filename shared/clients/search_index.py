@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
@@ -17,6 +18,7 @@ from shared.errors import (
 from shared.models.search import FacetValue, IndexRow, SearchPage, SearchRequest
 from shared.ports import SearchIndex
 from shared.telemetry import get_logger
+from shared.tracing.spans import Attributes, Span, outgoing, span
 
 if TYPE_CHECKING:
     from azure.search.documents.aio import SearchClient
@@ -45,12 +47,14 @@ class AzureSearchIndex(SearchIndex):
     async def search(self, request: SearchRequest) -> SearchPage:
         """One query, paged through until `request.top` rows are there or the service has no more."""
         started = time.perf_counter()
-        page = await ask(
-            self._connection,
-            lambda client: _query(client, request),
-            self._read_search_status,
-            timeout_s=self._timeout_s,
-        )
+        with self._span("search", {"filter_applied": request.filter is not None}) as asked:
+            page = await ask(
+                self._connection,
+                lambda client: _query(client, request),
+                self._read_search_status,
+                timeout_s=self._timeout_s,
+            )
+            asked.set({"result_count": len(page.rows)})
         get_logger().info(
             "search.answered",
             azure_operation="search",
@@ -77,7 +81,8 @@ class AzureSearchIndex(SearchIndex):
     async def _write(self, action: str, rows: Sequence[IndexRow]) -> None:
         for batch in batches(rows):
             started = time.perf_counter()
-            self._check(await self._write_batch(action, batch))
+            with self._span(action, {"result_count": len(batch)}):
+                self._check(await self._write_batch(action, batch))
             get_logger().info(
                 "index.written",
                 azure_operation=action,
@@ -93,6 +98,18 @@ class AzureSearchIndex(SearchIndex):
             self._read_write_status,
             timeout_s=self._timeout_s,
         )
+
+    def _span(self, action: str, known: Attributes) -> AbstractContextManager[Span]:
+        """Without the query: it is what somebody asked."""
+        attributes: Attributes = {
+            "db.system.name": "azure.ai.search",
+            "db.operation.name": action,
+            "db.collection.name": self._index_name,
+            "azure_operation": action,
+            "index_name": self._index_name,
+            **known,
+        }
+        return span(f"{action} {self._index_name}", attributes, "client")
 
     def _check(self, results: "Sequence[IndexingResult]") -> None:
         refused = [result for result in results if not result.succeeded]
@@ -150,7 +167,7 @@ def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
 
 async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
     # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
-    results = await client.search(**_query_arguments(request))
+    results = await client.search(**_query_arguments(request), headers=outgoing())
     pages: Any = results.by_page()
     rows: list[IndexRow] = []
     async for page in pages:
@@ -166,7 +183,7 @@ async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -
 
     actions: list[IndexAction] = [IndexAction({"@search.action": action, **row}) for row in rows]
     batch = IndexDocumentsBatch(actions=actions)
-    return await client.index_documents(batch)
+    return await client.index_documents(batch, headers=outgoing())
 
 
 def _query_arguments(request: SearchRequest) -> dict[str, Any]:

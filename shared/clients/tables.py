@@ -64,14 +64,14 @@ class Table:
         if _NO_KEY.search(partition_key + row_key):
             return None  # the service answers 5xx to such a key; callers' ids come this far
         try:
-            async with self._call() as table:
+            async with self._call("get") as table:
                 return await table.get_entity(partition_key, row_key)
         except NotFoundError:
             return None
 
     async def insert(self, entity: Entity) -> str:
         """Add it; its revision. ConflictError when its keys are taken."""
-        async with self._call() as table:
+        async with self._call("insert") as table:
             from azure.core.exceptions import ResourceNotFoundError
 
             try:
@@ -88,7 +88,7 @@ class Table:
             NotFoundError: there is no such entity.
             ConflictError: it changed.
         """
-        async with self._call() as table:
+        async with self._call("replace") as table:
             from azure.data.tables import UpdateMode
 
             done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
@@ -96,7 +96,7 @@ class Table:
 
     async def merge(self, entity: Entity) -> None:
         """Change these of its properties, and no other. NotFoundError when there is no such entity."""
-        async with self._call() as table:
+        async with self._call("merge") as table:
             from azure.data.tables import UpdateMode
 
             await table.update_entity(entity, mode=UpdateMode.MERGE)
@@ -110,7 +110,7 @@ class Table:
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
         """Remove it, if it still has `revision`, else ConflictError; one that is gone is no error."""
-        async with self._call() as table:
+        async with self._call("delete") as table:
             await table.delete_entity(partition_key, row_key, **_if_unchanged(revision))
 
     async def change(self, changes: Sequence[Change]) -> list[str | None]:
@@ -120,7 +120,7 @@ class Table:
             ConflictError: an entity changed, or exists already.
             NotFoundError: there is no such entity, or no table.
         """
-        async with self._call() as table:
+        async with self._call("change") as table:
             done = await table.submit_transaction([_operation(change) for change in changes])
             return [None if row.get("etag") is None else str(row["etag"]) for row in done]
 
@@ -162,8 +162,10 @@ class Table:
         return found
 
     @asynccontextmanager
-    async def _call(self) -> "AsyncIterator[TableClient]":
-        async with calling(self._connection, TABLES, _read_status, timeout_s=self._timeout_s) as service:
+    async def _call(self, operation: str) -> "AsyncIterator[TableClient]":
+        limit_s = self._timeout_s
+        called = calling(self._connection, TABLES, _read_status, timeout_s=limit_s, operation=operation)
+        async with called as service:
             yield service.get_table_client(self._name)
 
 

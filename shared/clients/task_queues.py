@@ -28,7 +28,8 @@ class AzureTaskQueues(TaskQueues):
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
         """Put a message on a queue; it is seen after `delay_s`."""
         content = base64.b64encode(message.encode()).decode()
-        async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+        limit_s = self._timeout_s
+        async with calling(self._connection, QUEUES, timeout_s=limit_s, operation="send") as client:
             await client.get_queue_client(queue).send_message(
                 content, visibility_timeout=round(delay_s), time_to_live=NEVER
             )
