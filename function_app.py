@@ -12,6 +12,7 @@ from functions import (
     health,
     ingest,
     maintenance,
+    me,
     memory,
     metrics,
     remember,
@@ -25,7 +26,7 @@ from orchestrations.registered import DURABLE
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (api_page, chat, health, memory, metrics, runs, search, summaries, threads)
+HTTP = (api_page, chat, health, me, memory, metrics, runs, search, summaries, threads)
 DOCUMENTS = (document_changes, document_events, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
 

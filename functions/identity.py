@@ -2,20 +2,41 @@
 
 from functions.http_io import Request
 from shared.core.document_authority import is_admin
-from shared.errors import AccessDeniedError
-from shared.identity import authenticate
+from shared.errors import AccessDeniedError, DependencyError, NotAuthenticatedError
+from shared.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
 from shared.models.identity import UserContext
-from shared.settings import get_settings
+from shared.telemetry import get_logger
+from shared.wiring import get_services
 
 
 async def caller_of(request: Request) -> UserContext:
-    """Who is asking. NotAuthenticatedError (401) when nothing believable says so."""
-    return authenticate({name.lower(): value for name, value in request.headers.items()}, get_settings())
+    """Who is asking.
+
+    Raises:
+        NotAuthenticatedError: (401) nothing believable says so.
+        AccessDeniedError: (403) somebody who is not let in.
+        DependencyError: (502-504) their groups are not in the token, and cannot be looked up.
+    """
+    services = get_services()
+    headers = {name: _only(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
+    try:
+        return await authenticate(headers, services.settings, services.directory)
+    except DependencyError as error:
+        get_logger().warning("identity.directory_failed", error_type=error.code)
+        raise
 
 
 async def administrator_of(request: Request) -> UserContext:
-    """Who is asking. NotAuthenticatedError (401) as `caller_of`; AccessDeniedError (403) without the role."""
+    """Who is asking. Errors as `caller_of`; AccessDeniedError (403) without the role."""
     user = await caller_of(request)
     if not is_admin(user):
         raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")
     return user
+
+
+def _only(request: Request, name: str) -> str:
+    """A header's value. Of two that differ, nobody can tell which one the platform has checked."""
+    values = set(request.headers.getlist(name))
+    if len(values) > 1:
+        raise NotAuthenticatedError("The request carries two identities.", "Send one.")
+    return str(values.pop()) if values else ""

@@ -1,50 +1,34 @@
 """Who is asking: App Service's principal in Azure, signed development tokens elsewhere. Fails closed.
 
-Room rule: takes header values and settings, returns a UserContext or raises; knows no HTTP framework.
+Room rule: takes header values, settings and the directory, returns a UserContext or raises; knows no HTTP
+framework and no SDK.
 """
 
-import base64
-import binascii
-import json
-import re
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from shared.errors import ConfigurationError, NotAuthenticatedError
+from shared.core.admission import AdmissionRules, admitted, from_directory, plain_user, with_groups
+from shared.core.principal_claims import read_principal
+from shared.errors import (
+    AccessDeniedError,
+    ConfigurationError,
+    DependencyError,
+    NotAuthenticatedError,
+    NotFoundError,
+)
 from shared.models.base import Model
-from shared.models.identity import UserContext
+from shared.models.identity import Claimed, UserContext
+from shared.ports_identity import GroupDirectory
 from shared.settings import Settings
 
 DEV_ISSUER = "groundwork-dev"
 DEV_AUDIENCE = "groundwork"
 PRINCIPAL_HEADER = "x-ms-client-principal"
+BEARER_HEADER = "authorization"
 _CLOCK_SKEW_S = 30
-
-PUBLIC = "*"  # as shared/core/security_filter.py, which this room may not import, writes principals
-ORGANISATION = "org:"
-
-_SCHEMAS = "http://schemas.microsoft.com/identity/claims/"
-_USER_CLAIMS = ("oid", f"{_SCHEMAS}objectidentifier")
-_TENANT_CLAIMS = ("tid", f"{_SCHEMAS}tenantid")
-_GROUP_CLAIMS = ("groups", "http://schemas.microsoft.com/ws/2008/06/identity/claims/groups")
-_ROLE_CLAIMS = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
-# As Entra ID writes it in tokens: a mapped claim, or a directory extension with or without its app's id.
-# Source: learn.microsoft.com, "Configure and manage optional claims", directory extensions.
-_DEPARTMENT = re.compile(
-    r"(?:http://schemas\.(?:microsoft\.com|xmlsoap\.org)/(?:[\w.]+/)+)?"
-    r"(?:extn\.|extension_(?:[0-9a-f]{32}_)?)?department",
-    re.ASCII | re.IGNORECASE,
-)
-_NAME_CLAIMS = ("name",)
-_MAX_NAME_CHARS = 100
-_OVERAGE_CLAIMS = ("hasgroups", "_claim_names")
-
-
-class _Claim(Model):
-    typ: str
-    val: str
 
 
 class _DevClaims(Model):
@@ -60,20 +44,51 @@ class _DevClaims(Model):
     iat: int | None = None
 
 
-def authenticate(headers: Mapping[str, str], settings: Settings) -> UserContext:
+async def authenticate(
+    headers: Mapping[str, str], settings: Settings, directory: GroupDirectory
+) -> UserContext:
     """The user of a request. Header names are lower case.
 
     The principal header counts only while the platform authenticates, because only then does the platform
-    strip a client's own copy of it.
+    strip a client's own copy of it. The directory is asked only about those whose groups no token can hold.
 
     Raises:
         NotAuthenticatedError: nothing that can be believed says who is asking.
+        AccessDeniedError: it is somebody who is not let in.
+        DependencyError: their groups cannot be looked up now. With fewer groups they would be told that
+            there is nothing on what they may well read.
     """
-    if settings.website_auth_enabled:
-        return _from_principal(headers.get(PRINCIPAL_HEADER, ""), settings.department_claim)
-    if settings.dev_token_secret and not settings.in_azure:
-        return _from_dev_token(headers.get("authorization", ""), settings.dev_token_secret)
-    raise NotAuthenticatedError("No identity provider is configured.", "See docs/settings.md on identity.")
+    claimed = _believed(headers, settings)
+    user = admitted(claimed, _rules(settings))
+    if not claimed.has_more_groups:
+        return user
+    return with_groups(user, await _groups_elsewhere(user.user_id, settings, directory))
+
+
+async def user_from_directory(
+    user_id: str, tenant_id: str, settings: Settings, directory: GroupDirectory
+) -> UserContext:
+    """Somebody whom a platform has authenticated that tells no more than this, such as Teams.
+
+    Their roles are not known here: nobody is an administrator this way.
+
+    Args:
+        user_id: their object id in Entra ID, as that platform vouches for it.
+        tenant_id: the tenant in which they have that id.
+
+    Raises:
+        NotAuthenticatedError, AccessDeniedError, DependencyError: as `authenticate`.
+    """
+    rules = _rules(settings)
+    # Before the directory is asked: the ids of strangers are none of its business.
+    admitted(Claimed(user=plain_user(UserContext(user_id=user_id, org_id=tenant_id or None))), rules)
+    try:
+        person, groups = await asyncio.gather(
+            directory.person(user_id), _groups_elsewhere(user_id, settings, directory)
+        )
+    except NotFoundError:
+        raise _unknown() from None
+    return from_directory(user_id, tenant_id, person, groups, rules)
 
 
 def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
@@ -89,7 +104,15 @@ def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
     return jwt.encode({**claims, "iss": DEV_ISSUER, "aud": DEV_AUDIENCE}, secret, algorithm="HS256")
 
 
-def _from_dev_token(header: str, secret: str) -> UserContext:
+def _believed(headers: Mapping[str, str], settings: Settings) -> Claimed:
+    if settings.website_auth_enabled:
+        return read_principal(headers.get(PRINCIPAL_HEADER, ""), settings.department_claim)
+    if settings.dev_token_secret and not settings.in_azure:
+        return Claimed(user=_of_dev_token(headers.get(BEARER_HEADER, ""), settings.dev_token_secret))
+    raise NotAuthenticatedError("No identity provider is configured.", "See docs/settings.md on identity.")
+
+
+def _of_dev_token(header: str, secret: str) -> UserContext:
     import jwt
 
     scheme, _, token = header.partition(" ")
@@ -112,75 +135,35 @@ def _from_dev_token(header: str, secret: str) -> UserContext:
         raise NotAuthenticatedError("The token has expired.", "Get a new one.") from None
     except (jwt.InvalidTokenError, ValidationError):
         raise NotAuthenticatedError("The token is not valid.", "Get a new one from this stack.") from None
-    user = _user(claims.sub, claims.groups, claims.roles, department=claims.department, org_id=claims.org_id)
-    return _named(user, claims.name)
+    said = claims.model_dump(include={"department", "org_id", "groups", "roles", "name"})
+    return plain_user(UserContext(user_id=claims.sub, **said))
 
 
-def _from_principal(header: str, department_claim: str | None) -> UserContext:
-    if not header:
-        raise NotAuthenticatedError("The request carries no identity.", "Sign in.")
-    try:
-        decoded = json.loads(base64.b64decode(header, validate=True))
-        claims = TypeAdapter(list[_Claim]).validate_python(
-            [{"typ": claim["typ"], "val": claim["val"]} for claim in decoded["claims"]]
+def _rules(settings: Settings) -> AdmissionRules:
+    return AdmissionRules(
+        tenants=settings.tenants, guests=settings.guests, applications=settings.allow_applications
+    )
+
+
+async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:
+    """Groups that no token tells, as GROUP_OVERAGE says (decision 0019)."""
+    if settings.group_overage == "ignore":
+        return frozenset()
+    if settings.group_overage == "refuse":
+        raise AccessDeniedError(
+            "You belong to more groups than your identity can tell.",
+            "Ask the operator to have groups looked up (GROUP_OVERAGE), or to assign the app fewer groups.",
         )
-    except (binascii.Error, ValueError, KeyError, TypeError):
-        raise NotAuthenticatedError("The identity header cannot be read.", "Sign in again.") from None
-    if _values(claims, _OVERAGE_CLAIMS) and not _values(claims, _GROUP_CLAIMS):
-        # More than 200 groups: the token lists none. Fail closed to what the user may read by name.
-        groups: tuple[str, ...] = ()
-    else:
-        groups = tuple(_values(claims, _GROUP_CLAIMS))
-    user_ids, tenants = _values(claims, _USER_CLAIMS), _values(claims, _TENANT_CLAIMS)
-    user = _user(
-        user_ids[0] if user_ids else "",
-        groups,
-        tuple(_values(claims, _ROLE_CLAIMS)),
-        department=_department(claims, department_claim),
-        org_id=tenants[0] if tenants else None,
+    try:
+        return await directory.groups_of(user_id)
+    except NotFoundError:
+        raise _unknown() from None
+    except DependencyError as error:
+        said = f"Your groups cannot be looked up. {error.detail}"
+        raise type(error)(said, *error.hints, retry_after_s=error.retry_after_s) from None
+
+
+def _unknown() -> AccessDeniedError:
+    return AccessDeniedError(
+        "The organisation's directory does not know you.", "Sign in with an account of the organisation."
     )
-    return _named(user, next(iter(_values(claims, _NAME_CLAIMS)), None))
-
-
-def _user(
-    user_id: str,
-    groups: tuple[str, ...],
-    roles: tuple[str, ...],
-    *,
-    department: str | None = None,
-    org_id: str | None = None,
-) -> UserContext:
-    if not user_id.strip() or _is_reserved(user_id):
-        raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
-    return UserContext(
-        user_id=user_id,
-        department=None if department is None or _is_reserved(department) else department,
-        org_id=org_id,
-        groups=tuple(group for group in groups if not _is_reserved(group)),
-        roles=roles,
-    )
-
-
-def _is_reserved(name: str) -> bool:
-    """Names in access lists that only an organisation, or everybody, goes by: a department is free text."""
-    return name.strip() == PUBLIC or name.strip().startswith(ORGANISATION)
-
-
-def _department(claims: Iterable[_Claim], configured: str | None) -> str | None:
-    """The department; None unless it is clear. Two that differ would each open other documents."""
-    found = {
-        claim.val.strip()
-        for claim in claims
-        if (claim.typ == configured if configured else _DEPARTMENT.fullmatch(claim.typ)) and claim.val.strip()
-    }
-    return found.pop() if len(found) == 1 else None
-
-
-def _named(user: UserContext, name: str | None) -> UserContext:
-    """People choose their names themselves: of a very long one the beginning is enough."""
-    plain = " ".join((name or "").split())[:_MAX_NAME_CHARS]
-    return user.model_copy(update={"name": plain or None})
-
-
-def _values(claims: Iterable[_Claim], names: tuple[str, ...]) -> list[str]:
-    return [claim.val for claim in claims if claim.typ in names and claim.val]

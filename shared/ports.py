@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from shared.ports_documents import DocumentStore as DocumentStore
 from shared.ports_documents import LayoutReader as LayoutReader
 from shared.ports_documents import PageReader as PageReader
+from shared.ports_identity import GroupDirectory as GroupDirectory
 from shared.ports_quality import QualityStore as QualityStore
 from shared.ports_requests import IdempotencyStore as IdempotencyStore
 from shared.ports_requests import UserLimitStore as UserLimitStore

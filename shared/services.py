@@ -9,6 +9,7 @@ from shared.ports import (
     ControlStore,
     DocumentStore,
     Embedder,
+    GroupDirectory,
     IdempotencyStore,
     LayoutReader,
     MetricStore,
@@ -59,6 +60,7 @@ class Services:
     idempotency: IdempotencyStore
     user_limits: UserLimitStore
     quality: QualityStore
+    directory: GroupDirectory
     parser_services: ParserServices = ParserServices()
     web_search: WebSearch | None = None  # None = the web is not searched
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()

@@ -49,6 +49,21 @@ def check_web_search(address: str) -> None:
         )
 
 
+def check_graph(address: str) -> None:
+    """
+    Raises:
+        ValueError: no bare https address: our token goes there.
+    """
+    parts = urlsplit(address)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    is_bare = parts.path in ("", "/") and not parts.query and not parts.fragment and "@" not in parts.netloc
+    if not is_safe or not is_bare or not parts.hostname:
+        raise ValueError(
+            "GRAPH_ENDPOINT is not an https address without path: the app's token is sent there. "
+            "Example: GRAPH_ENDPOINT=https://graph.microsoft.com"
+        )
+
+
 def explain(fields: Mapping[str, FieldInfo], location: str, message: str) -> str:
     """What is wrong with one variable: its name, what it is for, an example."""
     for name, field in fields.items():

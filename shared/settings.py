@@ -12,9 +12,10 @@ from pydantic_settings import SettingsConfigDict
 from shared.errors import ConfigurationError
 from shared.setting_checks import check_address, check_document_intelligence, explain
 from shared.settings_agents import AgentSettings
+from shared.settings_identity import IdentitySettings
 
 
-class Settings(AgentSettings):
+class Settings(IdentitySettings, AgentSettings):
     """What a deployment sets. Names are the environment variables', in upper case."""
 
     model_config = SettingsConfigDict(
@@ -227,12 +228,6 @@ class Settings(AgentSettings):
     website_site_name: str | None = Field(default=None, description="Set by Azure; tells that we run there.")
     website_auth_enabled: bool = Field(
         default=False, description="Set by Azure while App Service Authentication guards the app."
-    )
-    department_claim: str | None = Field(
-        default=None,
-        description="Claim that carries a person's department; unset = `department`, or a directory "
-        "extension of that name.",
-        examples=["extension_0123456789abcdef0123456789abcdef_division"],
     )
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from shared.services import ParserServices, Services  # there: agents and ingest
 from shared.settings import Settings, get_settings
 
 if TYPE_CHECKING:
+    from shared.clients.cached_directory import CachedDirectory
     from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
     from shared.clients.control_store import TableControlStore
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from shared.clients.web_search import SearxngWebSearch
 
 
-@cache
 _STARTING = threading.Lock()
 
 
+@cache
 def get_services() -> Services:
     """The process's services."""
     return _observed(build_services(get_settings()))
@@ -109,6 +110,7 @@ def build_services(settings: Settings) -> Services:
         idempotency=_idempotency_store(to),
         user_limits=_user_limit_store(to),
         quality=_quality_store(to),
+        directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
         closers=(to.close,),
@@ -199,6 +201,14 @@ def _user_limit_store(to: "Connections") -> "TableUserLimitStore":
     from shared.models.names import USER_LIMITS_TABLE
 
     return TableUserLimitStore(Table(to.tables, USER_LIMITS_TABLE))
+
+
+def _directory(to: "Connections", settings: Settings) -> "CachedDirectory":
+    from shared.clients.cached_directory import CachedDirectory
+    from shared.clients.graph import GraphDirectory
+
+    graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
+    return CachedDirectory(graph, settings.group_cache_s)
 
 
 def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | None":

@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json
 from functions.openapi.attributes import attributed
 from functions.openapi.operation import JSON, PROBLEM, Operation, Reply, Shape
 from shared.errors import (
+    AccessDeniedError,
     AuthenticationError,
     CallTimeoutError,
     ConfigurationError,
@@ -46,6 +47,7 @@ _ALWAYS = (DefectError, ConfigurationError)
 _ENDED = ("4XX", "5XX")
 _IN_NEED = (
     NotAuthenticatedError,
+    AccessDeniedError,
     AuthenticationError,
     IndexNotFoundError,
     DependencyError,
@@ -212,7 +214,7 @@ def _shown(schema: Json) -> Json:
 def _by_status(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
     errors = (*operation.errors, *_ALWAYS, *(() if operation.is_open else _IN_NEED))
     by_status: dict[int, list[type[GroundworkError]]] = {}
-    for error in errors:
+    for error in dict.fromkeys(errors):
         by_status.setdefault(error.status, []).append(error)
     return by_status
 

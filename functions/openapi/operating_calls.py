@@ -4,6 +4,7 @@ from functions.openapi.operation import JSON, Operation, Reply, json_reply
 from shared.errors import AccessDeniedError, CallerError, NotFoundError
 from shared.models.audit import AuditReport, ReconcileReport
 from shared.models.health_views import HealthView, ReadinessView
+from shared.models.identity import Me
 from shared.models.poison import PoisonList
 from shared.models.queries import CachedHeaders, MetricsQuery
 from shared.models.subagent_metrics import SubagentMetrics
@@ -48,6 +49,17 @@ OPERATION = (
         (json_reply(200, "By profile.", SubagentMetrics),),
         (CallerError, AccessDeniedError),
         query=MetricsQuery,
+    ),
+)
+
+CALLER = (
+    Operation(
+        "GET",
+        "me",
+        "get_me",
+        "Caller",
+        "Who the caller is",
+        (json_reply(200, "As the app sees them.", Me),),
     ),
 )
 

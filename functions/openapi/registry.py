@@ -2,7 +2,7 @@
 
 from functions.openapi.conversation_calls import MEMORY, QUESTIONS, SUMMARIES, THREADS
 from functions.openapi.document_calls import READING, SEARCH, WRITING
-from functions.openapi.operating_calls import DESCRIPTION, HEALTH, OPERATION
+from functions.openapi.operating_calls import CALLER, DESCRIPTION, HEALTH, OPERATION
 
 OPERATIONS = (
     *QUESTIONS,
@@ -12,6 +12,7 @@ OPERATIONS = (
     *SUMMARIES,
     *THREADS,
     *MEMORY,
+    *CALLER,
     *OPERATION,
     *HEALTH,
     *DESCRIPTION,

@@ -6,6 +6,7 @@ from shared.clients.connection import Closable, Connection
 from shared.clients.credentials import Credentials
 from shared.clients.docling import connect_docling
 from shared.clients.document_intelligence import connect_document_intelligence
+from shared.clients.graph import connect_graph, graph_token
 from shared.clients.model_connection import connect_model
 from shared.clients.search_connections import connect_admin, connect_index
 from shared.clients.storage_connections import connect_blobs, connect_queues, connect_tables
@@ -30,6 +31,8 @@ class Connections:
         self.document_intelligence = connect_document_intelligence(settings, self._credentials)
         self.docling = connect_docling(settings)
         self.web_search = connect_web_search(settings)
+        self.graph = connect_graph()
+        self.graph_token = graph_token(settings, self._credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> "Connection[SearchClient]":
@@ -41,6 +44,6 @@ class Connections:
     async def close(self) -> None:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
         opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
-        others: list[Closable] = [self.document_intelligence, self.docling, self.web_search]
+        others: list[Closable] = [self.document_intelligence, self.docling, self.web_search, self.graph]
         for connection in (*opened, *others, *self._indexes.values(), self._credentials):
             await connection.close()

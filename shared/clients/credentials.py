@@ -69,6 +69,10 @@ class Credentials:
             )
         return self._identity.client()
 
+    def for_directory(self) -> "DefaultAzureCredential":
+        """The process's identity: there are no keys. Its address is checked when settings are read."""
+        return self._identity.client()
+
     async def close(self) -> None:
         """End the identity's own connections."""
         await self._identity.close()

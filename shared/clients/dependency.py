@@ -61,6 +61,12 @@ WEB_SEARCH = Dependency(
     "Check WEB_SEARCH_KEY and WEB_SEARCH_KEY_HEADER; SearXNG itself refuses until `json` is among its "
     "search.formats.",
 )
+GRAPH = Dependency(
+    "the directory (Microsoft Graph)",
+    "GRAPH_ENDPOINT",
+    "The app's identity needs the application permissions GroupMember.Read.All and User.Read.All of "
+    "Microsoft Graph; or set GROUP_OVERAGE to what shall happen without.",
+)
 DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_API_KEY.")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from shared.services import Services
 from shared.settings import Settings
 from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchAdmin, InMemorySearchIndex
@@ -54,6 +55,7 @@ def fake_services(**replacements: Any) -> Services:
         "documents": InMemoryDocumentStore(),
         "poison": InMemoryPoisonQueues(),
         "queues": InMemoryTaskQueues(),
+        "directory": InMemoryDirectory(),
         "subagent_control": InMemoryControlStore(),
         "subagent_metrics": InMemoryMetricStore(),
         "idempotency": InMemoryIdempotencyStore(),

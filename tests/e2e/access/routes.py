@@ -207,6 +207,15 @@ def ticket_made(world: World) -> None:
         assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
 
 
+def known(world: World) -> None:
+    """Everybody is told who they are, and of nobody else."""
+    for name, person in PEOPLE.items():
+        told = world.caller(name).get("/me").json()
+        assert (told["user_id"], told["group_count"]) == (person.user_id, len(person.groups)), name
+        assert told["is_administrator"] == ("admin" in person.roles), name
+        assert (told["department"], told["org_id"]) == (person.department, person.org_id), name
+
+
 CHANGE = {"title": "taken over"}
 ACCESS = {"acl": ["*"]}
 
@@ -215,6 +224,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET health/ready": for_everybody("/health/ready"),
     "GET openapi.json": for_everybody("/openapi.json"),
     "GET docs": for_everybody("/docs"),
+    "GET me": known,
     "GET docs/{asset}": for_everybody("/docs/start.js"),
     "POST chat": asked,
     "POST search": searched,

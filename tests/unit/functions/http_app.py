@@ -81,7 +81,7 @@ def settings_of_tests(**changes: Any) -> Any:
 def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
     """Make functions use these services, and believe tokens signed with SECRET."""
     monkeypatch.setattr("functions.ready.get_services", lambda: services)
-    monkeypatch.setattr("functions.identity.get_settings", lambda: services.settings)
+    monkeypatch.setattr("functions.identity.get_services", lambda: services)
 
 
 def as_user(app: Starlette, user_id: str, **claims: Any) -> httpx.AsyncClient:

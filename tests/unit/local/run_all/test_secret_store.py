@@ -8,6 +8,7 @@ from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
 from shared.identity import authenticate
 from shared.settings import Settings
+from tests.fakes.directory import InMemoryDirectory
 
 
 def test_secrets_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_a_draft_left_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
     assert load_or_make_secrets(tmp_path).search_key
 
 
-def test_the_app_believes_the_tokens_of_the_launcher(tmp_path: Path) -> None:
+async def test_the_app_believes_the_tokens_of_the_launcher(tmp_path: Path) -> None:
     secret = load_or_make_secrets(tmp_path).token_secret
     settings = Settings(
         azure_search_endpoint="http://127.0.0.1:1",
@@ -45,7 +46,8 @@ def test_the_app_believes_the_tokens_of_the_launcher(tmp_path: Path) -> None:
         dev_token_secret=secret,
     )
     for user in (ANNA, BEN):
-        seen = authenticate({"authorization": f"Bearer {mint_token(user, secret)}"}, settings)
+        headers = {"authorization": f"Bearer {mint_token(user, secret)}"}
+        seen = await authenticate(headers, settings, InMemoryDirectory())
         assert seen.user_id == user.user_id
         assert seen.department == user.department
         assert seen.groups == user.groups

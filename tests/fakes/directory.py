@@ -1,0 +1,34 @@
+"""A directory in memory, which counts what it is asked."""
+
+from collections.abc import Mapping
+
+from shared.errors import GroundworkError, NotFoundError
+from shared.models.identity import DirectoryPerson
+from shared.ports import GroupDirectory
+
+
+class InMemoryDirectory(GroupDirectory):
+    """Knows those who have groups; `fails_with` is what every question ends in, if it is set."""
+
+    def __init__(self, groups: Mapping[str, frozenset[str]] | None = None) -> None:
+        self.groups: dict[str, frozenset[str]] = dict(groups or {})
+        self.people: dict[str, DirectoryPerson] = {}
+        self.asked: list[str] = []
+        self.fails_with: GroundworkError | None = None
+
+    async def groups_of(self, user_id: str) -> frozenset[str]:
+        """NotFoundError for whom it does not know."""
+        self.asked.append(user_id)
+        if self.fails_with is not None:
+            raise self.fails_with
+        if user_id not in self.groups:
+            raise NotFoundError("no such person")
+        return self.groups[user_id]
+
+    async def person(self, user_id: str) -> DirectoryPerson:
+        """A member without department, unless `people` says otherwise."""
+        if self.fails_with is not None:
+            raise self.fails_with
+        if user_id not in self.groups:
+            raise NotFoundError("no such person")
+        return self.people.get(user_id, DirectoryPerson(is_guest=False))
