@@ -143,11 +143,14 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
-    """Server-sent events. No proxy may hold them back."""
+    """Server-sent events. No proxy may hold them back, and a reader who takes none is let go."""
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     if run_id is not None:
         headers["X-Run-Id"] = run_id
-    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+    # Imported when used: its base class comes from here.
+    from functions.patient_response import PatientResponse
+
+    return PatientResponse(frames, media_type="text/event-stream", headers=headers)
 
 
 def problem(error: GroundworkError) -> Response:

@@ -5,7 +5,7 @@ from typing import Any
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.event_stream import follow, has_seen_the_end, last_event_id
+from functions.event_stream import follow, is_at_the_end, last_event_id
 from functions.http_io import (
     Request,
     Response,
@@ -46,7 +46,8 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     after = last_event_id(req.headers.get("last-event-id"))
     if not record.has_log:
         raise NotFoundError("The events of this run are no longer kept.", "Its answer is: GET the run.")
-    if after and await has_seen_the_end(services.run_log, record.run_id, after):
+    begun = await services.run_log.read(record.run_id) if after else None
+    if begun is not None and is_at_the_end(begun, after):
         return Response(status_code=204)  # tells an EventSource to stop connecting again
     frames: Any = follow(
         services.run_log,
@@ -54,6 +55,7 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
         after,
         services.settings.stream_seconds,
         closer(client, record.run_id, services),
+        begun=begun,
     )
     return event_stream(frames, record.run_id)
 

@@ -5,7 +5,6 @@ Every method raises only errors of `shared/errors.py`, and holds to the limits i
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from shared.log_tail import LogTail as LogTail
 from shared.ports_documents import DocumentStore as DocumentStore
 from shared.ports_documents import LayoutReader as LayoutReader
 from shared.ports_documents import PageReader as PageReader
@@ -181,13 +181,17 @@ class RunLog(Protocol):
     async def delete(self, run_id: str) -> None:
         """Remove the log; an absent one is no error."""
 
-    @contextmanager
-    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
-        """An event that is set when this process adds to the log; the watcher clears it.
+    async def read_piece(self, run_id: str, offset: int) -> LogSlice:
+        """As `read`, but of a long log perhaps only the next lines; none only when there are none."""
+        return await self.read(run_id, offset)
 
-        Only a hint when to read again: what other processes add sets nothing, and a log may never set it.
+    @contextmanager
+    def watch(self, run_id: str) -> Iterator[LogTail]:
+        """What this process learns of the end of a log, while it is watched.
+
+        No more than a help: what other processes add may be missing, and a log may never tell it anything.
         """
-        yield asyncio.Event()
+        yield LogTail()
 
 
 class RunStore(Protocol):

@@ -6,11 +6,12 @@ can know whether it was done.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shared.clients.calling import STORAGE_LIMITS, StorageLimits, calling, each_within
+from shared.clients.calling import STORAGE_LIMITS, StorageLimits, calling, each_within, storage_span
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOBS
 from shared.clients.retrying import Deadline, call_within
@@ -25,12 +26,13 @@ from shared.errors import (
 )
 from shared.models.events import LogSlice, RunEvent
 from shared.models.names import RUN_LOG
-from shared.ports import RunLog
+from shared.ports import LogTail, RunLog
 
 if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 BUSY_RETRIES = 4
+PIECE_BYTES = 256 * 1024  # all that a reader who has fallen behind holds of a log
 _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 
 
@@ -46,24 +48,24 @@ class BlobRunLog(RunLog):
         self._connection = connection
         self._container = container
         self._limits = limits
-        self._watchers: dict[str, set[asyncio.Event]] = {}
+        self._tails: dict[str, LogTail] = {}
+        self._readers: Counter[str] = Counter()
 
     @contextmanager
-    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
-        """An event that is set when this process adds to the log; the watcher clears it."""
-        grown = asyncio.Event()
-        self._watchers.setdefault(run_id, set()).add(grown)
+    def watch(self, run_id: str) -> Iterator[LogTail]:
+        """The end of the log, shared by all in this process who watch it; it goes with the last of them."""
+        self._readers[run_id] += 1
         try:
-            yield grown
+            yield self._tails.setdefault(run_id, LogTail())
         finally:
-            self._watchers[run_id].discard(grown)
-            if not self._watchers[run_id]:
-                del self._watchers[run_id]
+            self._readers[run_id] -= 1
+            if not self._readers[run_id]:
+                del self._readers[run_id], self._tails[run_id]
 
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
         try:
-            async with self._call(run_id) as blob:
+            async with self._call(run_id, "create") as blob:
                 from azure.core import MatchConditions
 
                 await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
@@ -77,53 +79,65 @@ class BlobRunLog(RunLog):
             ConflictError: the log does not end at `at_offset`.
             PayloadTooLargeError: the log is full (50,000 appends), or this one is too large.
         """
-        lines = "".join(f"{event.model_dump_json()}\n" for event in events).encode()
+        dumped = [event.model_dump_json() for event in events]
+        lines = "".join(f"{line}\n" for line in dumped).encode()
         deadline = Deadline(self._limits.call_s)
 
         async def attempt() -> int:
             blob = self._blob(await self._connection.opened(), run_id)
-            with azure_errors(BLOBS, _append_status):
+            with storage_span(BLOBS, "append"), azure_errors(BLOBS, _append_status):
                 async with asyncio.timeout_at(deadline.at):
                     return await _append(blob, lines, at_offset)
 
         # "Busy" is said before anything is done: the one answer after which trying again is safe.
         end = await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
-        for grown in self._watchers.get(run_id, ()):
-            grown.set()
+        if (tail := self._tails.get(run_id)) is not None:
+            tail.add(end - len(lines), dumped, end, written_here=True)
         return end
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
         """Whole lines from a byte offset on."""
-        try:
-            content = await self._content(run_id, offset)
-        except RangeError:  # nothing lies behind the offset
-            content = b""
-        end = content.rfind(b"\n") + 1  # appends end with a line; this holds should one ever not
-        lines = content[:end].decode().split("\n")[:-1]
-        return LogSlice(lines=tuple(lines), next_offset=offset + end)
+        return _whole_lines(await self._content(run_id, offset, None), offset)
+
+    async def read_piece(self, run_id: str, offset: int) -> LogSlice:
+        """Whole lines from a byte offset on, of about PIECE_BYTES at most."""
+        content = await self._content(run_id, offset, PIECE_BYTES)
+        if len(content) == PIECE_BYTES and b"\n" not in content:  # a line that is longer than a piece
+            return await self.read(run_id, offset)
+        return _whole_lines(content, offset)
 
     async def delete(self, run_id: str) -> None:
         """Remove the log."""
         try:
-            async with self._call(run_id) as blob:
+            async with self._call(run_id, "delete") as blob:
                 await blob.delete_blob()
         except NotFoundError:
             return
 
-    async def _content(self, run_id: str, offset: int) -> bytes:
-        async with self._call(run_id) as blob:
-            stream = await blob.download_blob(offset=offset)
+    async def _content(self, run_id: str, offset: int, length: int | None) -> bytes:
+        try:
+            async with self._call(run_id, "read") as blob:
+                stream = await blob.download_blob(offset=offset, length=length)
+        except RangeError:  # nothing lies behind the offset
+            return b""
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, _log_status)
         return b"".join([piece async for piece in pieces])
 
     @asynccontextmanager
-    async def _call(self, run_id: str) -> "AsyncIterator[BlobClient]":
+    async def _call(self, run_id: str, operation: str) -> "AsyncIterator[BlobClient]":
         limit_s = self._limits.call_s
-        async with calling(self._connection, BLOBS, _log_status, timeout_s=limit_s) as client:
+        called = calling(self._connection, BLOBS, _log_status, timeout_s=limit_s, operation=operation)
+        async with called as client:
             yield self._blob(client, run_id)
 
     def _blob(self, client: "BlobServiceClient", run_id: str) -> "BlobClient":
         return client.get_blob_client(self._container, f"{run_id}/events.jsonl")
+
+
+def _whole_lines(content: bytes, offset: int) -> LogSlice:
+    end = content.rfind(b"\n") + 1  # the end of a piece; appends themselves end with a line
+    lines = content[:end].decode().split("\n")[:-1]
+    return LogSlice(lines=tuple(lines), next_offset=offset + end)
 
 
 async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> int:

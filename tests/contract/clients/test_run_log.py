@@ -102,17 +102,39 @@ async def test_a_deleted_log_is_gone_and_deleting_it_again_is_no_error(log: RunL
         await log.read("r1")
 
 
-@pytest.mark.contract
-async def test_an_append_wakes_whoever_watches_that_run(azurite: AzuriteServer, connect: Connect) -> None:
+@pytest.fixture
+async def blob_log(azurite: AzuriteServer, connect: Connect) -> BlobRunLog:
     connections = connect(documents_storage=azurite.connection_string)
     container = unique_name("run-log")
     await AzureBlobStore(connections.blobs).ensure_containers([container])
-    log = BlobRunLog(connections.blobs, container)
+    return BlobRunLog(connections.blobs, container)
+
+
+@pytest.mark.contract
+async def test_whoever_watches_a_run_is_told_what_is_appended_as_storage_would(blob_log: BlobRunLog) -> None:
     for run_id in ("r1", "r2"):
-        await log.create(run_id)
-    with log.watch("r1") as first, log.watch("r1") as second, log.watch("r2") as other:
-        await log.append("r1", [token("x")])
-        assert (first.is_set(), second.is_set(), other.is_set()) == (True, True, False)
-    first.clear()
-    await log.append("r1", [token("y")])
-    assert not first.is_set()
+        await blob_log.create(run_id)
+    with blob_log.watch("r1") as first, blob_log.watch("r1") as second, blob_log.watch("r2") as other:
+        end = await blob_log.append("r1", [token("ü"), token("x")], at_offset=0)
+        await blob_log.append("r1", [token("y")], at_offset=end)
+        assert first.since(0) == await blob_log.read("r1")
+        assert first.since(end) == second.since(end) == await blob_log.read("r1", end)
+        assert (first.since(1), other.since(0)) == (None, None)
+        assert (await first.grown(0, 0), await other.grown(0, 0)) == (True, False)
+    with blob_log.watch("r1") as later:
+        assert later.since(0) is None
+
+
+@pytest.mark.contract
+async def test_a_long_log_is_read_in_pieces_of_whole_lines(blob_log: BlobRunLog) -> None:
+    await blob_log.create("r1")
+    events = [token("a" * 50_000) for _ in range(9)] + [token("b" * 400_000), token("c")]
+    for event in events:
+        await blob_log.append("r1", [event])
+    lines: list[str] = []
+    pieces, offset = 0, 0
+    while (piece := await blob_log.read_piece("r1", offset)).lines:
+        pieces, offset = pieces + 1, piece.next_offset
+        lines += piece.lines
+    assert tuple(lines) == (await blob_log.read("r1")).lines
+    assert pieces == 3

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from functions.event_stream import follow, last_event_id
+from functions.event_stream import follow, is_at_the_end, last_event_id
 from shared.agents.memory_log import MemoryRunLog
 from shared.errors import CallerError
 from shared.models.events import EventName, LogSlice, RunEvent
+from shared.ports import LogTail
 
 
 async def never() -> None:
@@ -76,16 +77,16 @@ def test_a_last_event_id_that_is_no_number_is_refused(header: str) -> None:
 
 
 class WatchedLog(MemoryRunLog):
-    """Tells its watchers of appends, and counts readings."""
+    """Tells those who watch what is appended, as where the writer is in their process; counts readings."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.grown = asyncio.Event()
+        self.tail = LogTail()
         self.readings = 0
 
     @contextmanager
-    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
-        yield self.grown
+    def watch(self, run_id: str) -> Iterator[LogTail]:
+        yield self.tail
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
         self.readings += 1
@@ -93,11 +94,12 @@ class WatchedLog(MemoryRunLog):
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         end = await super().append(run_id, events, at_offset=at_offset)
-        self.grown.set()
+        lines = [event.model_dump_json() for event in events]
+        self.tail.add(end - len(lines), lines, end, written_here=True)
         return end
 
 
-async def test_a_reader_beside_the_writer_reads_once_for_each_append() -> None:
+async def test_a_reader_beside_the_writer_reads_the_beginning_and_is_told_the_rest() -> None:
     log = WatchedLog()
     await log.create("r")
     await log.append("r", [RunEvent(name="STATUS", data={})])
@@ -106,7 +108,59 @@ async def test_a_reader_beside_the_writer_reads_once_for_each_append() -> None:
         received.append(frame)
         await log.append("r", [RunEvent(name="TOKEN" if len(received) < 9 else "COMPLETE", data={})])
     assert len(received) == 10
-    assert log.readings == 10
+    assert log.readings == 1
+    assert await frames(log) == received
+
+
+async def test_what_a_reader_was_told_does_not_hide_what_others_write() -> None:
+    log = WatchedLog()
+    await log.create("r")
+    await log.append("r", [RunEvent(name="STATUS", data={})])
+    received = []
+    async for frame in follow(log, "r", 0, 5, never):
+        received.append(frame)
+        if len(received) == 1:  # another process writes: nobody here is told
+            await MemoryRunLog.append(log, "r", [RunEvent(name="TOKEN", data={})])
+        elif len(received) == 2:
+            await log.append("r", [RunEvent(name="COMPLETE", data={})])
+    assert [frame.split(b"\n")[0] for frame in received] == [b"id: 1", b"id: 2", b"id: 3"]
+
+
+async def test_many_readers_ask_storage_as_often_as_one() -> None:
+    log = WatchedLog()
+    await log.create("r")
+    reading = [asyncio.create_task(frames(log)) for _ in range(50)]
+    await asyncio.sleep(0.1)
+    began = log.readings
+    for name in ("STATUS", "TOKEN", "TOKEN", "COMPLETE"):
+        await MemoryRunLog.append(log, "r", [RunEvent(name=name, data={})])
+        await asyncio.sleep(0.06)
+    received = await asyncio.gather(*reading)
+    assert all(one == received[0] for one in received)
+    assert len(received[0]) == 4
+    assert log.readings - began < 40  # each by itself would ask some 500 times
+
+
+async def test_a_slow_reader_is_sent_away_on_purpose_in_the_middle_of_a_piece() -> None:
+    names: list[EventName] = ["TOKEN"] * 50
+    log = await log_of(*names)
+    received = []
+    async for frame in follow(log, "r", 0, 0.1, never):
+        received.append(frame)
+        await asyncio.sleep(0.03)
+    assert received[-1] == b": resume with Last-Event-ID\n\n"
+    assert 2 < len(received) < 20
+
+
+@pytest.mark.parametrize(("after", "is_over"), [(0, False), (1, False), (2, True)])
+async def test_whoever_has_seen_the_last_event_has_nothing_to_wait_for(after: int, is_over: bool) -> None:
+    log = await log_of("TOKEN", "COMPLETE")
+    assert is_at_the_end(await log.read("r"), after) is is_over
+
+
+async def test_nobody_has_seen_what_was_not_written_yet() -> None:
+    with pytest.raises(CallerError):
+        is_at_the_end(await (await log_of("TOKEN")).read("r"), 2)
 
 
 async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> None:

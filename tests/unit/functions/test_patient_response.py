@@ -1,0 +1,101 @@
+"""Streams to readers who read slowly, or not at all, through the server that workers use."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+
+import pytest
+import uvicorn
+
+from functions.http_io import event_stream
+
+PIECE = b"x" * 16_000 + b"\n\n"
+PIECES = 200
+BUFFERS = 64 * 1024 + 4 * len(PIECE) + 128 * 1024  # uvicorn's, a piece on its way, both kernels'
+
+
+class Source:
+    """Makes pieces, and knows how many were asked for and whether it was closed."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.closed = asyncio.Event()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        try:
+            for _ in range(PIECES):
+                self.made += 1
+                yield PIECE
+        finally:
+            self.closed.set()
+
+
+@asynccontextmanager
+async def served(source: Source) -> AsyncIterator[int]:
+    """A server whose every answer is the source's stream; its port."""
+
+    async def app(scope, receive, send):  # type: ignore[no-untyped-def]
+        await event_stream(source.pieces())(scope, receive, send)
+
+    listener = socket.socket()
+    # Else the kernel takes some megabytes off our hands.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:  # noqa: ASYNC110  # uvicorn offers no event to wait for
+        await asyncio.sleep(0.01)
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def connected(port: int) -> socket.socket:
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader.connect(("127.0.0.1", port))
+    reader.sendall(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+    return reader
+
+
+async def settled(source: Source) -> int:
+    made = -1
+    while made != source.made:
+        made = source.made
+        await asyncio.sleep(0.1)
+    return made
+
+
+async def test_nothing_is_made_for_a_reader_who_does_not_read() -> None:
+    source = Source()
+    async with served(source) as port:
+        with closing(connected(port)):
+            assert await settled(source) * len(PIECE) < BUFFERS
+            assert not source.closed.is_set()
+        await asyncio.wait_for(source.closed.wait(), 5)  # the line is gone, and so is the work for it
+
+
+async def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("functions.patient_response.STUCK_AFTER_S", 0.2)
+    source = Source()
+    async with served(source) as port:
+        with closing(connected(port)):
+            await asyncio.wait_for(source.closed.wait(), 5)
+            assert source.made * len(PIECE) < BUFFERS
+
+
+async def test_a_slow_reader_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("functions.patient_response.STUCK_AFTER_S", 1.0)
+    source = Source()
+    received = b""
+    async with served(source) as port:
+        with closing(connected(port)) as reader:
+            reader.setblocking(False)  # the socket's own interface
+            while part := await asyncio.get_running_loop().sock_recv(reader, 65_536):
+                received += part
+                await asyncio.sleep(0.001)
+    assert received.count(PIECE.strip()) == PIECES
+    assert source.closed.is_set()
