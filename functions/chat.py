@@ -1,11 +1,19 @@
-"""POST /api/chat: a question in; a stream, one JSON answer, or 202 with where to look."""
+"""POST /api/chat: a question in; a stream, one JSON answer, or 202 with where to look.
 
+A question that is sent again under its key finds its run, and follows that one instead.
+"""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.event_stream import follow
+from functions.event_stream import follow, last_event_id
 from functions.http_io import (
     Request,
     Response,
@@ -17,11 +25,41 @@ from functions.http_io import (
 from functions.identity import caller_of
 from functions.orchestration_status import closer
 from functions.ready import ready_services
-from shared.errors import status_of
+from shared.errors import GroundworkError, NotFoundError, status_of
 from shared.models.chat import ChatRequest, RunView
+from shared.models.events import LogSlice
+from shared.models.identity import UserContext
 from shared.services import Services
+from shared.tracing.spans import link_to
+
+if TYPE_CHECKING:
+    from shared.agents.idempotency import Claimed
 
 blueprint = df.Blueprint()
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A request, who sent it, and what serves it."""
+
+    request: Request
+    chat: ChatRequest
+    user: UserContext
+    services: Services
+    client: df.DurableOrchestrationClient
+    arrived_at: datetime
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The run that answers.
+
+    Attributes:
+        begun: how its log begins; None = it was begun by an earlier request.
+    """
+
+    run_id: str
+    begun: LogSlice | None = None
 
 
 @blueprint.route(route="chat", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -30,44 +68,112 @@ blueprint = df.Blueprint()
 async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
     arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
-    from shared.agents.runs import begin_run, begun_log, owned_run, view_run
-
     user = await caller_of(req)
     body = await read_model(req, ChatRequest)
-    services = await ready_services()
-    request = await begin_run(body, user, services, arrived_at)
-    await _start(client, request.run_id, services)
-    headers = {"X-Run-Id": request.run_id, "Location": f"/api/runs/{request.run_id}"}
+    question = _Question(req, body, user, await ready_services(), client, arrived_at)
+    after = last_event_id(req.headers.get("last-event-id"))
+    run = await _begin(question)
+    headers = {"X-Run-Id": run.run_id, "Location": f"/api/runs/{run.run_id}"}
     if "respond-async" in req.headers.get("prefer", ""):
-        return json_response(
-            await view_run(await owned_run(request.run_id, user, services), services, user), 202, headers
-        )
-    frames = follow(
-        services.run_log,
-        request.run_id,
-        0,
-        services.settings.stream_seconds,
-        closer(client, request.run_id, services),
-        begun=begun_log(request),
-    )
+        return json_response(await _view(run, question), 202, headers)
     if body.stream:
-        return event_stream(frames, request.run_id)
-    async for frame in frames:
-        if b"\nevent: ask_user\n" in frame:
-            break  # the run waits for its owner; its end is the end of the stream
-    view = await view_run(await owned_run(request.run_id, user, services), services, user)
+        return event_stream(_frames(run, question, 0 if run.begun else after), run.run_id)
+    view = await _end_of(run, question)
     return json_response(view, _status_of(view), headers)
 
 
-async def _start(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
+async def _begin(question: _Question) -> _Run:
+    """The run: a new one, or the one that an earlier request under the same key has begun."""
+    from functions.requests import claimed_key, say_replayed
+
+    run_id = uuid.uuid4().hex
+    request, user, services = question.request, question.user, question.services
+    claimed = await claimed_key(request, question.chat, user, services, resource_id=run_id)
+    if claimed is None:
+        run = await _store(run_id, question)
+        await _start(run_id, question)
+        return run
+    record = await services.runs.get(claimed.resource_id) if claimed.is_repeat else None
+    if record is None:
+        return await _begin_claimed(claimed, question)
+    if record.status == "running" and not await _is_known(record.run_id, question):
+        await _start(record.run_id, question)  # whoever stored it died before
+    say_replayed(request)
+    return _Run(record.run_id)
+
+
+async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
+    """Make of a run what is not there yet; two requests at once make one."""
+    from shared.agents.idempotency import finish, give_up
+
+    if claimed.claim.is_done:
+        raise NotFoundError("The run of this Idempotency-Key was deleted.", "Send a new key to ask again.")
+    run = await _store(claimed.resource_id, question)
+    try:
+        await _start(run.run_id, question)
+    except Exception:
+        await give_up(claimed, question.services)  # that run is closed
+        raise
+    await finish(claimed, question.services)
+    return run
+
+
+async def _store(run_id: str, question: _Question) -> _Run:
+    from functions.requests import admitted
+    from shared.agents.runs import begin_run, begun_log
+    from shared.agents.user_limits import release, slot_of_run
+
+    user, services = question.user, question.services
+    await admitted(question.request, user, services, slot=slot_of_run(run_id, services.settings))
+    try:
+        request = await begin_run(question.chat, user, services, question.arrived_at, run_id=run_id)
+    except GroundworkError:
+        await release(user.user_id, run_id, services)
+        raise
+    return _Run(run_id, begun_log(request))
+
+
+async def _start(run_id: str, question: _Question) -> None:
     from shared.agents.runs import close_dead_run
 
     try:
-        await client.start_new("answer_question", run_id, {"run_id": run_id})
+        await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
+        if await _is_known(run_id, question):
+            return  # the same question came twice at once
         # The client raises nothing more precise. The run is stored already: it must not look alive for ever.
-        await close_dead_run(run_id, "The run could not be started.", services)
+        await close_dead_run(run_id, "The run could not be started.", question.services)
         raise
+
+
+async def _is_known(run_id: str, question: _Question) -> bool:
+    """Whether the run's orchestration was started; no, where nobody can tell."""
+    with suppress(Exception):  # the client raises nothing more precise
+        status = await question.client.get_status(run_id)
+        return bool(status and status.runtime_status)
+    return False
+
+
+def _frames(run: _Run, question: _Question, after: int = 0) -> AsyncIterator[bytes]:
+    services = question.services
+    close_if_dead = closer(question.client, run.run_id, services)
+    seconds = services.settings.stream_seconds
+    return follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=run.begun)
+
+
+async def _end_of(run: _Run, question: _Question) -> RunView:
+    """The run when it has ended, or waits for its owner, or the time of a stream is over."""
+    async for frame in _frames(run, question):
+        if b"\nevent: ask_user\n" in frame and (view := await _view(run, question)).status == "waiting":
+            return view
+    return await _view(run, question)
+
+
+async def _view(run: _Run, question: _Question) -> RunView:
+    from shared.agents.runs import owned_run, view_run
+
+    record = await owned_run(run.run_id, question.user, question.services)
+    return await view_run(record, question.services, question.user)
 
 
 def _status_of(view: RunView) -> int:

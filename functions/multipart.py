@@ -166,7 +166,9 @@ class FileForm:
     def _count(self, size: int) -> None:
         self._fields_bytes += size
         if self._fields_bytes > MAX_FIELDS_BYTES:
-            raise PayloadTooLargeError("The form's fields are too large.", "Only the file may be large.")
+            headers = {"X-Max-Body-Bytes": str(MAX_FIELDS_BYTES)}
+            detail = "The form's fields are too large."
+            raise PayloadTooLargeError(detail, "Only the file may be large.", headers=headers)
 
 
 def _filename(disposition: bytes, options: dict[bytes, bytes]) -> str | None:

@@ -14,6 +14,7 @@ blueprint = func.Blueprint()
 @endpoint
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
+    from functions.requests import admitted
     from shared.agents.agent import block_search
     from shared.agents.figures import image_urls
     from shared.agents.tools.semantic_search import search_results
@@ -21,6 +22,7 @@ async def search(req: Request) -> Response:
     user = await caller_of(req)
     body = await read_model(req, SearchBody)
     services = await ready_services()
+    await admitted(req, user, services)
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
     found = search_results(hits, await image_urls(hits, services))
     return json_response(SearchResults.model_validate(found))

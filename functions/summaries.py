@@ -3,6 +3,8 @@
 import asyncio
 import math
 import re
+import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
@@ -11,11 +13,12 @@ import azure.functions as func
 from functions.http_io import Request, Response, endpoint, json_response, read_model
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.errors import CallerError, status_of
+from shared.errors import status_of
 from shared.models.identity import UserContext
 from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
 from shared.services import Services
 from shared.telemetry import get_logger
+from shared.tracing.spans import link_to
 
 if TYPE_CHECKING:
     from shared.agents.summaries import Forget
@@ -24,8 +27,18 @@ blueprint = df.Blueprint()
 
 _POLL_S = 0.3
 _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
-_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 _AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A request, who sent it, and what serves it."""
+
+    request: Request
+    order: SummaryOrder
+    user: UserContext
+    services: Services
+    client: df.DurableOrchestrationClient
 
 
 @blueprint.route(route="summaries", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -33,14 +46,13 @@ _AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
 @endpoint
 async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
-    from shared.agents.summaries import begin_summary, view_summary
+    from shared.agents.summaries import view_summary
 
     user = await caller_of(req)
     order = await read_model(req, SummaryOrder)
-    key, wait_s = _key_of(req), _wait_of(req)
+    wait_s = _wait_of(req)
     services = await ready_services()
-    request = await begin_summary(order, user, services, key)
-    await _start(client, request, services)
+    request = await _begin(_Order(req, order, user, services, client))
     if wait_s:
         await _wait(request, services, min(wait_s, services.settings.stream_seconds))
     view = await view_summary(request, services, user)
@@ -58,7 +70,7 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
     view = await view_summary(request, services, user)
     if view.status == "running" and await _state(client, request.summary_id) not in _AT_WORK:
         # It ended between the two looks, and then this changes nothing; or it died, and this says so.
-        await close_dead_summary(request.summary_id, services)
+        await close_dead_summary(request, services)
         view = await view_summary(request, services, user)
     return json_response(view)
 
@@ -115,6 +127,36 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
     return stop
 
 
+async def _begin(wanted: _Order) -> SummaryRequest:
+    """The summary: a new one, or the one that an earlier request under the same key has made."""
+    from functions.requests import admitted, claimed_key, say_replayed
+    from shared.agents.idempotency import finish, give_up
+    from shared.agents.summaries import begin_summary, owned_summary
+    from shared.agents.user_limits import slot_of_summary
+
+    user, services, order = wanted.user, wanted.services, wanted.order
+    summary_id = uuid.uuid4().hex
+    claimed = await claimed_key(wanted.request, order, user, services, resource_id=summary_id)
+    if claimed is not None:
+        if claimed.is_repeat and claimed.claim.is_done:
+            say_replayed(wanted.request)
+            return await owned_summary(claimed.resource_id, user, services)
+        summary_id = claimed.resource_id
+    slot = slot_of_summary(summary_id, services.settings)
+    # Each document costs at least as much as a question.
+    await admitted(wanted.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
+    request = await begin_summary(order, user, services, summary_id)
+    try:
+        await _start(wanted.client, request, services)
+    except Exception:
+        if claimed is not None:
+            await give_up(claimed, services)  # that summary is closed
+        raise
+    if claimed is not None:
+        await finish(claimed, services)
+    return request
+
+
 async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
     """Start the orchestration, unless the same order under the same key has started it."""
     from shared.agents.summaries import close_dead_summary, has_ended, start_of
@@ -123,14 +165,14 @@ async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest,
         return
     if await _state(client, request.summary_id) is not None:
         return
-    start = start_of(request, services).model_dump(mode="json")
+    start = {**start_of(request, services).model_dump(mode="json"), **link_to(request.summary_id)}
     try:
         await client.start_new("summarize_documents", request.summary_id, start)
     except Exception:
         if await _state(client, request.summary_id) is not None:
             return  # the same order came twice at once
         # The client raises nothing more precise. The request is stored: it must not look alive for ever.
-        await close_dead_summary(request.summary_id, services)
+        await close_dead_summary(request, services)
         raise
 
 
@@ -165,10 +207,3 @@ def _status_of(view: SummaryView) -> int:
 def _wait_of(req: Request) -> int:
     found = _WAIT.search(req.headers.get("prefer", ""))
     return int(found[1]) if found else 0
-
-
-def _key_of(req: Request) -> str | None:
-    key: str | None = req.headers.get("idempotency-key")
-    if key is not None and not _KEY.fullmatch(key):
-        raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
-    return key

@@ -1,5 +1,7 @@
 """Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
 
+import uuid
+
 import azure.functions as func
 
 from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query
@@ -15,11 +17,22 @@ blueprint = func.Blueprint()
 @endpoint
 async def create_thread(req: Request) -> Response:
     """Begin a thread."""
-    from shared.agents.threads import new_thread
+    from functions.requests import admitted, claimed_key, say_replayed
+    from shared.agents.idempotency import finish
+    from shared.agents.threads import new_thread, owned_thread, view_of
 
     user = await caller_of(req)
     body = await read_model(req, NewThread)
-    thread = await new_thread(body.title, user, await ready_services())
+    services = await ready_services()
+    claimed = await claimed_key(req, body, user, services, resource_id=uuid.uuid4().hex)
+    if claimed and claimed.is_repeat and claimed.claim.is_done:
+        thread = view_of(await owned_thread(claimed.resource_id, user, services))
+        say_replayed(req)
+    else:
+        await admitted(req, user, services)
+        thread = await new_thread(body.title, user, services, claimed.resource_id if claimed else None)
+        if claimed:
+            await finish(claimed, services)
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 

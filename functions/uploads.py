@@ -1,22 +1,39 @@
 """POST /api/documents: a file through the app, or an address for a large one past it."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import azure.durable_functions as df
 import azure.functions as func
 
+from functions.body import file_parts, too_large
 from functions.http_io import Request, Response, endpoint, json_response, read_model, validated
 from functions.identity import caller_of
 from functions.ingest import start_ingestion
 from functions.multipart import MAX_FIELDS_BYTES, FileForm
 from functions.ready import ready_services
-from shared.errors import CallerError, PayloadTooLargeError
+from shared.errors import CallerError
+from shared.models.identity import UserContext
+from shared.models.ingestion import DocumentState
 from shared.models.uploads import UploadForm, UploadRequest
+from shared.services import Services
 
 blueprint = df.Blueprint()
 
 _FIELDS = tuple(name for name in UploadForm.model_fields if name != "file")
+
+
+@dataclass(frozen=True)
+class _Upload:
+    """A form up to its file, who sent it, and what serves it."""
+
+    request: Request
+    form: FileForm
+    user: UserContext
+    services: Services
+    client: df.DurableOrchestrationClient
 
 
 @blueprint.route(route="documents", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -24,18 +41,16 @@ _FIELDS = tuple(name for name in UploadForm.model_fields if name != "file")
 @endpoint
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
+    from functions.requests import admitted
     from shared.agents.documents import get_own_document
-    from shared.ingestion.uploading import receive
 
     user = await caller_of(req)
     services = await ready_services()
     _refuse_large(req.headers.get("content-length"), services.settings.max_document_bytes)
-    form = FileForm(req.stream(), req.headers.get("content-type", ""))
+    await admitted(req, user, services)
+    form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
-    request = _upload_request(form.filename, form.fields)
-    state, etag = await receive(request, form.parts(), user, services)
-    # The file's own event asks for the same instance, and finds it at work.
-    await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
+    state = await _receive(_Upload(req, form, user, services, client))
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await get_own_document(state, user, services), 202, headers)
 
@@ -44,12 +59,69 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
 @endpoint
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
-    from shared.ingestion.uploading import make_ticket
+    from functions.requests import admitted, claimed_key, say_replayed
+    from shared.agents.idempotency import finish
+    from shared.core.document_ids import document_id
+    from shared.ingestion.uploading import make_ticket, place_of
 
     user = await caller_of(req)
     request = await read_model(req, UploadRequest)
-    ticket = await make_ticket(request, user, await ready_services())
+    services = await ready_services()
+    await admitted(req, user, services)
+    doc_id = document_id(place_of(request, user))
+    claimed = await claimed_key(req, request, user, services, resource_id=doc_id)
+    # The same document each time, and an address that is good for an hour from now.
+    ticket = await make_ticket(request, user, services)
+    if claimed and claimed.claim.is_done:
+        say_replayed(req)
+    elif claimed:
+        await finish(claimed, services)
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
+
+
+async def _receive(upload: _Upload) -> DocumentState:
+    """Store the file and start its ingestion, unless the very same was done under this key."""
+    from functions.requests import claimed_key, say_replayed
+    from shared.agents.idempotency import finish, reused
+    from shared.core.document_ids import document_id
+    from shared.ingestion.changing import changeable
+    from shared.ingestion.uploading import place_of, receive
+
+    form, user, services = upload.form, upload.user, upload.services
+    request = _upload_request(form.filename, form.fields)
+    doc_id = document_id(place_of(request, user))
+    claimed = await claimed_key(upload.request, request, user, services, resource_id=doc_id)
+    content = _Counted(form.parts())
+    if claimed and claimed.claim.is_done:
+        if await content.digest_of_rest() != claimed.claim.content:
+            raise reused()
+        say_replayed(upload.request)
+        return await changeable(doc_id, user, services)
+    state, etag = await receive(request, aiter(content), user, services)
+    # The file's own event asks for the same instance, and finds it at work.
+    await start_ingestion(upload.client, state.blob_name, f"{state.blob_name} {etag}")
+    if claimed:
+        await finish(claimed, services, await content.digest_of_rest())
+    return state
+
+
+class _Counted:
+    """The content of a file, and at its end its digest."""
+
+    def __init__(self, parts: AsyncIterator[bytes]) -> None:
+        self._parts = parts
+        self._digest = hashlib.sha256()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._parts:
+            self._digest.update(part)
+            yield part
+
+    async def digest_of_rest(self) -> str:
+        """sha256 as hex, once everything was read."""
+        async for _ in self:
+            continue
+        return self._digest.hexdigest()
 
 
 def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> UploadRequest:
@@ -76,4 +148,4 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
 def _refuse_large(content_length: str | None, max_bytes: int) -> None:
     """Refuse before anything is sent, if the sender says how much it will be."""
     if content_length and content_length.isdigit() and int(content_length) > max_bytes + MAX_FIELDS_BYTES:
-        raise PayloadTooLargeError(f"The file is larger than {max_bytes:,} bytes.", "Split the file.")
+        raise too_large("file", max_bytes, "Split the file.")

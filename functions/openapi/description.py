@@ -19,6 +19,8 @@ from shared.errors import (
     IndexNotFoundError,
     NotAuthenticatedError,
     RateLimitError,
+    TooManyRequestsError,
+    TooManyRunsError,
 )
 from shared.models.problems import Problem
 from shared.models.queries import PathNames, ReplyHeaders
@@ -54,7 +56,12 @@ _IN_NEED = (
     RateLimitError,
     CallTimeoutError,
 )
-_HEADERS_OF_ERRORS: Mapping[int, str] = {401: "WWW-Authenticate", 503: "Retry-After"}
+_HEADERS_OF_ERRORS: Mapping[int, tuple[str, ...]] = {
+    401: ("WWW-Authenticate",),
+    413: ("X-Max-Body-Bytes",),
+    503: ("Retry-After",),
+}
+_OF_LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 Json = dict[str, Any]
 Content = dict[str, Json]
@@ -138,10 +145,21 @@ class Description:
             response["description"] = " ".join(text for text in said if text)
             response["content"] = {**response["content"], **problem}
             if status in _HEADERS_OF_ERRORS:
-                response["headers"] = _headers((_HEADERS_OF_ERRORS[status],))
+                response["headers"] = _headers(_HEADERS_OF_ERRORS[status])
+        if operation.costs:
+            self._add_limits(responses, problem)
         if operation.ends_as is not None:
             self._add_ends(responses, operation.ends_as)
         return dict(sorted(responses.items()))
+
+    def _add_limits(self, responses: dict[str, Json], problem: Content) -> None:
+        """Calls that are counted: a refusal more, and what is left on each answer."""
+        said = " ".join(_said(error) for error in (TooManyRequestsError, TooManyRunsError))
+        headers = _headers(("Retry-After",))
+        responses["429"] = {"description": said, "content": dict(problem), "headers": headers}
+        for status, response in responses.items():
+            if status[0] == "2" or status == "429":
+                response["headers"] = {**response.get("headers", {}), **_headers(_OF_LIMITS)}
 
     def _add_ends(self, responses: dict[str, Json], shape: Shape) -> None:
         """What was begun may end with any error: then its status is the answer's."""

@@ -11,6 +11,9 @@ PROBLEM = "application/problem+json"
 STREAM = "text/event-stream"
 PDF = "application/pdf"
 BYTES = "application/octet-stream"
+PNG = "image/png"
+HTML = "text/html"
+MARKDOWN = "text/markdown"
 
 Shape = type[BaseModel]
 
@@ -41,6 +44,7 @@ class Operation:
         query, headers: models whose fields are the parameters.
         errors: what it may be refused with, beside what every call may be.
         is_open: it needs no identity.
+        costs: it counts for its caller's limits.
         ends_as: shape of its answer when what it began ended with an error of any status.
     """
 
@@ -56,6 +60,7 @@ class Operation:
     query: Shape | None = None
     headers: Shape | None = None
     is_open: bool = False
+    costs: bool = False
     ends_as: Shape | None = None
     names: tuple[str, ...] = field(init=False)
 

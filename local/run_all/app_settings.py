@@ -19,6 +19,10 @@ ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 _MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
 
 
+# One person tries, measures and tests here with one token: wide enough for that, and still to be seen.
+_WIDE_LIMITS = {"RATE_LIMIT_PER_MINUTE": "6000", "MAX_CONCURRENT_RUNS": "100"}
+
+
 @dataclass(frozen=True)
 class ModelChoice:
     """Which model answers.
@@ -79,9 +83,13 @@ def _tokenizer_path() -> str:
 
 
 def app_settings(
-    ports: Ports, secrets: StackSecrets, storage_connection_string: str, model: ModelChoice
+    ports: Ports,
+    secrets: StackSecrets,
+    storage_connection_string: str,
+    model: ModelChoice,
+    environment: Mapping[str, str],
 ) -> dict[str, str]:
-    """Everything that the host must find in its environment."""
+    """Everything that the host must find; limits on people are those of `environment`, if it has any."""
     return {
         "FUNCTIONS_WORKER_RUNTIME": "python",
         "PYTHON_ENABLE_INIT_INDEXING": "1",
@@ -91,6 +99,7 @@ def app_settings(
         "AZURE_SEARCH_ENDPOINT": f"http://{HOST}:{ports.search}",
         "AZURE_SEARCH_API_KEY": secrets.search_key,
         "DEV_TOKEN_SECRET": secrets.token_secret,
+        **{name: environment.get(name, wide) for name, wide in _WIDE_LIMITS.items()},
         **model.settings,
     }
 

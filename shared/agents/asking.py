@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.agents.gathering import resolve_documents
 from shared.agents.journal import Journal
+from shared.agents.user_limits import hold, release, slot_of_run
 from shared.agents.working_memory import WorkingMemory
 from shared.core.choosing import chosen_doc_ids
 from shared.core.clarification import question_back
@@ -12,6 +13,7 @@ from shared.models.runs import RunStatus
 from shared.models.steps import AskUser, ResolveDocuments, TakeAnswer
 from shared.models.working import StoredPlan
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.together import both
 from shared.services import Services
 
 
@@ -31,7 +33,7 @@ async def resolve_step(
 async def ask_step(action: AskUser, memory: WorkingMemory, services: Services, journal: Journal) -> None:
     """Store the question, mark the run as waiting, then show the options.
 
-    In this order: whoever sees the options can answer.
+    In this order: whoever sees the options can answer. While it waits it counts for nobody's limit.
     """
     stored = await memory.get(action.plan_step, StoredPlan)
     expires_at = datetime.now(UTC) + timedelta(seconds=services.settings.clarification_timeout_s)
@@ -41,7 +43,8 @@ async def ask_step(action: AskUser, memory: WorkingMemory, services: Services, j
     )
     await _set_status(memory.run_id, "waiting", action.step, services)
     await journal.write("ASK_USER", **asked.model_dump(mode="json"))
-    await memory.put(action.step, asked)
+    request = await memory.request()
+    await both(memory.put(action.step, asked), release(request.user.user_id, memory.run_id, services))
 
 
 async def take_step(
@@ -51,7 +54,11 @@ async def take_step(
     stored = await memory.get(action.plan_step, StoredPlan)
     # The first to be stored counts: an answer that came at the last moment, or that none came.
     choice = await memory.put_choice(action.ask_step, Choice())
-    await _set_status(memory.run_id, "running", action.ask_step, services)
+    request = await memory.request()
+    await both(
+        _set_status(memory.run_id, "running", action.ask_step, services),
+        hold(request.user.user_id, slot_of_run(memory.run_id, services.settings), services),
+    )
     taken = _with_choice(stored, choice).model_copy(update={"resumed_at": datetime.now(UTC)})
     await journal.write_all(
         [

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.quality.ends import note_end
 from shared.agents.sub_agents.beside import begin_beside
+from shared.agents.user_limits import release
 from shared.errors import ConflictError, RunCancelledError
 from shared.models.events import TERMINAL_EVENTS, RunEvent
 from shared.models.runs import RunRecord
@@ -29,6 +30,7 @@ async def cancel_run(run_id: str, services: Services) -> RunRecord:
     record = await keep_cancelled(run_id, services)
     if record is None:
         raise ConflictError("The run has ended already.", "Read its answer, or ask again.")
+    await release(record.owner_id, run_id, services)
     begin_beside(note_end(record, services))
     return record
 

@@ -1,18 +1,19 @@
 """Ending a run: what is promised to be stored is stored before the last event says so."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
 from shared.agents.journal import Journal, RunClosedError
 from shared.agents.quality.ends import note_end
 from shared.agents.turns import ask_to_remember, close_turn
+from shared.agents.user_limits import release
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import NotFoundError
 from shared.models.names import RUN_LOG
 from shared.models.plan import TodoItem
 from shared.models.runs import RunAnswer, RunRecord
 from shared.models.steps import CommitAnswer, ReportFailure
-from shared.retrieval.together import both
+from shared.retrieval.together import both, together
 from shared.services import Services
 
 
@@ -39,8 +40,11 @@ async def commit_answer(
         await _commit_record(record, answer, services)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
     complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, action.todo))
+    beside: list[Coroutine[None, None, None]] = []
+    if record is not None:
+        beside = [ask_to_remember(record, services), release(record.owner_id, record.run_id, services)]
     try:
-        await (both(complete, ask_to_remember(record, services)) if record is not None else complete)
+        await together([complete, *beside])
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services) from None
     await note_end(record, services, answer, action.answer_step)
@@ -64,7 +68,9 @@ async def report_failure(run_id: str, action: ReportFailure, services: Services,
         }
         record = record.model_copy(update=ended)
         await services.runs.replace(record)
-    await journal.write("ERROR", type=action.error_type, message=action.message, hints=list(action.hints))
+    error = {"type": action.error_type, "message": action.message, "hints": list(action.hints)}
+    told = journal.write("ERROR", **error)
+    await (both(told, release(record.owner_id, run_id, services)) if record is not None else told)
     await note_end(record, services)
 
 

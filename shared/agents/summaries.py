@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.agents.summary_store import FOLDER, SummaryStore
-from shared.core.document_ids import digest
+from shared.agents.user_limits import release
 from shared.core.summary_result import without_documents
 from shared.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.models.chat import ID_PATTERN
@@ -32,25 +32,17 @@ _RESERVE = 0.25  # of the whole time, at most, for each of the two reduces (unme
 
 
 async def begin_summary(
-    order: SummaryOrder, user: UserContext, services: Services, key: str | None = None
+    order: SummaryOrder, user: UserContext, services: Services, summary_id: str | None = None
 ) -> SummaryRequest:
     """Store what is asked; the caller then starts the orchestration, if there is none of this id yet.
 
     Args:
-        key: an idempotency key. The same user's same order under the same key is the same summary.
-
-    Raises:
-        ConflictError: the key was used for another order.
+        summary_id: of a summary that may have been begun already; None = a new one.
     """
     order = order.model_copy(update={"doc_ids": tuple(dict.fromkeys(order.doc_ids))})
-    made = _request(order, user, services, digest("summary", user.user_id, key)[:32] if key else None)
+    made = _request(order, user, services, summary_id)
     store = SummaryStore(services.blobs, made.summary_id)
-    if await store.create_request(made):
-        return made
-    known = await store.request()
-    if known.order != order:
-        raise ConflictError("The idempotency key was used for another order.", "Send a new key.")
-    return known
+    return made if await store.create_request(made) else await store.request()
 
 
 def start_of(request: SummaryRequest, services: Services) -> SummaryStart:
@@ -117,24 +109,21 @@ async def view_summary(request: SummaryRequest, services: Services, reader: User
 
 async def cancel_summary(request: SummaryRequest, services: Services) -> None:
     """End it without a result; again: the same. ConflictError when it ended otherwise."""
-    end = await _close(
-        request.summary_id, "cancelled", "The summary was cancelled.", RunCancelledError.code, services
-    )
+    end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
     if end.status != "cancelled":
         raise ConflictError("The summary has ended already.", "Look at its result.")
 
 
-async def close_dead_summary(summary_id: str, services: Services) -> None:
+async def close_dead_summary(request: SummaryRequest, services: Services) -> None:
     """End a summary whose orchestration ended without a word."""
-    await _close(
-        summary_id, "failed", "The summary was stopped before it was done.", "InternalError", services
-    )
+    await _close(request, "failed", "The summary was stopped before it was done.", "InternalError", services)
 
 
 async def delete_summary(request: SummaryRequest, services: Services, forget: Forget) -> None:
     """Remove it and everything made of it."""
     await forget_instances(request, forget)
     await SummaryStore(services.blobs, request.summary_id).delete()
+    await release(request.user.user_id, request.summary_id, services)
 
 
 async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
@@ -230,8 +219,12 @@ async def _readable(request: SummaryRequest, reader: UserContext, services: Serv
     return frozenset(await search.get_many(request.order.doc_ids))
 
 
-async def _close(summary_id: str, status: str, error: str, error_type: str, services: Services) -> SummaryEnd:
+async def _close(
+    request: SummaryRequest, status: str, error: str, error_type: str, services: Services
+) -> SummaryEnd:
     end = SummaryEnd.model_validate(
         {"status": status, "finished_at": datetime.now(UTC), "error": error, "error_type": error_type}
     )
-    return await SummaryStore(services.blobs, summary_id).put_end(end)
+    kept = await SummaryStore(services.blobs, request.summary_id).put_end(end)
+    await release(request.user.user_id, request.summary_id, services)
+    return kept

@@ -12,6 +12,7 @@ from shared.agents.summarizing import document_result, read_windows
 from shared.agents.summary_model import SummaryModel
 from shared.agents.summary_reduce import Reduced, reduce_findings
 from shared.agents.summary_store import SummaryStore
+from shared.agents.user_limits import release
 from shared.core.summary_findings import (
     common_tags,
     own_statements,
@@ -42,12 +43,15 @@ async def merge_documents(step: SummaryStep, services: Services) -> SummaryReply
         end = await _end_of(request, documents, services)
         if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
             return SummaryClosed(status="cancelled")
-        return SummaryClosed(status=(await store.put_end(end)).status)
+        closed = SummaryClosed(status=(await store.put_end(end)).status)
+        await release(request.user.user_id, step.summary_id, services)
     except NotFoundError:
         return SummaryClosed(status="cancelled")
     except GroundworkError as failed:
         get_logger().warning("summary.merge_failed", run_id=step.summary_id, error_type=failed.code)
         return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
+    else:
+        return closed
 
 
 async def _results(request: SummaryRequest, store: SummaryStore) -> list[DocumentResult]:

@@ -16,24 +16,33 @@ from shared.models.chat import ID_PATTERN
 from shared.models.conversation import Conversation
 from shared.models.identity import UserContext
 from shared.models.names import ERASURES_QUEUE
-from shared.models.threads import EraseTask, Thread, ThreadList, ThreadView
+from shared.models.threads import EraseTask, Thread, ThreadList, ThreadTurn, ThreadView
 from shared.services import Services
 
 TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
 _TRIES = 8  # of a write that somebody else's came before
 
 
-async def new_thread(title: str | None, user: UserContext, services: Services) -> ThreadView:
-    """Begin a thread. Without a title its first question becomes it."""
+async def new_thread(
+    title: str | None, user: UserContext, services: Services, thread_id: str | None = None
+) -> ThreadView:
+    """Begin a thread. Without a title its first question becomes it.
+
+    Args:
+        thread_id: of a thread that may have been begun already; None = a new one.
+    """
     now = datetime.now(UTC)
     thread = Thread(
-        thread_id=uuid.uuid4().hex,
+        thread_id=thread_id or uuid.uuid4().hex,
         owner_id=user.user_id,
         title=title or "",
         created_at=now,
         updated_at=now,
     )
-    return view_of(await services.threads.create(thread))
+    try:
+        return view_of(await services.threads.create(thread))
+    except ConflictError:
+        return view_of(await owned_thread(thread.thread_id, user, services))
 
 
 async def list_threads(
@@ -137,22 +146,20 @@ async def conversation_of(thread_id: str, user: UserContext, services: Services)
     Raises:
         NotFoundError: as `owned_thread`.
     """
-    _, conversation = await thread_and_conversation(thread_id, user, services)
-    return conversation
+    return conversation_from(*await thread_and_turns(thread_id, user, services))
 
 
-async def thread_and_conversation(
+async def thread_and_turns(
     thread_id: str, user: UserContext, services: Services
-) -> tuple[Thread, Conversation]:
-    """The thread and what was said in it. NotFoundError as `owned_thread`."""
+) -> tuple[Thread, list[ThreadTurn]]:
+    """The thread and its newest turns, newest first. NotFoundError as `owned_thread`."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
     # Together: the turns of a thread that turns out not to be there are none.
-    thread, turns = await asyncio.gather(
+    return await asyncio.gather(
         owned_thread(thread_id, user, services),
         services.threads.turns(user.user_id, thread_id, TURNS_READ),
     )
-    return thread, conversation_from(thread, turns)
 
 
 def view_of(thread: Thread) -> ThreadView:

@@ -9,8 +9,14 @@ import asyncio
 from dataclasses import dataclass
 
 from shared.agents.journal import RunClosedError
-from shared.agents.threads import not_there, thread_and_conversation
-from shared.core.conversation_window import QUESTION_CHARS, answered, excerpt, title_of
+from shared.agents.threads import not_there, thread_and_turns
+from shared.core.conversation_window import (
+    QUESTION_CHARS,
+    answered,
+    conversation_from,
+    excerpt,
+    title_of,
+)
 from shared.errors import ConflictError, GroundworkError, NotFoundError
 from shared.models.conversation import Conversation
 from shared.models.names import TURNS_QUEUE
@@ -33,7 +39,7 @@ class OpenedTurn:
 
 
 async def open_turn(request: RunRequest, services: Services, *, is_new: bool) -> OpenedTurn:
-    """Add a question to its thread; `is_new`: to a thread that begins with it.
+    """Add a question to its thread, unless it is there; `is_new`: to a thread that begins with it.
 
     Raises:
         NotFoundError: the user has no such thread.
@@ -42,7 +48,11 @@ async def open_turn(request: RunRequest, services: Services, *, is_new: bool) ->
     if is_new:
         return await _begin_thread(request, services)
     for attempt in range(_TRIES):
-        thread, conversation = await thread_and_conversation(request.thread_id, request.user, services)
+        thread, turns = await thread_and_turns(request.thread_id, request.user, services)
+        own = next((turn for turn in turns if turn.run_id == request.run_id), None)
+        conversation = conversation_from(thread, [turn for turn in turns if turn is not own])
+        if own is not None:
+            return OpenedTurn(own.number, conversation)
         number = thread.turn_count + 1
         changed = thread.model_copy(
             update={
@@ -106,7 +116,12 @@ async def _begin_thread(request: RunRequest, services: Services) -> OpenedTurn:
         updated_at=request.created_at,
         turn_count=1,
     )
-    await services.threads.create(thread, _asked(request, 1))
+    try:
+        await services.threads.create(thread, _asked(request, 1))
+    except ConflictError:
+        begun = await services.threads.turn(request.user.user_id, request.thread_id, 1)
+        if begun is None or begun.run_id != request.run_id:
+            raise
     return OpenedTurn(1, Conversation())
 
 

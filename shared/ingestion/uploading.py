@@ -35,7 +35,8 @@ async def receive(
         PayloadTooLargeError: it is larger than MAX_DOCUMENT_BYTES; nothing has changed then.
         ConflictError: the place is taken by a document of somebody else.
     """
-    path = await _place(request, user, services)
+    path = place_of(request, user)
+    await _prepare(path, request, user, services)
     parts = _limited(parts, services.settings.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
@@ -49,7 +50,8 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Servi
         CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
     """
     _check_size(request.size_bytes or 0, services.settings.max_document_bytes)
-    path = await _place(request, user, services)
+    path = place_of(request, user)
+    await _prepare(path, request, user, services)
     signed = await services.blobs.upload_url(DOCUMENTS, path, TICKET_LIFETIME_S)
     doc_id = document_id(path)
     return UploadTicket(
@@ -62,14 +64,22 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Servi
     )
 
 
-async def _place(request: UploadRequest, user: UserContext, services: Services) -> str:
-    """The blob to write to, with its rights in place: a file must never be there without them."""
+def place_of(request: UploadRequest, user: UserContext) -> str:
+    """The blob that the file will be.
+
+    Raises:
+        CallerError: the name cannot be used.
+        BadDocumentError: files of this kind are not read.
+    """
     filename = clean_filename(request.filename)
     format_of(filename)
-    path = upload_path(user.user_id, clean_folder(request.folder), filename)
+    return upload_path(user.user_id, clean_folder(request.folder), filename)
+
+
+async def _prepare(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
+    """Put its rights in place: a file must never be there without them."""
     await ensure_ready(services)
     await _write_rights(path, request, user, services)
-    return path
 
 
 async def _write_rights(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
@@ -114,4 +124,8 @@ async def _limited(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator
 
 def _check_size(size_bytes: int, max_bytes: int) -> None:
     if size_bytes > max_bytes:
-        raise PayloadTooLargeError(f"The file is larger than {max_bytes:,} bytes.", "Split the file.")
+        raise PayloadTooLargeError(
+            f"The file is larger than {max_bytes:,} bytes.",
+            "Split the file.",
+            headers={"X-Max-Body-Bytes": str(max_bytes)},
+        )

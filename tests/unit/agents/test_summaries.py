@@ -42,7 +42,7 @@ async def test_an_ended_summary_cannot_be_cancelled_and_does_not_die() -> None:
     await summarise(services, request)
     with pytest.raises(ConflictError):
         await cancel_summary(request, services)
-    await close_dead_summary(request.summary_id, services)
+    await close_dead_summary(request, services)
     assert (await view_summary(request, services, ANNA)).status == "completed"
 
 
@@ -59,15 +59,12 @@ async def test_a_summary_is_its_owners_alone() -> None:
             await owned_summary(strange, ANNA, services)
 
 
-async def test_the_same_order_under_the_same_key_is_the_same_summary() -> None:
+async def test_a_summary_that_is_begun_again_stays_as_it_was() -> None:
     services = await services_of()
     order = SummaryOrder(doc_ids=("manual", "manual"))
-    first = await begin_summary(order, ANNA, services, "key")
-    assert await begin_summary(SummaryOrder(doc_ids=("manual",)), ANNA, services, "key") == first
-    assert (await begin_summary(order, BEN, services, "key")).summary_id != first.summary_id
+    first = await begin_summary(order, ANNA, services, "a" * 32)
+    assert await begin_summary(order, ANNA, services, "a" * 32) == first
     assert (await begin_summary(order, ANNA, services)).summary_id != first.summary_id
-    with pytest.raises(ConflictError):
-        await begin_summary(SummaryOrder(doc_ids=("report-2024",)), ANNA, services, "key")
 
 
 async def test_deleting_and_purging_leave_nothing_behind() -> None:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from functions import summaries
+from shared.models.names import WORK
 from shared.models.summary_steps import SummaryStart
 from shared.services import Services
 from tests.fakes.models import ScriptedChatModel
@@ -96,25 +97,55 @@ async def test_while_it_runs_the_answer_is_202_with_its_address(
 
 async def test_a_key_starts_one_orchestration(anna: httpx.AsyncClient, durable: SummarisingClient) -> None:
     durable.holds = True
-    for _ in range(2):
-        assert (
-            await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
-        ).status_code == 202
+    first, second = [
+        await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    ]
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert first.json()["summary_id"] == second.json()["summary_id"]
+    assert "idempotency-replayed" not in first.headers
+    assert second.headers["idempotency-replayed"] == "true"
     assert len(durable.started) == 1
     other = await anna.post("/summaries", json={"doc_ids": ["manual"]}, headers={"Idempotency-Key": "k"})
-    assert problem_of(other) == (409, "ConflictError")
+    assert problem_of(other) == (422, "IdempotencyKeyReusedError")
     bad = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "a b"})
     assert problem_of(bad) == (400, "InvalidRequestError")
 
 
-async def test_one_that_could_not_be_started_does_not_look_alive(
-    anna: httpx.AsyncClient, durable: SummarisingClient
+async def test_one_that_could_not_be_started_is_closed_and_its_key_begins_another(
+    anna: httpx.AsyncClient, durable: SummarisingClient, services: Services
 ) -> None:
     durable.refuses = True
     refused = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
-    assert refused.status_code == 500
+    assert problem_of(refused) == (500, "InternalError")
+    stored = [blob.name async for blob in services.blobs.list_blobs(WORK, "summaries/")]
+    assert [name.rpartition("/")[2] for name in stored] == ["end.json", "request.json"]
+    assert services.user_limits.rows["anna"].slots == ()  # type: ignore[attr-defined]
+    durable.refuses = False
     again = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
-    assert (again.status_code, again.json()["status"]) == (500, "failed")
+    assert (again.status_code, again.json()["status"]) == (200, "completed")
+
+
+async def test_a_summary_counts_for_each_of_its_documents_and_holds_a_slot_until_its_end(
+    anna: httpx.AsyncClient, durable: SummarisingClient, services: Services
+) -> None:
+    durable.holds = True
+    begun = await anna.post("/summaries", json={"doc_ids": ["manual", "report-2024", "manual"]})
+    assert begun.headers["ratelimit-remaining"] == "58"
+    rows = services.user_limits.rows  # type: ignore[attr-defined]
+    assert [slot.work_id for slot in rows["anna"].slots] == [begun.json()["summary_id"]]
+    await anna.post(f"/summaries/{begun.json()['summary_id']}/cancel")
+    assert rows["anna"].slots == ()
+    durable.holds = False
+    await anna.post("/summaries", json=ORDER)
+    assert rows["anna"].slots == ()
+
+
+async def test_a_deleted_summary_is_not_made_again_by_a_repeat(anna: httpx.AsyncClient) -> None:
+    headers = {"Idempotency-Key": "k"}
+    summary_id = (await anna.post("/summaries", json=ORDER, headers=headers)).json()["summary_id"]
+    await anna.delete(f"/summaries/{summary_id}")
+    again = await anna.post("/summaries", json=ORDER, headers=headers)
+    assert problem_of(again) == (404, "NotFoundError")
 
 
 async def test_one_whose_orchestration_died_says_so(

@@ -25,7 +25,7 @@ def test_the_app_accepts_the_settings_of_the_launcher(
 ) -> None:
     secrets = load_or_make_secrets(tmp_path)
     model = choose_model({}, 7073, secrets.model_key)
-    made = app_settings(Ports(), secrets, "UseDevelopmentStorage=true", model)
+    made = app_settings(Ports(), secrets, "UseDevelopmentStorage=true", model, {})
     for name in REAL_MODEL:
         monkeypatch.delenv(name, raising=False)
     for name, value in made.items():
