@@ -14,6 +14,7 @@ from contextlib import aclosing
 from shared.errors import CallerError, NotFoundError
 from shared.models.events import TERMINAL_EVENTS, LogSlice
 from shared.ports import LogTail, RunLog
+from shared.tracing.spans import unrecorded
 
 KEEP_ALIVE_S = 15.0  # proxies drop silent connections; the platform's limit is 230 s
 _POLL_FIRST_S = 0.02  # token to reader: 12 ms median at 10 ms, 36 ms at 50 ms (measured on Azurite)
@@ -143,7 +144,8 @@ def is_at_the_end(written: LogSlice, after: int) -> bool:
 async def _read(log: RunLog, run_id: str, offset: int) -> LogSlice:
     """A log that is not there yet, or was purged, has nothing in it: the stream's headers are out already."""
     try:
-        return await log.read_piece(run_id, offset)
+        with unrecorded():
+            return await log.read_piece(run_id, offset)
     except NotFoundError:
         return LogSlice(lines=(), next_offset=offset)
 

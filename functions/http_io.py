@@ -4,6 +4,7 @@ Importing that extension switches every HTTP function of the app to its request 
 of them come from here. Bodies become models, errors become RFC 9457 problem details with `hints`.
 """
 
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
@@ -12,21 +13,23 @@ from urllib.parse import quote
 from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
 
+from functions.body import read_body
+from functions.request_scope import observed
 from shared.errors import (
     CallerError,
     DefectError,
     GroundworkError,
     NotAuthenticatedError,
-    PayloadTooLargeError,
-    RateLimitError,
 )
 from shared.models.blobs import BlobProperties, ByteSpan
 from shared.models.problems import Problem
-from shared.telemetry import get_logger
+from shared.telemetry import get_logger, note_fields
 
 __all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model"]
 
 MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
+
+_ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
 
 Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[..., Awaitable[Response]]
@@ -38,31 +41,33 @@ def endpoint(handler: Handler) -> Handler:
     @wraps(handler)
     async def guarded(*args: Any, **kwargs: Any) -> Response:
         try:
-            return await handler(*args, **kwargs)
+            answer = await handler(*args, **kwargs)
         except GroundworkError as error:
-            return problem(error)
+            answer = problem(error)
         except Exception:  # noqa: BLE001  # the trigger is where defects end: logged, without internals
             get_logger().exception("http.defect", function=handler.__name__)
-            return problem(DefectError("Something went wrong on our side.", "Try again later."))
+            answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
+        request = kwargs.get("req") or args[0]
+        answer.headers.update(request.scope.get(_ADDED, {}))
+        return answer
 
-    return guarded
+    return observed(guarded)
+
+
+def add_headers(request: Request, headers: Mapping[str, str]) -> None:
+    """Have the answer to this request carry these, also if it will be a problem."""
+    request.scope.setdefault(_ADDED, {}).update(headers)
 
 
 async def read_model(request: Request, model: type[Body]) -> Body:
     """The JSON body, validated.
 
     Raises:
-        PayloadTooLargeError: over MAX_BODY_BYTES; reading stops there.
+        PayloadTooLargeError, SlowBodyError: as `read_body`.
         CallerError: no JSON, or not of the model's shape; names the first field at fault.
     """
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise PayloadTooLargeError(
-                f"The body is larger than {MAX_BODY_BYTES} bytes.", "Upload large material as a document."
-            )
-    return validated(model, lambda: model.model_validate_json(bytes(body)))
+    body = await read_body(request.stream(), MAX_BODY_BYTES)
+    return validated(model, lambda: model.model_validate_json(body))
 
 
 def read_query(request: Request, model: type[Body]) -> Body:
@@ -155,6 +160,7 @@ def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Res
 
 def problem(error: GroundworkError) -> Response:
     """Problem details (RFC 9457): type, title, status, detail, hints."""
+    note_fields(error_type=error.code)
     content = Problem(
         type=f"urn:groundwork:error:{error.code}",
         title=error.code,
@@ -162,11 +168,11 @@ def problem(error: GroundworkError) -> Response:
         detail=error.detail,
         hints=error.hints,
     ).model_dump(mode="json")
-    headers = {}
+    headers = dict(error.headers)
     if isinstance(error, NotAuthenticatedError):
         headers["WWW-Authenticate"] = 'Bearer realm="groundwork"'
-    if isinstance(error, RateLimitError) and error.retry_after_s is not None:
-        headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     return JSONResponse(
         content, status_code=error.status, headers=headers, media_type="application/problem+json"
     )

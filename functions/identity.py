@@ -5,7 +5,7 @@ from shared.core.document_authority import is_admin
 from shared.errors import AccessDeniedError, DependencyError, NotAuthenticatedError
 from shared.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
 from shared.models.identity import UserContext
-from shared.telemetry import get_logger
+from shared.telemetry import get_logger, note_fields
 from shared.wiring import get_services
 
 
@@ -20,10 +20,12 @@ async def caller_of(request: Request) -> UserContext:
     services = get_services()
     headers = {name: _only(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
     try:
-        return await authenticate(headers, services.settings, services.directory)
+        user = await authenticate(headers, services.settings, services.directory)
     except DependencyError as error:
         get_logger().warning("identity.directory_failed", error_type=error.code)
         raise
+    note_fields(user_id=user.user_id)
+    return user
 
 
 async def administrator_of(request: Request) -> UserContext:

@@ -13,10 +13,12 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions.blob_reference import BlobReference
+from functions.consuming import consumed
 from shared.core.document_ids import document_of_blob, instance_id
 from shared.errors import CallerError
 from shared.models.ingestion import IngestRequest
 from shared.models.names import BLOB_DELETED_QUEUE, DOCUMENTS
+from shared.tracing.spans import link_to
 
 blueprint = df.Blueprint()
 
@@ -35,11 +37,12 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
     from shared.wiring import get_services
 
     services = get_services()
-    properties = await services.blobs.properties(DOCUMENTS, blob.name)
-    if properties is not None and await is_old_news(properties, services):
-        return
-    occasion = properties.etag if properties is not None else "gone"
-    await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")
+    async with consumed("blob_created"):
+        properties = await services.blobs.properties(DOCUMENTS, blob.name)
+        if properties is not None and await is_old_news(properties, services):
+            return
+        occasion = properties.etag if properties is not None else "gone"
+        await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)
@@ -49,7 +52,8 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
     event = read_event(message.get_body())
     name = deleted_blob(event)
     if name is not None:
-        await start_ingestion(client, document_of_blob(name), f"{name} deleted {event.get('id', '')}")
+        async with consumed("blob_deleted"):
+            await start_ingestion(client, document_of_blob(name), f"{name} deleted {event.get('id', '')}")
 
 
 async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str, occasion: str) -> str:
@@ -58,7 +62,7 @@ async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str,
     An instance that has ended is started again: it finds that all is done, or repairs what is not.
     """
     instance = instance_id(blob_name, occasion)
-    payload = IngestRequest(blob_name=blob_name).model_dump(mode="json")
+    payload = {**IngestRequest(blob_name=blob_name).model_dump(mode="json"), **link_to(instance)}
     try:
         started: str = await client.start_new("ingest_document", instance, payload)
     except Exception:  # noqa: BLE001 - what the SDK raises for a conflict: its status tells, not its text

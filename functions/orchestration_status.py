@@ -3,6 +3,7 @@
 import azure.durable_functions as df
 
 from functions.event_stream import CloseIfDead
+from functions.run_traces import record_ended_run
 from shared.services import Services
 
 # Completed: asked only while the log has no last event, so the run could not store its end.
@@ -20,5 +21,6 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: Service
         state = status.runtime_status.value if status and status.runtime_status else None
         if state in _GONE:
             await close_dead_run(run_id, "The run was stopped before it had an answer.", services)
+            await record_ended_run(client, run_id, services)
 
     return close_if_dead

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
+from functions.consuming import consumed
 from functions.ready import ready_services
 from shared.models.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.models.threads import EraseTask, RememberTask
@@ -32,7 +33,8 @@ async def remember_turn(message: func.QueueMessage) -> None:
     from shared.agents.memory import remember
 
     task = RememberTask.model_validate_json(message.get_body())
-    await remember(task, await ready_services())
+    async with consumed("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
+        await remember(task, await ready_services())
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
@@ -49,6 +51,7 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
 @blueprint.durable_client_input(client_name="client")
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Go on with erasures that stopped; purge runs, summaries, metrics older than RUN_RETENTION_DAYS."""
+    from shared.agents.idempotency import purge_old_requests
     from shared.agents.quality.measures import purge_old_quality
     from shared.agents.retention import purge_old_runs, resume_erasures
     from shared.agents.sub_agents.metrics import purge_old_metrics
@@ -60,6 +63,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     purged += await purge_old_summaries(datetime.now(UTC), services, _forgetter(client))
     metrics = await purge_old_metrics(datetime.now(UTC), services)
     metrics += await purge_old_quality(datetime.now(UTC), services)
+    metrics += await purge_old_requests(datetime.now(UTC), services)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
 
 

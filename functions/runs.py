@@ -17,6 +17,7 @@ from functions.http_io import (
 from functions.identity import caller_of
 from functions.orchestration_status import closer
 from functions.ready import ready_services
+from functions.run_traces import record_ended_run
 from shared.errors import NotFoundError
 from shared.models.clarification import ClarificationAnswer
 from shared.models.identity import UserContext
@@ -98,6 +99,7 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     for child_id in children:
         await _terminate(client, child_id, record.run_id)
     await release(services, children)
+    await record_ended_run(client, record.run_id, services)
     return json_response(await view_run(record, services, user))
 
 

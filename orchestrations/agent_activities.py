@@ -4,8 +4,9 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload, as_object
-from shared.models.steps import StepInput
+from orchestrations.payloads import Payload
+from orchestrations.traces import at_work, split
+from shared.models.steps import CommitAnswer, ReportFailure, RunClosed, StepInput
 
 blueprint = df.Blueprint()
 
@@ -15,8 +16,15 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     """Perform one step of a run. Input: StepInput. Output: StepResult; raises only for defects."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.agents.effects import perform_metered
+    from shared.agents.run_trace import record_end
     from shared.wiring import get_services
 
-    step_input = StepInput.model_validate(as_object(payload))
-    result = await perform_metered(step_input, get_services())
+    given, link = split(payload)
+    step_input = StepInput.model_validate(given)
+    name = f"perform_step {step_input.action.kind}"
+    async with at_work(name, link, run_id=step_input.run_id, step=str(step_input.action.step)):
+        result = await perform_metered(step_input, get_services())
+    is_last = isinstance(step_input.action, CommitAnswer | ReportFailure)
+    if link is not None and is_last and isinstance(result.observation, RunClosed):
+        await record_end(step_input.run_id, link, get_services())
     return result.model_dump(mode="json")

@@ -12,6 +12,7 @@ import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
 from orchestrations.payloads import as_object
+from orchestrations.traces import input_of, traced, traced_child
 from shared.core.clarification import event_name
 from shared.core.loop import next_action, observe, start
 from shared.core.loop_state import LoopState
@@ -36,7 +37,7 @@ def answer_question(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
     """Run the loop to its end. Input: {"run_id"}. Output: {"outcome", "abstained"}."""
-    run_id = str(as_object(context.get_input())["run_id"])
+    run_id = str(input_of(context)["run_id"])
     state = start()
     while not isinstance(action := next_action(state), EndRun):
         if isinstance(action, AwaitAnswer):
@@ -58,7 +59,8 @@ def _perform(
     if delay_s := step_input.action.delay_s:
         yield context.create_timer(context.current_utc_datetime + timedelta(seconds=delay_s))
     try:
-        outcome = yield context.call_activity("perform_step", step_input.model_dump(mode="json"))
+        payload = traced(context, step_input.model_dump(mode="json"))
+        outcome = yield context.call_activity("perform_step", payload)
         return StepResult.model_validate(as_object(outcome))
     except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
         failed = StepFailed(
@@ -88,7 +90,12 @@ def _run_subagents(
     context: df.DurableOrchestrationContext, action: RunSubagents, state: LoopState
 ) -> Generator[Any, Any, Observation]:
     children = [
-        Child("run_sub_agent", start.model_dump(mode="json"), start.child_id) for start in action.children
+        Child(
+            "run_sub_agent",
+            traced_child(context, start.model_dump(mode="json"), start.child_id),
+            start.child_id,
+        )
+        for start in action.children
     ]
     statuses: dict[str, str] = {}
 

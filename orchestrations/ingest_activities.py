@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload, as_object
+from orchestrations.payloads import Payload
+from orchestrations.traces import at_work, split
 from shared.models.ingestion import CloseRequest, IngestReplyEnvelope, IngestStep
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) 
         status = await client.get_status(instance_id)
         return status is None or status.runtime_status in _ENDED
 
-    reply = await perform_check(IngestStep.model_validate(as_object(payload)), get_services(), has_ended)
+    given, link = split(payload)
+    step = IngestStep.model_validate(given)
+    async with at_work("check_holder", link, run_id=step.instance_id):
+        reply = await perform_check(step, get_services(), has_ended)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
 
 
@@ -103,7 +107,10 @@ async def close_document(payload: Payload) -> dict[str, Any]:
     from shared.ingestion.steps import perform_close
     from shared.wiring import get_services
 
-    reply = await perform_close(CloseRequest.model_validate(as_object(payload)), get_services())
+    given, link = split(payload)
+    request = CloseRequest.model_validate(given)
+    async with at_work("close_document", link, run_id=request.step.instance_id):
+        reply = await perform_close(request, get_services())
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
 
 
@@ -111,5 +118,8 @@ async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
     from shared.ingestion.steps import perform
     from shared.wiring import get_services
 
-    reply = await perform(name, IngestStep.model_validate(as_object(payload)), get_services())
+    given, link = split(payload)
+    step = IngestStep.model_validate(given)
+    async with at_work(f"ingest {name}", link, run_id=step.instance_id):
+        reply = await perform(name, step, get_services())
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object
 from orchestrations.retries import call, call_all
+from orchestrations.traces import close_trace, input_of, traced
 from shared.models.ingestion import (
     Accepted,
     Captioned,
@@ -55,14 +55,16 @@ class _StoppedError(Exception):
 @blueprint.orchestration_trigger(context_name="context")
 def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """Ingest, update or remove one document. Input: IngestRequest. Output: IngestResult."""
-    request = IngestRequest.model_validate(as_object(context.get_input()))
+    request = IngestRequest.model_validate(input_of(context))
     step = IngestStep(blob_name=request.blob_name, instance_id=context.instance_id)
     try:
         result, again = yield from _bring_in_line(context, step)
     except _StoppedError as stopped:
         result, again = yield from _end_early(context, step, stopped.reply)
     if again:
-        context.continue_as_new(request.model_dump(mode="json"))
+        context.continue_as_new(traced(context, request.model_dump(mode="json")))
+    else:
+        yield from close_trace(context, "ingest_document", result.outcome)
     return result.model_dump(mode="json")
 
 

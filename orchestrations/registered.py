@@ -9,6 +9,7 @@ from orchestrations import (
     run_sub_agent,
     summarize_documents,
     summary_activities,
+    traces,
 )
 
 DURABLE = (
@@ -20,4 +21,5 @@ DURABLE = (
     summarize_documents,
     summary_activities,
     fan_out_activities,
+    traces,
 )

@@ -11,6 +11,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.payloads import as_object
+from orchestrations.traces import traced
 from shared.models.ingestion import (
     CloseRequest,
     IngestFailure,
@@ -59,7 +60,8 @@ def _call_once(
     replies: list[IngestReply] = []
     for start in range(0, len(payloads), AT_ONCE):
         window = payloads[start : start + AT_ONCE]
-        tasks = [context.call_activity(activity, payload.model_dump(mode="json")) for payload in window]
+        inputs = [traced(context, payload.model_dump(mode="json")) for payload in window]
+        tasks = [context.call_activity(activity, given) for given in inputs]
         try:
             results = yield context.task_all(tasks)
         except Exception:  # noqa: BLE001 - an activity that raised: its worker timed out, or a defect

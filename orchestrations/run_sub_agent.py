@@ -11,6 +11,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.payloads import Payload, as_object
+from orchestrations.traces import at_work, input_of, split, traced
 from shared.core.subagent_loop import CRASHED, TakeTurn, begin, next_move, observe
 from shared.models.subagents import SubagentStart, TurnInput, TurnReply, TurnResult
 
@@ -20,7 +21,7 @@ blueprint = df.Blueprint()
 @blueprint.orchestration_trigger(context_name="context")
 def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """The child. Input: SubagentStart. Output: SubagentEnd."""
-    state = begin(SubagentStart.model_validate(as_object(context.get_input())))
+    state = begin(SubagentStart.model_validate(input_of(context)))
     while isinstance(move := next_move(state, context.current_utc_datetime), TakeTurn):
         if move.delay_ms:
             due = context.current_utc_datetime + timedelta(milliseconds=move.delay_ms)
@@ -31,7 +32,8 @@ def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any
 
 def _take(context: df.DurableOrchestrationContext, turn: TurnInput) -> Generator[Any, Any, TurnResult]:
     try:
-        result = yield context.call_activity("take_sub_agent_turn", turn.model_dump(mode="json"))
+        payload = traced(context, turn.model_dump(mode="json"))
+        result = yield context.call_activity("take_sub_agent_turn", payload)
         return TurnReply.model_validate(as_object(result)).result
     except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
         return CRASHED
@@ -44,5 +46,9 @@ async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     from shared.agents.sub_agents.turn import take_turn
     from shared.wiring import get_services
 
-    result = await take_turn(TurnInput.model_validate(as_object(payload)), get_services())
+    given, link = split(payload)
+    turn = TurnInput.model_validate(given)
+    known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
+    async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
+        result = await take_turn(turn, get_services())
     return TurnReply(result=result).model_dump(mode="json")

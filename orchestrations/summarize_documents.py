@@ -13,6 +13,7 @@ import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
 from orchestrations.payloads import as_object
+from orchestrations.traces import close_trace, input_of, traced, traced_child
 from shared.models.summary_steps import (
     DocumentEnded,
     DocumentOpened,
@@ -41,11 +42,8 @@ def summarize_documents(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
     """The parent. Input: SummaryStart. Output: {"status"}, with the ends of its children."""
-    start = SummaryStart.model_validate(as_object(context.get_input()))
-    children = [
-        Child("summarize_document", _child_input(start, index), f"{context.instance_id}:d{index}")
-        for index in range(start.document_count)
-    ]
+    start = SummaryStart.model_validate(input_of(context))
+    children = [_child(context, start, index) for index in range(start.document_count)]
     ended: list[str] = []
 
     def show(end: ChildEnd) -> None:
@@ -56,6 +54,7 @@ def summarize_documents(
     context.set_custom_status({"phase": "merge", "ended": len(ended), "of": len(children)})
     reply = yield from _close(context, SummaryStep(summary_id=start.summary_id))
     status = reply.status if isinstance(reply, SummaryClosed) else "failed"
+    yield from close_trace(context, "summarize_documents", status)
     return {"status": status, "children": [end.status for end in ends]}
 
 
@@ -64,13 +63,15 @@ def summarize_document(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
     """A child: one document. Input: DocumentStart. Output: {"status"}."""
-    start = DocumentStart.model_validate(as_object(context.get_input()))
+    start = DocumentStart.model_validate(input_of(context))
     step = SummaryStep(summary_id=start.summary_id, index=start.index)
     opened = yield from _call(context, "open_summary_document", step)
     if isinstance(opened, DocumentOpened):
         yield from _map(context, start, opened.window_count)
         opened = yield from _call(context, "reduce_summary_document", step)
-    return {"status": opened.status if isinstance(opened, DocumentEnded | SummaryClosed) else "failed"}
+    status = opened.status if isinstance(opened, DocumentEnded | SummaryClosed) else "failed"
+    yield from close_trace(context, "summarize_document", status)
+    return {"status": status}
 
 
 def _map(
@@ -104,7 +105,7 @@ def _map_once(
     replies: list[SummaryReply] = []
     for place in range(0, len(steps), AT_ONCE):
         tasks = [
-            context.call_activity("read_summary_windows", step.model_dump(mode="json"))
+            context.call_activity("read_summary_windows", traced(context, step.model_dump(mode="json")))
             for step in steps[place : place + AT_ONCE]
         ]
         try:
@@ -129,12 +130,14 @@ def _close(context: df.DurableOrchestrationContext, step: SummaryStep) -> Reply:
 
 def _call(context: df.DurableOrchestrationContext, activity: str, step: SummaryStep) -> Reply:
     try:
-        result = yield context.call_activity(activity, step.model_dump(mode="json"))
+        result = yield context.call_activity(activity, traced(context, step.model_dump(mode="json")))
         return SummaryReplyEnvelope.model_validate(as_object(result)).reply
     except Exception:  # noqa: BLE001 - an activity that raised is a defect: the summary ends all the same
         return SummaryStepFailed(error_type="InternalError")
 
 
-def _child_input(start: SummaryStart, index: int) -> dict[str, Any]:
+def _child(context: df.DurableOrchestrationContext, start: SummaryStart, index: int) -> Child:
+    child_id = f"{context.instance_id}:d{index}"
     made = DocumentStart(summary_id=start.summary_id, index=index, map_until=start.map_until)
-    return made.model_dump(mode="json")
+    payload = traced_child(context, made.model_dump(mode="json"), child_id)
+    return Child("summarize_document", payload, child_id)

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload, as_object
+from orchestrations.payloads import Payload
+from orchestrations.traces import at_work, split
 from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ async def reduce_summary(payload: Payload) -> dict[str, Any]:
     from shared.agents.summary_merging import merge_documents
     from shared.wiring import get_services
 
-    reply = await merge_documents(SummaryStep.model_validate(as_object(payload)), get_services())
+    given, link = split(payload)
+    step = SummaryStep.model_validate(given)
+    async with at_work("reduce_summary", link, run_id=step.summary_id):
+        reply = await merge_documents(step, get_services())
     return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
 
 
@@ -46,5 +50,8 @@ async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
     from shared.agents.summarizing import perform
     from shared.wiring import get_services
 
-    reply = await perform(name, SummaryStep.model_validate(as_object(payload)), get_services())
+    given, link = split(payload)
+    step = SummaryStep.model_validate(given)
+    async with at_work(f"summarize {name}", link, run_id=step.summary_id):
+        reply = await perform(name, step, get_services())
     return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -18,6 +18,8 @@ from shared.models.steps import (
 )
 from shared.models.subagents import SubagentEnd, SubagentStart
 from shared.services import Services
+from shared.telemetry import log_scope
+from shared.tracing.spans import span
 
 RunChildren = Callable[[tuple[SubagentStart, ...], datetime, Services], Awaitable[tuple[SubagentEnd, ...]]]
 """Runs sub-agents side by side until they end or the instant comes; their ends in the same order."""
@@ -56,4 +58,5 @@ async def _perform(
         ends = await children(action.children, action.until, services)
         return StepResult(observation=SubagentsEnded(ends=ends))
     await asyncio.sleep(action.delay_s)
-    return await perform_metered(StepInput(run_id=run_id, action=action, tokens=tokens), services)
+    with log_scope(run_id=run_id), span(f"perform_step {action.kind}", {"run_id": run_id}):
+        return await perform_metered(StepInput(run_id=run_id, action=action, tokens=tokens), services)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,8 @@ from shared.agents.journal import RunClosedError, StaleAttemptError, open_journa
 from shared.agents.sub_agents.viewing import live_views, without_unreadable
 from shared.agents.turns import OpenedTurn, open_turn
 from shared.agents.working_memory import WorkingMemory
-from shared.errors import NotFoundError, PayloadTooLargeError
+from shared.core.document_ids import digest
+from shared.errors import ConflictError, NotFoundError, PayloadTooLargeError
 from shared.models.chat import ID_PATTERN, ChatRequest, RunView
 from shared.models.events import LogSlice, RunEvent
 from shared.models.identity import UserContext
@@ -26,12 +27,18 @@ from shared.models.steps import ReportFailure
 from shared.models.subagents import SubagentView
 from shared.retrieval.together import both, together
 from shared.services import Services
+from shared.telemetry import note_fields
 
 _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
 
 
 async def begin_run(
-    chat: ChatRequest, user: UserContext, services: Services, arrived_at: datetime | None = None
+    chat: ChatRequest,
+    user: UserContext,
+    services: Services,
+    arrived_at: datetime | None = None,
+    *,
+    run_id: str | None = None,
 ) -> RunRequest:
     """Store a question and its first event; the caller then starts the orchestration.
 
@@ -39,6 +46,8 @@ async def begin_run(
 
     Args:
         arrived_at: when the question came, with zone: from then on its time counts. None = now.
+        run_id: of a run that may have been begun already, in part or whole: then what is not there yet is
+            made. None = a new one.
 
     Raises:
         PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
@@ -50,9 +59,10 @@ async def begin_run(
             f"The question has {len(chat.question)} characters; at most {limit} are taken.",
             "Shorten it, or upload the material as a document and ask about that.",
         )
+    run_id = run_id or uuid.uuid4().hex
     request = RunRequest(
-        run_id=uuid.uuid4().hex,
-        thread_id=chat.thread_id or uuid.uuid4().hex,
+        run_id=run_id,
+        thread_id=chat.thread_id or digest("thread", run_id)[:32],  # a repeat begins the same thread
         user=user,
         question=chat.question,
         project_id=chat.project_id,
@@ -60,14 +70,15 @@ async def begin_run(
         deep=chat.deep,
         created_at=arrived_at or datetime.now(UTC),
     )
+    note_fields(run_id=request.run_id, thread_id=request.thread_id)
     turn = await _open(request, services, is_new=chat.thread_id is None)
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
-        keeping = WorkingMemory(services.blobs, request.run_id).put_request(request)
-        await both(keeping, services.runs.create(_record(request, turn.number)))
+        keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
+        request, _ = await both(keeping, _create(_record(request, turn.number), services))
         return request
     # The record comes last: a run that can be looked up has its log, in which it can be closed.
-    await services.runs.create(_record(request, turn.number))
+    await _create(_record(request, turn.number), services)
     return request
 
 
@@ -143,18 +154,26 @@ async def _open(request: RunRequest, services: Services, *, is_new: bool) -> Ope
 
     In a new thread nothing was said before, so the request is whole, and is stored at the same time.
     """
-    writes = [_first_event(request, services)]
+    writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
     if is_new:
-        writes.append(WorkingMemory(services.blobs, request.run_id).put_request(request))
+        writes.append(WorkingMemory(services.blobs, request.run_id).keep_request(request))
     opened, written = await asyncio.gather(
         open_turn(request, services, is_new=is_new), together(writes), return_exceptions=True
     )
     if isinstance(opened, BaseException):
-        await services.run_log.delete(request.run_id)
+        if isinstance(opened, NotFoundError):  # no repeat of it can have come further
+            await services.run_log.delete(request.run_id)
         raise opened
     if isinstance(written, BaseException):
         raise written
     return opened
+
+
+async def _create(record: RunRecord, services: Services) -> None:
+    try:
+        await services.runs.create(record)
+    except ConflictError:
+        return  # an earlier attempt, or one at the same time, came so far: ids are given out once
 
 
 def _record(request: RunRequest, turn: int) -> RunRecord:
@@ -170,7 +189,10 @@ def _record(request: RunRequest, turn: int) -> RunRecord:
 
 async def _first_event(request: RunRequest, services: Services) -> None:
     await services.run_log.create(request.run_id)
-    await services.run_log.append(request.run_id, [_accepted(request)], at_offset=0)
+    try:
+        await services.run_log.append(request.run_id, [_accepted(request)], at_offset=0)
+    except ConflictError:
+        return  # it is there already: nobody else begins this run's log
 
 
 def _accepted(request: RunRequest) -> RunEvent:

@@ -15,6 +15,7 @@ from shared.models.names import WORK
 from shared.models.quality import WritingFacts
 from shared.models.runs import RunRequest
 from shared.ports import BlobStore
+from shared.telemetry import note_fields
 
 Stored = TypeVar("Stored", bound=Model)
 _KEPT = 64  # values in one process: the request, plan and evidence of some twenty runs at once
@@ -44,9 +45,15 @@ class WorkingMemory:
         """Keep the question; done before the orchestration starts."""
         await self._write("request", request)
 
+    async def keep_request(self, request: RunRequest) -> RunRequest:
+        """The same for a question that may have come before; gives what is kept, which is the first one."""
+        return await self._keep("request", request)
+
     async def request(self) -> RunRequest:
         """The question. NotFoundError when the run was purged."""
-        return await self._read("request", RunRequest)
+        request = await self._read("request", RunRequest)
+        note_fields(thread_id=request.thread_id, user_id=request.user.user_id)
+        return request
 
     async def put(self, step: int, result: Stored) -> Stored:
         """Keep the result of a step; gives the one that is kept, which may be that of another attempt."""

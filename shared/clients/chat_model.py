@@ -39,6 +39,7 @@ from shared.models.model_features import Feature
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel, StructuredOutput
 from shared.telemetry import get_logger, tell_usage
+from shared.tracing.spans import note_usage, outgoing
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
@@ -210,7 +211,10 @@ class OpenAIChatModel(ChatModel):
             try:
                 async with asyncio.timeout_at(deadline.at):
                     answer = await client.chat.completions.create(
-                        model=self._model, timeout=max(deadline.remaining_s, 0.001), **request.arguments
+                        model=self._model,
+                        timeout=max(deadline.remaining_s, 0.001),
+                        extra_headers=outgoing(),
+                        **request.arguments,
                     )
             except APIStatusError as error:
                 missing = self._memory.refused(error, request.used)
@@ -245,6 +249,7 @@ class OpenAIChatModel(ChatModel):
         if usage is not None:
             tell_usage(usage.input_tokens + usage.output_tokens)
             self._learn_limit(usage.output_tokens > limits.max_output_tokens * _LENGTH_SLACK)
+        note_usage(usage.input_tokens if usage else None, usage.output_tokens if usage else None, ending)
         get_logger().info(
             "model.answered",
             prompt=name,

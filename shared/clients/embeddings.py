@@ -17,6 +17,7 @@ from shared.models.model_features import Feature
 from shared.models.prompts import CallLimits
 from shared.ports import Embedder
 from shared.telemetry import get_logger
+from shared.tracing.spans import outgoing
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -105,6 +106,7 @@ class OpenAIEmbedder(Embedder):
                         model=self._model,
                         input=list(texts),
                         timeout=max(deadline.remaining_s, 0.001),
+                        extra_headers=outgoing(),
                         **arguments,
                     )
             except APIStatusError as error:

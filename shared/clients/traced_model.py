@@ -18,7 +18,6 @@ from shared.tracing.spans import (
     Attributes,
     Span,
     begin,
-    error_type_of,
     inside,
     messages_text,
     span,
@@ -145,7 +144,7 @@ class _Call:
             with inside(self.span):
                 yield
         except BaseException as error:
-            self.span.fail(error_type_of(error))
+            self.span.fail_by(error)
             self.end()
             raise
 

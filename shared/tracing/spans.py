@@ -9,6 +9,7 @@ and say is another matter: `content`, which a deployment has to ask for.
 """
 
 import json
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from shared.core.trace_context import link_below, read_traceparent, write_traceparent
-from shared.errors import GroundworkError
+from shared.errors import CallerError, GroundworkError
 from shared.models.tracing import TraceLink
 from shared.telemetry import add_log_source, redact
 
@@ -53,6 +54,13 @@ class Span:
             for name, value in attributes.items():
                 if value is not None:
                     self.recorded.set_attribute(name, _short(value))
+
+    def fail_by(self, error: BaseException) -> None:
+        """What ended it. That something is not there, or not wanted any more, is no failure of the work."""
+        if isinstance(error, CallerError | CancelledError | GeneratorExit):
+            self.set({"error.type": error_type_of(error)})
+        else:
+            self.fail(error_type_of(error))
 
     def fail(self, error_type: str) -> None:
         """Mark it as failed. The type of the error alone: its text can hold anything."""
@@ -113,6 +121,11 @@ def root(name: str, kind: Kind, parent: str = "", attributes: Attributes | None 
     """The span of something that came from outside: it goes on with the trace of `parent`, or begins one."""
     with _current(_begun(name, kind, attributes, _context_of(parent))) as span:
         yield span
+
+
+def begin_root(name: str, kind: Kind, parent: str, attributes: Attributes | None = None) -> Span:
+    """The same as `root` for a piece of work that outlives the call: the caller ends it."""
+    return _begun(name, kind, attributes, _context_of(parent))
 
 
 @contextmanager
@@ -251,7 +264,7 @@ def _current(begun: Span) -> Iterator[Span]:
         with inside(begun):
             yield begun
     except BaseException as error:
-        begun.fail(error_type_of(error))
+        begun.fail_by(error)
         raise
     finally:
         begun.end()

@@ -9,6 +9,7 @@ from shared.core.subagent_loop import CRASHED, TakeTurn, begin, next_move, obser
 from shared.models.subagents import SubagentEnd, SubagentStart, TurnInput, TurnResult
 from shared.services import Services
 from shared.telemetry import get_logger
+from shared.tracing.spans import span
 
 
 async def run_children(
@@ -33,15 +34,18 @@ async def run_children(
 async def run_child(start: SubagentStart, services: Services) -> SubagentEnd:
     """One sub-agent, from its first turn to its end."""
     state = begin(start)
-    while isinstance(move := next_move(state, datetime.now(UTC)), TakeTurn):
-        await asyncio.sleep(move.delay_ms / 1000)
-        state = observe(state, await _take(move.turn, services))
-    return move.end
+    profile = start.profiles[0] if start.profiles else ""
+    with span(f"run_sub_agent {profile}", {"run_id": start.run_id, "child": start.index}):
+        while isinstance(move := next_move(state, datetime.now(UTC)), TakeTurn):
+            await asyncio.sleep(move.delay_ms / 1000)
+            state = observe(state, await _take(move.turn, services))
+        return move.end
 
 
 async def _take(turn: TurnInput, services: Services) -> TurnResult:
     try:
-        return await take_turn(turn, services)
+        with span("take_sub_agent_turn", {"run_id": turn.run_id, "child": turn.index, "turn": turn.turn}):
+            return await take_turn(turn, services)
     except Exception as defect:  # noqa: BLE001  # as a durable host: a defect ends a turn, not the question
         get_logger().error("sub_agent.broke", run_id=turn.run_id, error_type=type(defect).__name__)
         return CRASHED

@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.errors import DefectError, GroundworkError, InvalidQueryError
 from shared.models.conversing import ToolDefinition
-from shared.telemetry import get_logger
+from shared.telemetry import get_logger, log_scope
+from shared.tracing.spans import Attributes, span
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
@@ -68,6 +69,13 @@ class Tool(ABC):
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
         """Run the tool. Never raises: the loop gets a failure it can act on, and a model can mend."""
+        with log_scope(tool=self.name), span(f"execute_tool {self.name}", _traced(self.name)) as executed:
+            result = await self._result(kwargs)
+            if not result["success"]:
+                executed.fail(result["type"])
+            return result
+
+    async def _result(self, kwargs: dict[str, Any]) -> ToolResult:
         try:
             return {"success": True, **await self._run(self._validated(kwargs))}
         except DefectError:
@@ -99,6 +107,10 @@ def failure(error: GroundworkError) -> ToolResult:
     """The result of a failed tool: `type` is one of `HINTS`, and there is always a hint."""
     kind = error.code if error.code in HINTS else GroundworkError.code
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
+
+
+def _traced(name: str) -> Attributes:
+    return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "tool": name}
 
 
 def _broken(name: str) -> GroundworkError:

@@ -1,0 +1,71 @@
+"""The spans of a run and of its sub-agents, recorded when the run has ended, from what is stored of them.
+
+Their ids were known from the beginning, so their parts may have been recorded long before. Never raises: a
+trace is not worth an answer.
+"""
+
+from datetime import UTC, datetime
+
+from shared.agents.sub_agents.stored import Child, children_of, delegations_of
+from shared.agents.sub_agents.viewing import final_status
+from shared.core.trace_context import link_below
+from shared.errors import GroundworkError
+from shared.models.runs import RunRecord
+from shared.models.subagents import Delegation
+from shared.models.tracing import TraceLink
+from shared.services import Services
+from shared.telemetry import get_logger, pseudonym
+from shared.tracing import spans
+
+
+async def record_end(run_id: str, link: TraceLink, services: Services) -> None:
+    """Record the spans of a run that has ended. `link`: its orchestration's place in a trace."""
+    if not spans.is_on():
+        return
+    try:
+        record = await services.runs.get(run_id)
+        delegations = await delegations_of(services.blobs, run_id)
+        children = await children_of(services.blobs, delegations)
+    except GroundworkError as failed:
+        get_logger().warning("trace.incomplete", run_id=run_id, error_type=failed.code)
+        return
+    by_step = {delegation.step: delegation for delegation in delegations}
+    for child in children:
+        _record_child(child, by_step[child.task.step], link)
+    if record is not None:
+        _record_run(record, link)
+
+
+def _record_run(record: RunRecord, link: TraceLink) -> None:
+    attributes: spans.Attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "groundwork",
+        "gen_ai.conversation.id": record.thread_id,
+        "run_id": record.run_id,
+        "thread_id": record.thread_id,
+        "user_id": pseudonym(record.owner_id),
+        "groundwork.status": record.status,
+    }
+    error_type = record.error_type or "" if record.status == "failed" else ""
+    spans.record("answer_question", link, attributes, error_type=error_type, ended_at=record.finished_at)
+
+
+def _record_child(child: Child, delegation: Delegation, parent: TraceLink) -> None:
+    task, state = child.task, child.state
+    link = link_below(parent.own, task.child_id, delegation.decided_at)
+    if link is None:
+        return
+    ended_at = min((state and state.ended_at) or task.deadline, datetime.now(UTC))
+    status = final_status(child, datetime.now(UTC))
+    attributes: spans.Attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": task.profile,
+        "run_id": task.run_id,
+        "child": task.index,
+        "groundwork.status": status,
+        "groundwork.turns": state.turns_ended if state else 0,
+        "groundwork.tokens": state.tokens if state else 0,
+        "groundwork.findings": len(state.findings) if state else 0,
+    }
+    error_type = "SubagentFailed" if status == "failed" else ""
+    spans.record(f"run_sub_agent {task.profile}", link, attributes, error_type=error_type, ended_at=ended_at)
