@@ -1,0 +1,184 @@
+"""What every `IdempotencyStore` and `UserLimitStore` does, in memory and against Azurite; instances that race."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.agents.idempotency import claim_key
+from shared.agents.user_limits import admit, slot_of_run
+from shared.clients.connections import Connections
+from shared.clients.idempotency_store import TableIdempotencyStore
+from shared.clients.tables import Table
+from shared.clients.user_limit_store import TableUserLimitStore
+from shared.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
+from shared.models.idempotency import Claim
+from shared.models.identity import UserContext
+from shared.models.limits import Slot, UserLimits
+from shared.ports import IdempotencyStore, UserLimitStore
+from shared.services import Services
+from tests.azurite_fixture import unique_name
+from tests.contract.clients.conftest import Connect
+from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ANNA = UserContext(user_id="anna")
+STRANGE = "a/b\\c#?%\x01 Ünïcode \ud83d"
+BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]
+
+
+def table_name(stem: str) -> str:
+    return unique_name(stem).replace("-", "x")
+
+
+@pytest.fixture(params=BOTH)
+def claims(request: pytest.FixtureRequest) -> IdempotencyStore:
+    if request.param == "in memory":
+        return InMemoryIdempotencyStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return TableIdempotencyStore(Table(connections.tables, table_name("claims")))
+
+
+@pytest.fixture(params=BOTH)
+def limits(request: pytest.FixtureRequest) -> UserLimitStore:
+    if request.param == "in memory":
+        return InMemoryUserLimitStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return TableUserLimitStore(Table(connections.tables, table_name("limits")))
+
+
+def claim(resource_id: str, created_at: datetime = NOW) -> Claim:
+    return Claim(route="POST /chat", body="digest", resource_id=resource_id, created_at=created_at)
+
+
+async def test_the_first_claim_of_a_key_stays(claims: IdempotencyStore) -> None:
+    assert await claims.get("anna", "key") is None
+    first = await claims.create("anna", "key", claim("one"))
+    with pytest.raises(ConflictError):
+        await claims.create("anna", "key", claim("two"))
+    assert await claims.get("anna", "key") == first
+    await claims.create("ben", "key", claim("two"))  # a key is its person's own
+    await claims.create("anna", STRANGE, claim("three"))
+    await claims.create(STRANGE, STRANGE, claim("four"))
+    found = await claims.get("anna", STRANGE)
+    assert found is not None
+    assert (found.resource_id, found.created_at, found.content, found.is_done) == ("three", NOW, None, False)
+
+
+async def test_a_claim_is_replaced_by_who_has_read_it_last(claims: IdempotencyStore) -> None:
+    first = await claims.create("anna", "key", claim("one"))
+    done = first.model_copy(update={"is_done": True, "content": "digest of a file"})
+    second = await claims.replace("anna", "key", done)
+    assert await claims.get("anna", "key") == second
+    with pytest.raises(ConflictError):
+        await claims.replace("anna", "key", first)
+    await claims.delete("anna", "key")
+    await claims.delete("anna", "key")
+    with pytest.raises(ConflictError):
+        await claims.replace("anna", "key", second)
+
+
+async def test_old_claims_go_so_many_at_a_time(claims: IdempotencyStore) -> None:
+    for number in range(3):
+        await claims.create("anna", f"old {number}", claim("old", NOW - timedelta(hours=1)))
+    await claims.create("ben", "new", claim("new"))
+    assert await claims.delete_before(NOW, 2) == 2
+    assert await claims.delete_before(NOW, 2) == 1
+    assert await claims.delete_before(NOW, 2) == 0
+    assert await claims.get("ben", "new") is not None
+
+
+async def test_what_is_used_up_is_kept_by_person(limits: UserLimitStore) -> None:
+    assert await limits.read("anna") == UserLimits()
+    state = UserLimits(whole_at=NOW, slots=(Slot(work_id="run", until=NOW),))
+    first = await limits.write("anna", state)
+    assert await limits.read("anna") == first
+    assert await limits.read("ben") == UserLimits()
+    with pytest.raises(ConflictError):
+        await limits.write("anna", state)  # read when there was nothing yet
+    second = await limits.write("anna", first.model_copy(update={"slots": ()}))
+    with pytest.raises(ConflictError):
+        await limits.write("anna", first)
+    assert await limits.read("anna") == second
+    await limits.write(STRANGE, state)
+
+
+async def test_rows_that_nobody_wrote_to_go(limits: UserLimitStore) -> None:
+    first = await limits.write("anna", UserLimits(whole_at=NOW))
+    moment = datetime.now(UTC)
+    assert await limits.delete_before(moment - timedelta(hours=1), 10) == 0
+    assert await limits.delete_before(moment + timedelta(hours=1), 10) == 1
+    assert await limits.read("anna") == UserLimits()
+    with pytest.raises(ConflictError):
+        await limits.write("anna", first)
+
+
+@pytest.mark.contract
+async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Connections) -> None:
+    table = Table(to_storage.tables, table_name("limits"))
+    store = TableUserLimitStore(table)
+    await store.write("anna", UserLimits())
+    row = [dict(row) async for row in table.query()][0]
+    await table.put({**row, "state": "{spoiled"})
+    with pytest.raises(DependencyError, match="not understood"):
+        await store.read("anna")
+    assert await admit(ANNA, fake_services(user_limits=store)) is None
+
+
+@pytest.fixture
+async def instances(azurite: AzuriteServer, connect: Connect) -> AsyncIterator[list[Services]]:
+    """Three processes' worth of services over one storage account."""
+    names = table_name("limits"), table_name("claims")
+    made: list[Services] = []
+    for _ in range(3):
+        to = connect(documents_storage=azurite.connection_string)
+        made.append(
+            fake_services(
+                settings=fake_settings(rate_limit_per_minute=20, max_concurrent_runs=4),
+                user_limits=TableUserLimitStore(Table(to.tables, names[0])),
+                idempotency=TableIdempotencyStore(Table(to.tables, names[1])),
+            )
+        )
+    yield made
+
+
+@pytest.mark.contract
+async def test_instances_share_slots(instances: list[Services]) -> None:
+    async def begin(number: int) -> bool:
+        services = instances[number % 3]
+        try:
+            await admit(ANNA, services, slot=slot_of_run(f"run {number}", services.settings))
+        except TooManyRunsError:
+            return False
+        return True
+
+    assert sum(await asyncio.gather(*(begin(number) for number in range(12)))) == 4
+
+
+@pytest.mark.contract
+async def test_instances_share_calls(instances: list[Services]) -> None:
+    async def call(number: int) -> bool:
+        try:
+            await admit(ANNA, instances[number % 3])
+        except TooManyRequestsError:
+            return False
+        return True
+
+    let_in = sum(await asyncio.gather(*(call(number) for number in range(30))))
+    assert 20 <= let_in <= 22  # one comes back each 3 s
+
+
+@pytest.mark.contract
+async def test_of_many_first_requests_under_one_key_one_gives_the_id(instances: list[Services]) -> None:
+    async def claimed(number: int) -> tuple[str, bool]:
+        found = await claim_key(
+            "key", ANNA, instances[number % 3], route="POST /chat", body="x", resource_id=f"{number}"
+        )
+        return found.resource_id, found.is_repeat
+
+    found = await asyncio.gather(*(claimed(number) for number in range(9)))
+    assert len({resource_id for resource_id, _ in found}) == 1
+    assert [is_repeat for _, is_repeat in found].count(False) == 1
