@@ -24,6 +24,7 @@ START_TIMEOUT_S = 90.0  # 1-3 s on an idle machine; two cores shared with much e
 STOP_TIMEOUT_S = 10.0
 SEARCH_KEY = "local-search-key"
 MODEL_KEY = "local-model-key"
+MODEL_TOKEN = "a-token-of-the-directory"
 _counter = itertools.count()
 
 
@@ -115,7 +116,7 @@ class _Shared:
 
 
 _search = _Shared("local.search_server", ("--data", "{folder}/indexes", "--key", SEARCH_KEY))
-_model = _Shared("local.model_server", ("--key", MODEL_KEY))
+_model = _Shared("local.model_server", ("--key", MODEL_KEY, "--token", MODEL_TOKEN))
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,10 @@ def main() -> int:
         print(f"Port {arguments.port} is in use; choose another one with --port", file=sys.stderr)
         return 2
     config = uvicorn.Config(
-        create_app(arguments.key), log_level="error", access_log=False, timeout_graceful_shutdown=GRACE_S
+        create_app(arguments.key, arguments.token, arguments.knobs),
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
     )
     signal.signal(signal.SIGTERM, _stop)  # uvicorn raises the signal again after its clean stop
     signal.signal(signal.SIGINT, _stop)
@@ -47,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=17090)
     parser.add_argument(
         "--key", default=None, help="API key that every request must carry; none: any is fine"
+    )
+    parser.add_argument("--token", default=None, help="bearer token that is as good as the key, as Azure's")
+    parser.add_argument(
+        "--knobs", default="", help="for all requests whose model's name has none, such as without=tools"
     )
     return parser
 

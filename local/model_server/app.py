@@ -3,7 +3,6 @@
 Three bases lead to the same handlers: /v1, /openai/v1, and Azure's /openai/deployments/{model}.
 """
 
-import hmac
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,8 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from local.model_server.embedding.service import find_weights
+from local.model_server.knobs import parse_knobs
 from local.model_server.plain_chat import CHAT_MODEL
 from local.model_server.protocol.errors import ApiError
+from local.model_server.protocol.keys import Keys
 from local.model_server.protocol.replies import model_card, model_list
 from local.model_server.server import ModelServer
 
@@ -24,12 +25,18 @@ _log = logging.getLogger(__name__)
 Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 
 
-def create_app(key: str | None = None) -> Starlette:
-    """The application. With a key every route but /health asks for it, as Bearer token or `api-key`."""
+def create_app(key: str | None = None, token: str | None = None, knobs: str = "") -> Starlette:
+    """The application. With a key or a token every route but /health asks for it (`protocol/keys.py`).
+
+    Raises:
+        ApiError: `knobs`, those of requests whose model's name has none, are none.
+    """
+    keys = Keys(key, token)
+    parse_knobs(knobs)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        server = await ModelServer.load(find_weights())
+        server = await ModelServer.load(find_weights(), knobs)
         if not server.embedder.understands_meaning:
             _log.warning("weights.absent model=%s: embeddings by feature hashing", server.embedder.model)
         app.state.server = server
@@ -39,34 +46,35 @@ def create_app(key: str | None = None) -> Starlette:
             server.close()
 
     return Starlette(
-        routes=_routes(key),
+        routes=_routes(keys),
         lifespan=lifespan,
         exception_handlers={ApiError: _show_api_error, HTTPException: _show_http_error},
     )
 
 
-def _routes(key: str | None) -> list[Route]:
-    routes = [Route("/health", _endpoint(_health, None))]
+def _routes(keys: Keys) -> list[Route]:
+    routes = [Route("/health", _endpoint(_health, Keys()))]
     for base in ("/v1", "/openai/v1"):
         routes += [
-            Route(f"{base}/models", _endpoint(_models, key)),
-            Route(f"{base}/models/{{model}}", _endpoint(_model, key)),
-            Route(f"{base}/stats", _endpoint(_stats, key)),
-            Route(f"{base}/stats/reset", _endpoint(_reset_stats, key), methods=["POST"]),
-            Route(f"{base}/chat/completions", _endpoint(_chat, key), methods=["POST"]),
-            Route(f"{base}/embeddings", _endpoint(_embeddings, key), methods=["POST"]),
+            Route(f"{base}/models", _endpoint(_models, keys)),
+            Route(f"{base}/models/{{model}}", _endpoint(_model, keys)),
+            Route(f"{base}/stats", _endpoint(_stats, keys)),
+            Route(f"{base}/stats/reset", _endpoint(_reset_stats, keys), methods=["POST"]),
+            Route(f"{base}/chat/completions", _endpoint(_chat, keys), methods=["POST"]),
+            Route(f"{base}/embeddings", _endpoint(_embeddings, keys), methods=["POST"]),
         ]
     azure = "/openai/deployments/{model}"
     routes += [
-        Route(f"{azure}/chat/completions", _endpoint(_azure(_chat), key), methods=["POST"]),
-        Route(f"{azure}/embeddings", _endpoint(_azure(_embeddings), key), methods=["POST"]),
+        Route(f"{azure}/chat/completions", _endpoint(_azure(_chat), keys), methods=["POST"]),
+        Route(f"{azure}/embeddings", _endpoint(_azure(_embeddings), keys), methods=["POST"]),
     ]
     return routes
 
 
-def _endpoint(handler: Handler, key: str | None) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(handler: Handler, keys: Keys) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        _check_key(request, key)
+        if not keys.admit(request.headers, request.url.path):
+            raise ApiError(401, "Incorrect API key provided.", code="invalid_api_key")
         server: ModelServer = request.app.state.server
         return await handler(request, server)
 
@@ -82,15 +90,6 @@ def _azure(handler: Handler) -> Handler:
         return await handler(request, server)
 
     return handle
-
-
-def _check_key(request: Request, key: str | None) -> None:
-    if key is None:
-        return
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    given = token if scheme.lower() == "bearer" else request.headers.get("api-key", "")
-    if not hmac.compare_digest(given.encode(), key.encode()):
-        raise ApiError(401, "Incorrect API key provided.", code="invalid_api_key")
 
 
 async def _health(_: Request, server: ModelServer) -> Response:

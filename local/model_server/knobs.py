@@ -15,6 +15,7 @@ from local.model_server.protocol.errors import ApiError
 from local.model_server.tasks import TASK_GROUPS, TASK_NAMES
 
 Garbage = Literal["content", "shape", "body", "protocol"]
+Dialect = Literal["openai", "pydantic", "router", "text"]
 _MAX_WAIT_MS = 3_600_000
 _FAIL = re.compile(r"(\d{3})(?::(\d+)(%?))?")
 _ERROR_STATUS = range(400, 600)
@@ -46,6 +47,10 @@ class Knobs:
         toolloop: 1 calls where it may; 2 also where it is told not to, and where no tool is offered.
         overtalk: tokens that a reply is longer, at least, than it is allowed to be.
         chaos: the seed of `chaos.draw`.
+        without, ignore: parts of the protocol (`PARTS`) that are refused, or taken and not heeded.
+        dialect: how a refusal is worded.
+        fenced, think: JSON comes among words and in a fence; thoughts come ahead of what is said.
+        matryoshka: vectors are shortened on demand.
         only: names of the tasks that all this is for; none = all.
     """
 
@@ -65,6 +70,12 @@ class Knobs:
     toolloop: int = 0
     filter: bool = False
     refuse: bool = False
+    without: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    dialect: Dialect = "openai"
+    fenced: bool = False
+    think: bool = False
+    matryoshka: bool = False
     only: tuple[str, ...] = ()
 
     def are_for(self, task: str) -> bool:
@@ -105,9 +116,26 @@ _CHOICES: dict[str, dict[str, int | str]] = {
     "toolloop": {"0": 0, "1": 1, "2": 2},
     "filter": {"0": False, "1": True},
     "refuse": {"0": False, "1": True},
+    "fenced": {"0": False, "1": True},
+    "think": {"0": False, "1": True},
+    "matryoshka": {"0": False, "1": True},
+    "dialect": {"openai": "openai", "pydantic": "pydantic", "router": "router", "text": "text"},
 }
+# What an endpoint may lack; base64 and dimensions are of embeddings.
+PARTS = (
+    "json_schema",
+    "json_object",
+    "tools",
+    "stream_options",
+    "max_completion_tokens",
+    "max_tokens",
+    "system",
+    "images",
+    "base64",
+    "dimensions",
+)
 _AT_LEAST_ONE = frozenset({"tps", "length", "drip", "overtalk"})
-KNOB_NAMES = (*_NUMBERS, "fail", *_CHOICES, "only")
+KNOB_NAMES = (*_NUMBERS, "fail", *_CHOICES, "without", "ignore", "only")
 
 
 def parse_model_name(full: str) -> ModelName:
@@ -142,6 +170,8 @@ def _parse_value(name: str, value: str) -> int | str | tuple[str, ...] | Failure
         return _parse_failure(value)
     if name == "only":
         return _parse_tasks(value)
+    if name in ("without", "ignore"):
+        return _parse_parts(name, value)
     if name not in KNOB_NAMES:
         raise _bad(f"unknown knob {name!r}; known are {', '.join(KNOB_NAMES)}")
     raise _bad(f"{name}={value}")
@@ -174,6 +204,13 @@ def _parse_tasks(value: str) -> tuple[str, ...]:
             raise _bad(f"only={name}; known are {', '.join((*TASK_GROUPS, *sorted(TASK_NAMES)))}")
         tasks += TASK_GROUPS.get(name, (name,))
     return tuple(dict.fromkeys(tasks))
+
+
+def _parse_parts(name: str, value: str) -> tuple[str, ...]:
+    parts = tuple(value.split("+"))
+    if unknown := set(parts) - set(PARTS):
+        raise _bad(f"{name}={'+'.join(sorted(unknown))}; known are {', '.join(PARTS)}")
+    return parts
 
 
 def _bad(reason: str) -> ApiError:

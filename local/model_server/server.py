@@ -11,8 +11,8 @@ from pathlib import Path
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server import chaos
-from local.model_server.embedding.service import HASHING_NAME, EmbeddingService
-from local.model_server.knobs import Knobs, ModelName, parse_model_name
+from local.model_server.embedding.service import HASHING_NAME, EmbeddingService, shorten
+from local.model_server.knobs import Knobs, ModelName, parse_knobs, parse_model_name
 from local.model_server.plain_chat import CHAT_MODEL
 from local.model_server.protocol.delivery import (
     Delivery,
@@ -24,7 +24,9 @@ from local.model_server.protocol.delivery import (
     wait_whole,
     whole,
 )
+from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, heeded
 from local.model_server.protocol.errors import ApiError
+from local.model_server.protocol.in_words import in_fields
 from local.model_server.protocol.overtalk import talk_over
 from local.model_server.protocol.replies import Envelope, Reply, ToolCall, Usage, embedding_list
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest, read_body
@@ -40,17 +42,19 @@ PICTURE_TOKENS = 85  # what OpenAI counts for a picture in low detail
 class ModelServer:
     """The state of one server process. All methods but `load` belong to the event loop."""
 
-    def __init__(self, embedder: EmbeddingService) -> None:
+    def __init__(self, embedder: EmbeddingService, knobs: str = "") -> None:
+        """`knobs`: for all requests whose model's name has none."""
         self.embedder = embedder
+        self._knobs = parse_knobs(knobs)
         self.stats = Stats()
         self.started_at = int(time.time())
         self._chat_pool = ThreadPoolExecutor(CHAT_WORKERS, thread_name_prefix="chat")
         self._embedding_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="embeddings")
 
     @classmethod
-    async def load(cls, weights: Path | None) -> "ModelServer":
+    async def load(cls, weights: Path | None, knobs: str = "") -> "ModelServer":
         """Load the weights (0.3 s) without blocking the event loop."""
-        return cls(await asyncio.to_thread(EmbeddingService, weights))
+        return cls(await asyncio.to_thread(EmbeddingService, weights), knobs)
 
     def close(self) -> None:
         for pool in (self._chat_pool, self._embedding_pool):
@@ -69,12 +73,15 @@ class ModelServer:
             served = f"{CHAT_MODEL}, {self.embedder.model}"
             message = f"The model `{model.base}` does not exist here{hint}; served are {served}."
             raise ApiError(404, message, code="model_not_found", param="model")
-        return model
+        return model if "@" in full_name else replace(model, knobs=self._knobs)
 
     async def chat(self, raw: bytes, deployment: str | None, is_disconnected: Waiter) -> Response:
         """Answer POST /chat/completions."""
-        request = read_body(ChatRequest, raw)
-        model = self._admit("chat", deployment or request.model, CHAT_MODEL, task_of(request))
+        sent = read_body(ChatRequest, raw)
+        task = task_of(in_fields(sent).request)
+        model = self._admit("chat", deployment or sent.model, CHAT_MODEL, task)
+        check_chat(sent, model.knobs)
+        request = heeded(sent, model.knobs)
         loop = asyncio.get_running_loop()
         written, usage = await loop.run_in_executor(self._chat_pool, self._write, request, model.knobs)
         self.stats.count_reply(written.task, usage)
@@ -97,7 +104,10 @@ class ModelServer:
         """Answer POST /embeddings."""
         request = read_body(EmbeddingRequest, raw)
         model = self._admit("embeddings", deployment or request.model, self.embedder.model, "embeddings")
-        if request.dimensions not in {None, self.embedder.dimensions}:
+        check_embedding(request, model.knobs)
+        wanted = request.dimensions or self.embedder.dimensions
+        may_shorten = model.knobs.matryoshka and wanted < self.embedder.dimensions
+        if wanted != self.embedder.dimensions and not may_shorten:
             message = f"{self.embedder.model} has {self.embedder.dimensions} dimensions and no others."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
         if model.knobs.stall is not None:
@@ -106,6 +116,8 @@ class ModelServer:
         loop = asyncio.get_running_loop()
         vectors = await loop.run_in_executor(self._embedding_pool, self.embedder.embed, request.input)
         tokens = await loop.run_in_executor(self._embedding_pool, self._count_all, request.input)
+        if may_shorten:
+            vectors = shorten(vectors, wanted)
         self.stats.count_embeddings(len(request.input), tokens)
         if model.knobs.garbage:
             return _garbage()
@@ -136,8 +148,10 @@ class ModelServer:
 
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Written, Usage]:
         """Runs in a worker thread: the reply with content knobs and token limits applied, and its tokens."""
-        written = write_reply(request, self.embedder, knobs.toolloop)
-        reply = self._cut(apply_content_knobs(written.reply, knobs), request, knobs)
+        asked = in_fields(request)
+        written = write_reply(asked.request, self.embedder, knobs.toolloop)
+        said = decorated(asked.spoken(apply_content_knobs(written.reply, knobs)), knobs)
+        reply = self._cut(said, request, knobs)
         spoken = reply.tool_call.arguments if reply.tool_call else reply.text or reply.refusal or ""
         texts = [message.text for message in request.messages]
         pictures = sum(len(message.image_urls) for message in request.messages)

@@ -108,6 +108,7 @@ def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tu
     rest = [message for message in messages if message["role"] != "system"]
     if not told:
         return tuple(rest)
+    told = f"<instructions>\n{told}\n</instructions>"
     if not rest or rest[0]["role"] != "user":
         return ({"role": "user", "content": told}, *rest)
     return ({"role": "user", "content": _ahead(told, rest[0]["content"])}, *rest[1:])

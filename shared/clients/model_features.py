@@ -36,7 +36,10 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ),
     (
         "system_role",
-        re.compile(r"system.{0,20}(role|message|prompt)|role.{0,40}system|developer instruction"),
+        re.compile(
+            r"system.{0,20}(role|message|prompt)|role.{0,40}system|developer instruction"
+            r"|messages\W{1,6}0\W{1,6}role"
+        ),
     ),
     ("base64_vectors", re.compile(r"encoding_format|base64")),
     ("dimensions", re.compile(r"dimension|matryoshka")),

@@ -48,6 +48,12 @@ def find_weights() -> Path | None:
     return Path(get_model_path())
 
 
+def shorten(vectors: Matrix, dimensions: int) -> Matrix:
+    """The first so many values of each vector, of length one again."""
+    short = vectors[:, :dimensions]
+    return np.asarray(short / np.linalg.norm(short, axis=1, keepdims=True).clip(min=1e-12), dtype=np.float32)
+
+
 class EmbeddingService:
     """Embeds texts, with a cache by content. Safe for threads.
 

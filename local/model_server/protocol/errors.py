@@ -1,5 +1,6 @@
 """Errors in OpenAI's shape: {"error": {message, type, param, code}}, each with its HTTP status."""
 
+from pydantic import JsonValue
 from starlette.responses import JSONResponse
 
 _TYPES = {400: "invalid_request_error", 401: "invalid_request_error", 404: "invalid_request_error"}
@@ -17,16 +18,21 @@ class ApiError(Exception):
         code: str | None = None,
         param: str | None = None,
         headers: dict[str, str] | None = None,
+        raw: dict[str, JsonValue] | None = None,
     ) -> None:
+        """`raw`: a body of another shape, as servers have that only resemble OpenAI's."""
         super().__init__(message)
         self.status = status
         self.message = message
         self.code = code
         self.param = param
         self.headers = headers or {}
+        self.raw = raw
 
     @property
-    def body(self) -> dict[str, dict[str, str | None]]:
+    def body(self) -> dict[str, JsonValue]:
+        if self.raw is not None:
+            return self.raw
         kind = _TYPES.get(self.status, "server_error")
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 

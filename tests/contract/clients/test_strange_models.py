@@ -9,7 +9,13 @@ from pydantic import BaseModel
 from shared.clients.chat_model import OpenAIChatModel
 from shared.clients.dependency import model_endpoint
 from shared.clients.embeddings import OpenAIEmbedder
-from shared.errors import DependencyError, ModelFixableError, OutputCutError
+from shared.errors import (
+    CallTimeoutError,
+    DependencyError,
+    InvalidQueryError,
+    ModelFixableError,
+    OutputCutError,
+)
 from shared.models.prompts import CallLimits, Prompt
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
@@ -127,3 +133,71 @@ async def test_a_stream_that_is_filtered_names_the_filter(connect: Connect) -> N
         with pytest.raises(ModelFixableError, match="content filter") as stopped:
             await read(server, connect)
         assert type(stopped.value) is ModelFixableError
+
+
+def refusing(field: str) -> Answer:
+    """An endpoint of the pydantic kind that does not know a field."""
+    body = {"detail": [{"loc": ["body", field], "msg": "Extra inputs are not permitted"}]}
+    return Answer("422 Unprocessable Entity", json.dumps(body).encode())
+
+
+def whole(content: str, ending: str = "stop") -> Answer:
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": ending}
+    return Answer(body=json.dumps({"choices": [choice]}).encode())
+
+
+async def test_who_is_held_to_no_schema_is_told_once_what_is_wrong(connect: Connect) -> None:
+    answers = [
+        refusing("response_format"),
+        whole('```json\n{"holds": "maybe"}\n```'),
+        whole('{"holds": true}'),
+    ]
+    async with ScriptedServer(*answers) as server:
+        assert await model(server, connect).parse(TALK, Verdict, ONCE) == Verdict(holds=True)
+        asked = json.loads(server.bodies[-1])
+    assert asked["response_format"] == {"type": "json_object"}
+    assert [message["role"] for message in asked["messages"]] == ["system", "user", "assistant", "user"]
+    assert "Verdict: holds" in asked["messages"][-1]["content"]
+
+
+async def test_who_is_wrong_again_is_not_asked_a_third_time(connect: Connect) -> None:
+    async with ScriptedServer(refusing("response_format"), whole("no"), whole("never")) as server:
+        with pytest.raises(ModelFixableError):
+            await model(server, connect).parse(TALK, Verdict, ONCE)
+        assert len(server.bodies) == 3
+
+
+async def test_what_was_cut_off_is_not_asked_for_again(connect: Connect) -> None:
+    async with ScriptedServer(refusing("response_format"), whole('{"holds"', "length")) as server:
+        with pytest.raises(ModelFixableError, match="cut off"):
+            await model(server, connect).parse(TALK, Verdict, ONCE)
+        assert len(server.bodies) == 2
+
+
+async def test_a_refusal_that_stays_is_told_and_takes_nothing_away(connect: Connect) -> None:
+    refused = [refusing("response_format"), refusing("seed")]
+    async with ScriptedServer(*refused, whole('{"holds": true}')) as server:
+        asked = model(server, connect)
+        with pytest.raises(InvalidQueryError):
+            await asked.parse(TALK, Verdict, ONCE)
+        assert await asked.parse(TALK, Verdict, ONCE)
+        assert json.loads(server.bodies[-1])["response_format"]["type"] == "json_schema"
+
+
+async def test_an_endpoint_that_does_not_heed_schemas_is_told_them_in_words_from_then_on(
+    connect: Connect,
+) -> None:
+    answers = [whole("Hello! How can I help?"), whole('{"holds": true}'), whole('{"holds": false}')]
+    async with ScriptedServer(*answers) as server:
+        asked = model(server, connect)
+        assert (await asked.parse(TALK, Verdict, ONCE)).holds
+        assert not (await asked.parse(TALK, Verdict, ONCE)).holds
+        assert len(server.bodies) == 3
+        assert "json_schema" not in json.loads(server.bodies[-1])["response_format"]
+
+
+async def test_refusals_end_with_the_time_of_the_call(connect: Connect) -> None:
+    slow = Answer("422 Unprocessable Entity", refusing("response_format").body, delay_s=0.4)
+    async with ScriptedServer(slow) as server:
+        with pytest.raises(CallTimeoutError):
+            await model(server, connect).parse(TALK, Verdict, ONCE.model_copy(update={"timeout_s": 0.6}))
