@@ -9,6 +9,7 @@ from functions import (
     document_changes,
     document_events,
     documents,
+    feedback,
     health,
     ingest,
     maintenance,
@@ -26,7 +27,7 @@ from orchestrations.registered import DURABLE
 
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (api_page, chat, health, me, memory, metrics, runs, search, summaries, threads)
+HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, threads)
 DOCUMENTS = (document_changes, document_events, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
 

@@ -1,13 +1,14 @@
-"""GET /api/metrics/subagents: how sub-agents did of late, for administrators."""
+"""GET /api/metrics/...: how answers, and sub-agents, did of late. For administrators."""
 
 from datetime import UTC, datetime
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response
+from functions.http_io import Request, Response, endpoint, json_response, read_query
 from functions.identity import administrator_of
 from functions.ready import ready_services
 from shared.errors import CallerError
+from shared.models.queries import QualityQuery
 
 blueprint = func.Blueprint()
 
@@ -24,6 +25,19 @@ async def get_subagent_metrics(req: Request) -> Response:
     await administrator_of(req)
     hours = _hours(req.query_params.get("hours"))
     return json_response(await subagent_metrics(await ready_services(), datetime.now(UTC), hours))
+
+
+@blueprint.route(route="metrics/quality", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_quality_metrics(req: Request) -> Response:
+    """How good answers were in use: what people said, opened, and got; each measure with its aim."""
+    from shared.agents.quality.measures import quality_metrics
+
+    await administrator_of(req)
+    asked = read_query(req, QualityQuery)
+    services = await ready_services()
+    told = await quality_metrics(services, datetime.now(UTC), asked.hours, asked.project_id or None)
+    return json_response(told)
 
 
 def _hours(text: str | None) -> int:

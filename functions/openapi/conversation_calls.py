@@ -4,6 +4,7 @@ from functions.openapi.operation import JSON, STREAM, Operation, Reply, json_rep
 from shared.errors import CallerError, ConflictError, NotFoundError, PayloadTooLargeError
 from shared.models.chat import ChatRequest, RunView
 from shared.models.clarification import ClarificationAnswer
+from shared.models.feedback import Feedback, FeedbackBody, SourceOpened
 from shared.models.memories import MemoriesDeleted, MemoryList
 from shared.models.queries import ChatHeaders, ListQuery, MessagesQuery, ResumeHeaders, SummaryHeaders
 from shared.models.streams import RunStreamEvent
@@ -74,6 +75,44 @@ QUESTIONS = (
         "End a run and its sub-agents",
         (json_reply(200, "The run, cancelled.", RunView),),
         (NotFoundError, ConflictError),
+    ),
+    Operation(
+        "PUT",
+        "runs/{run_id}/feedback",
+        "put_feedback",
+        _QUESTIONS,
+        "Rate a run that has ended",
+        (json_reply(200, "What is kept.", Feedback),),
+        (*_BODY, NotFoundError, ConflictError),
+        body=FeedbackBody,
+    ),
+    Operation(
+        "GET",
+        "runs/{run_id}/feedback",
+        "get_feedback",
+        _QUESTIONS,
+        "The rating of a run",
+        (json_reply(200, "What was said.", Feedback),),
+        (NotFoundError,),
+    ),
+    Operation(
+        "DELETE",
+        "runs/{run_id}/feedback",
+        "delete_feedback",
+        _QUESTIONS,
+        "Take a rating back",
+        (Reply(204, "It is gone, or never was."),),
+        (NotFoundError,),
+    ),
+    Operation(
+        "POST",
+        "runs/{run_id}/openings",
+        "post_opening",
+        _QUESTIONS,
+        "Say that the source of a citation was opened",
+        (Reply(204, "It counts, once."),),
+        (*_BODY, NotFoundError),
+        body=SourceOpened,
     ),
 )
 

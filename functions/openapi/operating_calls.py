@@ -6,7 +6,8 @@ from shared.models.audit import AuditReport, ReconcileReport
 from shared.models.health_views import HealthView, ReadinessView
 from shared.models.identity import Me
 from shared.models.poison import PoisonList
-from shared.models.queries import CachedHeaders, MetricsQuery
+from shared.models.quality import QualityMetrics
+from shared.models.queries import CachedHeaders, MetricsQuery, QualityQuery
 from shared.models.subagent_metrics import SubagentMetrics
 
 _OPERATION, _HEALTH, _DESCRIPTION = "Operators", "Health", "Description"
@@ -49,6 +50,16 @@ OPERATION = (
         (json_reply(200, "By profile.", SubagentMetrics),),
         (CallerError, AccessDeniedError),
         query=MetricsQuery,
+    ),
+    Operation(
+        "GET",
+        "metrics/quality",
+        "get_quality_metrics",
+        _OPERATION,
+        "How good answers were in use",
+        (json_reply(200, "Measures, each with its aim.", QualityMetrics),),
+        (CallerError, AccessDeniedError),
+        query=QualityQuery,
     ),
 )
 

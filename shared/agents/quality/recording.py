@@ -18,12 +18,11 @@ def key_of(run_id: str) -> str:
 
 
 async def keep(record: AnswerRecord | OpeningRecord, services: Services) -> None:
-    """Keep it, and count it if it is new."""
+    """Keep it, and count it unless it was kept before."""
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
-            is_new = await services.quality.add(record)
+            if not await services.quality.add(record):
+                return
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("quality.not_kept", kind=record.kind, error_type=type(failed).__name__)
-        return
-    if is_new:
-        await count(record)
+    await count(record)

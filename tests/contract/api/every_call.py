@@ -35,6 +35,7 @@ def _operation(administrator: httpx.Client) -> None:
     administrator.get("/maintenance/poison").raise_for_status()
     administrator.post("/maintenance/reconcile").raise_for_status()
     administrator.get("/metrics/subagents", params={"hours": "1"}).raise_for_status()
+    administrator.get("/metrics/quality", params={"hours": "1"}).raise_for_status()
 
 
 def _questions(user: httpx.Client) -> None:
@@ -45,6 +46,10 @@ def _questions(user: httpx.Client) -> None:
     user.post(f"{run}/answer", json={"choice": 1}).raise_for_status()
     user.get(f"{run}/events").raise_for_status()
     user.get(run).raise_for_status()
+    user.post(f"{run}/openings", json={"n": 1}).raise_for_status()
+    user.put(f"{run}/feedback", json={"rating": 4}).raise_for_status()
+    user.get(f"{run}/feedback").raise_for_status()
+    user.delete(f"{run}/feedback").raise_for_status()
     asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
     user.post(f"/runs/{asked.json()['run_id']}/cancel").raise_for_status()
     user.post("/search", json={"query": FIRST_QUESTION.text}).raise_for_status()

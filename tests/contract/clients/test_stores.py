@@ -10,6 +10,7 @@ from shared.clients.document_store import TableDocumentStore
 from shared.clients.run_store import TableRunStore
 from shared.clients.tables import Table
 from shared.errors import ConflictError, DependencyError, NotFoundError
+from shared.models.feedback import Feedback
 from shared.models.ingestion import DocumentState, Rights
 from shared.models.plan import TodoItem
 from shared.models.runs import RunRecord
@@ -62,6 +63,24 @@ async def test_a_replaced_record_has_its_end_and_its_todo_list(runs: RunStore) -
     ended = record().model_copy(update={"status": "completed", "finished_at": NOW, "todo": (item,)})
     await runs.replace(ended)
     assert await runs.get("r1") == ended
+
+
+async def test_feedback_changes_nothing_else_and_can_be_taken_back(runs: RunStore) -> None:
+    ended = record().model_copy(update={"status": "completed", "finished_at": NOW, "error": "none"})
+    await runs.create(ended)
+    said = Feedback(rating=4, reasons=("helpful",), comment="Ünïcode \U0001f527" * 200, given_at=NOW)
+    await runs.set_feedback("r1", said)
+    assert await runs.get("r1") == ended.model_copy(update={"feedback": said})
+    # Whoever stores the whole record stores what was said of it, too.
+    await runs.replace(ended.model_copy(update={"feedback": said, "has_log": False}))
+    await runs.set_feedback("r1", None)
+    assert await runs.get("r1") == ended.model_copy(update={"has_log": False})
+
+
+async def test_feedback_brings_no_run_back(runs: RunStore) -> None:
+    with pytest.raises(NotFoundError):
+        await runs.set_feedback("r1", Feedback(rating=4, given_at=NOW))
+    assert await runs.get("r1") is None
 
 
 async def test_a_run_id_is_taken_once(runs: RunStore) -> None:

@@ -243,6 +243,10 @@ ROUTES: Mapping[str, Probe] = {
     "GET runs/{run_id}/events": of_one_person(run_of, "GET", "/runs/{}/events", 200),
     "POST runs/{run_id}/answer": of_one_person(run_of, "POST", "/runs/{}/answer", 409, {"choice": 1}),
     "POST runs/{run_id}/cancel": of_one_person(run_of, "POST", "/runs/{}/cancel", 409),
+    "PUT runs/{run_id}/feedback": of_one_person(run_of, "PUT", "/runs/{}/feedback", 200, {"rating": 4}),
+    "GET runs/{run_id}/feedback": of_one_person(run_of, "GET", "/runs/{}/feedback", (200, 404)),
+    "DELETE runs/{run_id}/feedback": of_one_person(run_of, "DELETE", "/runs/{}/feedback", 204),
+    "POST runs/{run_id}/openings": of_one_person(run_of, "POST", "/runs/{}/openings", (204, 404), {"n": 1}),
     "POST summaries": summarised,
     "GET summaries/{summary_id}": of_one_person(summary_of, "GET", "/summaries/{}", 200),
     "POST summaries/{summary_id}/cancel": of_one_person(
@@ -262,4 +266,5 @@ ROUTES: Mapping[str, Probe] = {
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),
     "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),
     "GET metrics/subagents": for_administrators("GET", "/metrics/subagents"),
+    "GET metrics/quality": for_administrators("GET", "/metrics/quality"),
 }

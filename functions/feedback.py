@@ -1,0 +1,58 @@
+"""What people say of an answer, and that they opened a source of it. Each is its owner's alone."""
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, read_model
+from functions.identity import caller_of
+from functions.ready import ready_services
+from shared.models.feedback import FeedbackBody, SourceOpened
+
+blueprint = func.Blueprint()
+
+
+@blueprint.route(route="runs/{run_id}/feedback", methods=["PUT"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def put_feedback(req: Request) -> Response:
+    """Rate a run that has ended; the last rating counts."""
+    from shared.agents.quality.feedback import rate_run
+
+    user = await caller_of(req)
+    body = await read_model(req, FeedbackBody)
+    return json_response(await rate_run(_id_of(req), body, user, await ready_services()))
+
+
+@blueprint.route(route="runs/{run_id}/feedback", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_feedback(req: Request) -> Response:
+    """What the caller said of a run."""
+    from shared.agents.quality.feedback import feedback_of
+
+    user = await caller_of(req)
+    return json_response(await feedback_of(_id_of(req), user, await ready_services()))
+
+
+@blueprint.route(route="runs/{run_id}/feedback", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def delete_feedback(req: Request) -> Response:
+    """Take it back."""
+    from shared.agents.quality.feedback import withdraw_feedback
+
+    user = await caller_of(req)
+    await withdraw_feedback(_id_of(req), user, await ready_services())
+    return Response(status_code=204)
+
+
+@blueprint.route(route="runs/{run_id}/openings", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def post_opening(req: Request) -> Response:
+    """Say that the source of a citation was opened; each citation counts once."""
+    from shared.agents.quality.openings import open_source
+
+    user = await caller_of(req)
+    body = await read_model(req, SourceOpened)
+    await open_source(_id_of(req), body.n, user, await ready_services())
+    return Response(status_code=204)
+
+
+def _id_of(request: Request) -> str:
+    return str(request.path_params["run_id"])
