@@ -1,86 +1,92 @@
-"""`python -m cli`: upload, ask, documents, audit, login. Speaks HTTP to a running app, and nothing else."""
+"""`python -m cli`: Groundwork from the command line. Speaks HTTP to a running app, and nothing else.
+
+Whatever goes wrong is told in words, never as a traceback; GROUNDWORK_DEBUG=1 shows where.
+"""
 
 import argparse
-import getpass
+import io
+import os
 import sys
+import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
+from cli import ask, documents, identity, metrics, runs, searching, threads, uploading
+from cli.api import Api
+from cli.commands import Tree
+from cli.errors import FAILED, INTERRUPTED, CommandError
+from cli.terminal import Terminal
 
-from cli.api import Api, CommandError
-from cli.ask import ask
-from cli.documents import audit, list_documents
-from cli.token_file import keep_token
-from cli.uploading import UploadOptions, upload
+_WITHOUT_APP = ("login", "logout")
+_PIPE_CLOSED = 141  # as shells count: 128 + SIGPIPE
+
+
+def command_tree() -> Tree:
+    """Every command, in the order in which help shows them."""
+    tree = Tree()
+    for module in (identity, ask, uploading, documents, threads, runs, searching, metrics):
+        module.register(tree)
+    return tree
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0 done, 1 not all well, 2 an error, 3 no answer found."""
-    given = _parser().parse_args(arguments)
-    # JSON alone on standard output; progress and errors beside it.
-    console = Console(stderr=given.json)
+    """Run one command. Returns the exit code (cli/errors.py, docs/command-line.md)."""
+    _accept_all_letters()
+    given = command_tree().parse(sys.argv[1:] if arguments is None else arguments)
+    terminal = Terminal.standard(as_json=getattr(given, "json", False))
     try:
-        if given.command == "login":
-            return _login(given.token, console)
-        with Api.from_environment() as api:
-            return _run(api, given, console)
-    except (CommandError, PermissionError) as failed:
-        _print_error(failed)
-        return 2
+        return _run(terminal, given)
+    except CommandError as failed:
+        return _tell(terminal, failed)
     except KeyboardInterrupt:
-        return 130
+        terminal.note("Interrupted.", "yellow")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Python would complain once more as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except Exception as failed:  # noqa: BLE001  # the last place where it can be told in words
+        return _tell(terminal, _in_words(failed))
 
 
-def _run(api: Api, given: argparse.Namespace, console: Console) -> int:
-    output = Console()
-    if given.command == "ask":
-        return ask(api, console, output, given.question, as_json=given.json)
-    if given.command == "documents":
-        return list_documents(api, output, as_json=given.json)
-    if given.command == "audit":
-        return audit(api, output, as_json=given.json)
-    options = UploadOptions(given.project, tuple(given.acl) if given.acl else None, given.timeout)
-    return upload(api, console, output, given.source, options, as_json=given.json)
+def _accept_all_letters() -> None:
+    """A terminal of few letters shows the others as ?."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
-def _login(token: str | None, console: Console) -> int:
-    # Asked for, a token does not stay in the shell's history.
-    token = (token or getpass.getpass("Token: ")).strip()
-    if not token or not token.isascii():
-        raise CommandError("That is no token.", "A local stack prints tokens as it starts.")
-    console.print(f"Kept in {keep_token(token)}, readable by you alone.")
-    return 0
+def _in_words(failed: Exception) -> CommandError:
+    if os.environ.get("GROUNDWORK_DEBUG") == "1":
+        traceback.print_exc()
+    if isinstance(failed, OSError):
+        where = f": {failed.filename}" if failed.filename else ""
+        return CommandError(f"{failed.strerror or failed}{where}")
+    told = f"Something unexpected happened ({type(failed).__name__})."
+    hints = ("Does GROUNDWORK_URL name an app of this version?", "GROUNDWORK_DEBUG=1 shows where it was.")
+    return CommandError(told, *hints)
 
 
-def _print_error(failed: Exception) -> None:
-    console = Console(stderr=True)
-    console.print(Text(str(failed), style="red"))
-    for hint in getattr(failed, "hints", ()):
-        console.print(Text(f"  {hint}"))
+def _run(terminal: Terminal, given: argparse.Namespace) -> int:
+    if given.words in _WITHOUT_APP:
+        return int(given.perform(None, terminal, given))
+    url = identity.wanted_url(given)
+    with Api(url, identity.token_for(url), lambda seconds, why: _wait(terminal, seconds, why)) as api:
+        return int(given.perform(api, terminal, given))
 
 
-def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--json", action="store_true", help="print JSON")
-    parser = argparse.ArgumentParser(
-        prog="python -m cli",
-        description="The app at GROUNDWORK_URL (default http://127.0.0.1:7071), from the command line.",
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    sending = commands.add_parser("upload", parents=[shared], help="send a file or a folder, and wait for it")
-    sending.add_argument("source", type=Path, metavar="FOLDER")
-    sending.add_argument("--project", help="project that the documents belong to")
-    sending.add_argument("--acl", action="append", metavar="NAME", help="who may read them; may be repeated")
-    sending.add_argument("--timeout", type=float, default=3600.0, metavar="SECONDS")
-    asking = commands.add_parser("ask", parents=[shared], help="ask a question")
-    asking.add_argument("question")
-    commands.add_parser("documents", parents=[shared], help="list documents")
-    commands.add_parser("audit", parents=[shared], help="check that everything agrees (administrators)")
-    login = commands.add_parser("login", parents=[shared], help="keep a token")
-    login.add_argument("--token", help="asked for when it is left out")
-    return parser
+def _wait(terminal: Terminal, seconds: float, why: str) -> None:
+    terminal.note(f"{why} Waiting {seconds:.0f} s.", "yellow")
+
+
+def _tell(terminal: Terminal, failed: CommandError) -> int:
+    """In words beside the result; with --json also as the result, so that programs need not read words."""
+    terminal.note(str(failed), "red")
+    for hint in failed.hints:
+        terminal.note(f"  {hint}", "")
+    if terminal.as_json:
+        told = {"detail": str(failed), "hints": failed.hints, "status": failed.status, "code": failed.code}
+        terminal.json({"error": told})
+    return FAILED
 
 
 if __name__ == "__main__":

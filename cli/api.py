@@ -1,111 +1,153 @@
-"""The HTTP API for the command line: one client, errors as the API words them."""
+"""The HTTP API for the command line: one client, errors as the API words them, waits when it says to."""
 
-import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Self
+from urllib.parse import quote, urlsplit
 
 import httpx
 
-from cli.token_file import read_token
+from cli.errors import CommandError, NoConnectionError
+from cli.server_sent_events import Event, read_events
 
 DEFAULT_URL = "http://127.0.0.1:7071"
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # of silence; streams send a comment every 15 s
 _OK = range(200, 300)
+_TOO_MANY = 429
+_UNAUTHORISED = 401
+_NOT_FOUND = 404
+_LONGEST_WAIT_S = 90.0  # for a limit that is counted by the minute; longer ones are told
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+TokenSource = Callable[[bool], str]
+"""The token of now; a new one when it is called with True. "" when there is none to be had."""
+OnWait = Callable[[float, str], None]
 
 
-class CommandError(Exception):
-    """Something went wrong that the user can read about.
+class _Bearer(httpx.Auth):
+    """The token with each request, and once more with a new one when it was not believed."""
 
-    Attributes:
-        hints: what to do about it, one sentence each.
-    """
+    def __init__(self, token: TokenSource) -> None:
+        self._token = token
 
-    def __init__(self, message: str, *hints: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.hints = hints
-        self.status = status
-
-
-@dataclass(frozen=True)
-class Event:
-    """One server-sent event."""
-
-    number: int
-    name: str
-    data: dict[str, Any]
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        sent = self._token(False)
+        request.headers["Authorization"] = f"Bearer {sent}"
+        answered = yield request
+        # A body that is read from a file cannot be sent twice.
+        if answered.status_code == _UNAUTHORISED and isinstance(request.stream, httpx.ByteStream):
+            renewed = self._token(True)
+            if renewed not in ("", sent):
+                request.headers["Authorization"] = f"Bearer {renewed}"
+                yield request
 
 
 class Api:
-    """Calls the app as the user whose token it has. A context manager; many threads may use one."""
+    """Calls the app as the user whose token it has. A context manager; many threads may use one.
 
-    def __init__(self, url: str, token: str) -> None:
-        self.url = url.rstrip("/")
-        headers = {"Authorization": f"Bearer {token}"}
-        self._client = httpx.Client(base_url=f"{self.url}/api", headers=headers, timeout=_TIMEOUT)
+    Args:
+        url: the app's address, without `/api`.
+        token: it, or what gives it.
+        on_wait: told when the app asks to wait: for how many seconds, and why.
 
-    @classmethod
-    def from_environment(cls) -> Self:
-        """The app at GROUNDWORK_URL, with GROUNDWORK_TOKEN or the token that `login` kept.
+    Raises:
+        CommandError: the address is none, or would carry the token over a network in the open.
+    """
 
-        Raises:
-            CommandError: there is no token.
-        """
-        token = os.environ.get("GROUNDWORK_TOKEN", "").strip() or read_token()
-        if not token:
-            raise CommandError(
-                "You are not signed in.",
-                "Set GROUNDWORK_TOKEN, or run `python -m cli login`.",
-                "A local stack prints tokens as it starts.",
-            )
-        return cls(os.environ.get("GROUNDWORK_URL", "").strip() or DEFAULT_URL, token)
+    def __init__(self, url: str, token: str | TokenSource, on_wait: OnWait | None = None) -> None:
+        self.url = checked_url(url)
+        self._on_wait = on_wait or (lambda _seconds, _why: None)
+        given = token
+        source = (lambda _renew: given) if isinstance(given, str) else given
+        self._client = httpx.Client(base_url=f"{self.url}/api", auth=_Bearer(source), timeout=_TIMEOUT)
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """The JSON of an answer.
+        """The JSON of an answer; {} of one without content. Waits when the app says for how long.
 
         Raises:
             CommandError: no connection, or the app answered with an error.
         """
+        answered = self.send(method, path, **request)
+        if not answered.content:
+            return {}
         try:
-            answered = self._client.request(method, path, **request)
-        except httpx.HTTPError as failed:
-            raise self._unreachable(failed) from None
-        _refuse_errors(answered)
-        return dict(answered.json())
+            return dict(answered.json())
+        except (ValueError, TypeError):
+            raise CommandError(
+                f"{self.url} does not answer as Groundwork does.", "Does GROUNDWORK_URL name the right app?"
+            ) from None
 
-    def put_elsewhere(self, url: str, content: Any, headers: dict[str, str]) -> None:
-        """Send a file to a signed address, which must not be told who we are.
+    def send(self, method: str, path: str, *, also: int = 200, **request: Any) -> httpx.Response:
+        """An answer that is no error, or has the status `also`; read to its end.
 
         Raises:
-            CommandError: it was not taken.
+            CommandError: no connection, or the app answered with an error.
         """
-        try:
-            answered = httpx.put(url, content=content, headers=headers, timeout=_TIMEOUT)
-        except httpx.HTTPError as failed:
-            raise CommandError(f"The storage did not take the file ({type(failed).__name__}).") from None
-        if answered.status_code not in _OK:
-            raise CommandError(f"The storage answered with HTTP {answered.status_code}.", "Try again.")
+        until = time.monotonic() + _LONGEST_WAIT_S
+        while True:
+            try:
+                answered = self._client.request(method, path, **request)
+            except httpx.HTTPError as failed:
+                raise self.unreachable(failed) from None
+            if not self._has_waited(answered, until):
+                if answered.status_code != also:
+                    refuse_errors(answered)
+                return answered
+            if "files" in request:  # read already: the caller opens them anew
+                raise _repeatable(answered)
 
     def events(
-        self, method: str, path: str, *, after: int = 0, body: Any = None
+        self, method: str, path: str, *, after: int = 0, body: Any = None, key: str = ""
     ) -> Iterator[tuple[httpx.Headers, Event | None]]:
         """One stream to its end: the answer's headers with each event; None for a comment.
 
+        Args:
+            after: the number of the last event that was seen.
+            key: an Idempotency-Key: the same one is the same run, however often it is sent.
+
         Raises:
-            CommandError: no connection, or the app answered with an error.
-            httpx.TransportError: the connection broke in the middle; resume with the last event's number.
+            CommandError: the app answered with an error.
+            httpx.TransportError: no connection, or it broke; resume after the last event.
         """
         headers = {"Last-Event-ID": str(after)} if after else {}
-        try:
+        headers |= {"Idempotency-Key": key} if key else {}
+        until = time.monotonic() + _LONGEST_WAIT_S
+        while True:
             with self._client.stream(method, path, json=body, headers=headers) as stream:
+                if stream.status_code in _OK:
+                    for event in read_events(stream.iter_lines()):
+                        yield stream.headers, event
+                    return
+                stream.read()
+            if not self._has_waited(stream, until):
+                refuse_errors(stream)
+
+    def download(self, path: str) -> Iterator[bytes]:
+        """A file, piece by piece.
+
+        Raises:
+            CommandError: no connection, it broke, or the app answered with an error.
+        """
+        try:
+            with self._client.stream("GET", path) as stream:
                 if stream.status_code not in _OK:
                     stream.read()
-                    _refuse_errors(stream)
-                for event in read_events(stream.iter_lines()):
-                    yield stream.headers, event
-        except httpx.ConnectError as failed:
-            raise self._unreachable(failed) from None
+                    refuse_errors(stream)
+                yield from stream.iter_bytes()
+        except httpx.HTTPError as failed:
+            raise self.unreachable(failed) from None
+
+    def absolute(self, address: str) -> str:
+        """An address of the app as one that can be opened; others as they are."""
+        return f"{self.url}{address}" if address.startswith("/") else address
+
+    def unreachable(self, failed: httpx.HTTPError) -> NoConnectionError:
+        """What is told when nobody answers."""
+        return NoConnectionError(
+            f"No answer from {self.url} ({type(failed).__name__}).",
+            "Is it running? `make run` starts a local stack; GROUNDWORK_URL says where to look.",
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -113,33 +155,73 @@ class Api:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def _unreachable(self, failed: httpx.HTTPError) -> CommandError:
-        return CommandError(
-            f"No answer from {self.url} ({type(failed).__name__}).",
-            "Is it running? `make run` starts a local stack; GROUNDWORK_URL says where to look.",
+    def _has_waited(self, answered: httpx.Response, until: float) -> bool:
+        """Whether the app said when to come again, and that moment has come."""
+        said = answered.headers.get("retry-after", "")
+        if answered.status_code != _TOO_MANY or not said.isdigit():
+            return False
+        seconds = float(said) + 0.1
+        if time.monotonic() + seconds > until:
+            return False
+        self._on_wait(seconds, _problem(answered)[0])
+        time.sleep(seconds)
+        return True
+
+
+def checked_url(url: str) -> str:
+    """The address without a slash at its end.
+
+    Raises:
+        CommandError: it is none, or plain http to another machine: the token could be read on the way.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
+        raise CommandError(
+            f"{url[:100]!r} is no address of an app.", "Such as https://NAME.azurewebsites.net."
         )
+    if parts.scheme == "http" and host not in _LOOPBACK and os.environ.get("GROUNDWORK_PLAIN_HTTP") != "1":
+        raise CommandError(
+            "A token is not sent to another machine over plain http.",
+            "Use https, or set GROUNDWORK_PLAIN_HTTP=1 in a network that you trust.",
+        )
+    return url.strip().rstrip("/").removesuffix("/api")
 
 
-def read_events(lines: Iterator[str]) -> Iterator[Event | None]:
-    """Server-sent events; None for each comment, which tells that the connection lives."""
-    fields: dict[str, str] = {}
-    for line in lines:
-        if line.startswith(":"):
-            yield None
-        elif line:
-            name, _, value = line.partition(": ")
-            fields[name] = value
-        elif "data" in fields:
-            yield Event(int(fields.get("id", 0)), fields.get("event", ""), json.loads(fields["data"]))
-            fields = {}
+def segment(text: str) -> str:
+    """A word as one part of a path, whatever it holds.
+
+    Raises:
+        CommandError: it is empty, or a dot: the address would be another one.
+    """
+    if not text.strip() or set(text) == {"."}:
+        raise CommandError(f"{text!r} is no id.")
+    return quote(text, safe="")
 
 
-def _refuse_errors(answered: httpx.Response) -> None:
-    if answered.status_code in _OK:
-        return
+def refuse_errors(answered: httpx.Response) -> None:
+    """Raises CommandError, in the words of the app, unless the answer is a good one."""
+    if answered.status_code not in _OK:
+        detail, hints, code = _problem(answered)
+        raise CommandError(detail, *hints, status=answered.status_code, code=code)
+
+
+def _repeatable(answered: httpx.Response) -> CommandError:
+    error = CommandError(_problem(answered)[0], status=answered.status_code)
+    error.may_repeat = True
+    return error
+
+
+def _problem(answered: httpx.Response) -> tuple[str, list[str], str]:
     try:
         problem = answered.json()
-        detail, hints = str(problem["detail"]), [str(hint) for hint in problem.get("hints", [])]
-    except (ValueError, KeyError, TypeError):
-        detail, hints = f"HTTP {answered.status_code} without an explanation.", []
-    raise CommandError(detail, *hints, status=answered.status_code)
+        hints = [str(hint) for hint in problem.get("hints", [])]
+        return str(problem["detail"]), hints, str(problem.get("title", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        hints = (
+            ["Is the app of another version than this command line?"] if answered.status_code == 404 else []
+        )
+        return f"HTTP {answered.status_code} without an explanation.", hints, ""

@@ -1,120 +1,200 @@
-"""`ask`: a question, its answer as it is written, and where each statement comes from."""
+"""`ask`: a question, its answer as it is written, and where each statement comes from.
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+What a run asks back is asked of the person at the terminal; Ctrl-C ends the run, not only the display.
+"""
+
+import argparse
+import uuid
+from dataclasses import dataclass
 from typing import Any
 
-import httpx
-from rich.console import Console
-from rich.live import Live
-from rich.markdown import Markdown
-from rich.text import Text
+from cli.answers import print_answer
+from cli.api import Api, segment
+from cli.commands import Tree
+from cli.documents import resolve
+from cli.errors import ASKED_BACK, DONE, INTERRUPTED, NO_ANSWER, CommandError
+from cli.following import RunStream
+from cli.progress import ProgressDisplay
+from cli.server_sent_events import Event
+from cli.terminal import Terminal
 
-from cli.api import Api, CommandError, Event
-
-_LOST = 5  # connections in a row without an event
-_PREVIEW_LINES = 20
-
-
-@dataclass
-class Draft:
-    """The answer while it is written, by step: a step that begins anew loses its own text only."""
-
-    steps: dict[int, str] = field(default_factory=dict)
-
-    def take(self, event: Event) -> None:
-        """Add a token, or drop what a step had written before it began anew or was given up."""
-        step = int(event.data.get("step", 0))
-        if event.name == "token":
-            self.steps[step] = self.steps.get(step, "") + str(event.data["text"])
-        elif event.name == "status" and event.data.get("state") in ("restarted", "discarded"):
-            self.steps.pop(step, None)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.steps[step] for step in sorted(self.steps))
+_BAD_REQUEST = 400
+_CLOSED = 409
 
 
-def ask(api: Api, console: Console, output: Console, question: str, *, as_json: bool) -> int:
-    """Ask; show the draft on `console`, print the answer on `output`.
+@dataclass(frozen=True)
+class Asking:
+    """Where a run is shown.
 
-    0 with an answer, 3 when the documents have none.
+    Attributes:
+        display: takes what goes on beside the result.
+    """
+
+    api: Api
+    terminal: Terminal
+    display: ProgressDisplay
+
+
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    asking = tree.leaf("ask", ask, "ask a question, and show the answer as it is written")
+    asking.add_argument("question", help="`-` reads it from standard input")
+    asking.add_argument("--thread", metavar="ID", help="go on in a thread; `last` is the newest one")
+    asking.add_argument("--deep", action="store_true", help="ask for deeper work: sub-agents, where it helps")
+    asking.add_argument("--project", metavar="ID", help="only documents of a project")
+    asking.add_argument("--doc", action="append", metavar="DOC", help="only this document; may be repeated")
+    asking.add_argument("--quiet", action="store_true", help="do not tell what goes on meanwhile")
+
+
+def ask(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Ask; 0 with an answer, 3 when the documents have none, 4 when the run waits for a choice.
 
     Raises:
-        CommandError: the question was refused or may mean several documents, or the run failed.
+        CommandError: the question was refused, or the run failed.
     """
-    draft = Draft()
-    answer: dict[str, Any] | None = None
-    with Live(Text("…"), console=console, transient=True, refresh_per_second=8) as live:
-        for event in run_events(api, question):
-            draft.take(event)
-            live.update(Text("\n".join(draft.text.splitlines()[-_PREVIEW_LINES:]) or "…"))
-            if event.name == "complete":
-                answer = event.data["answer"]
-            elif event.name == "ask_user":
-                # The run would wait for days; here nobody can answer it.
-                raise CommandError(str(event.data["question"]), *_options(event), "Ask again and name it.")
-            elif event.name == "error":
-                raise CommandError(str(event.data.get("message", "The run failed.")), *_hints(event))
-    if answer is None:
-        raise CommandError("The run ended without an answer.", "Ask again.")
-    if as_json:
-        output.print_json(json.dumps(answer))
+    body: dict[str, Any] = {"question": _question(given.question), "deep": given.deep}
+    if given.thread:
+        body["thread_id"] = _thread(api, given.thread)
+    if given.project:
+        body["project_id"] = given.project
+    if given.doc:
+        body["doc_ids"] = [resolve(api, name) for name in given.doc]
+    display = ProgressDisplay(terminal, is_quiet=given.quiet)
+    # One key for all tries: a start that is repeated is the same run.
+    stream = RunStream(api, body, key=uuid.uuid4().hex, on_trouble=display.trouble)
+    return follow(Asking(api, terminal, display), stream)
+
+
+def follow(asking: Asking, stream: RunStream) -> int:
+    """Show a run to its end; Ctrl-C cancels it."""
+    try:
+        with asking.display:
+            ended = _to_its_end(asking, stream)
+    except KeyboardInterrupt:
+        return _cancelled(asking, stream.run_id)
+    if ended is None:
+        return ASKED_BACK
+    return _show(asking, ended)
+
+
+def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
+    """The last event; None when the run waits for an answer that nobody here can give."""
+    for event in stream:
+        asking.display.take(event)
+        if event.name == "complete":
+            return event
+        if event.name == "error":
+            told = str(event.data.get("message") or "The run failed.")
+            code = str(event.data.get("type") or "")
+            raise CommandError(told, *(str(hint) for hint in event.data.get("hints") or ()), code=code)
+        if event.name == "ask_user" and not _choose(asking, stream, event):
+            return None
+    raise CommandError("The run ended without an answer.", "Ask again.")
+
+
+def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
+    """Ask the person what the run asks. Whether somebody was there to answer."""
+    terminal, run_id = asking.terminal, stream.run_id
+    asking.display.pause()
+    view = asking.api.call("GET", f"/runs/{segment(run_id)}")
+    if view["status"] != "waiting":
+        return True  # answered already: these events are told again
+    if terminal.prompt is None:
+        _leave_waiting(terminal, run_id, event)
+        return False
+    for line in _options(event):
+        terminal.note(line, "")
+    while True:
+        said = terminal.prompt("Number, or words: ")
+        if said and _answered(asking, run_id, said):
+            return True
+
+
+def _answered(asking: Asking, run_id: str, said: str) -> bool:
+    try:
+        send_answer(asking.api, run_id, said)
+    except CommandError as refused:
+        if refused.status == _CLOSED:  # somewhere else, or time was over: the run goes on
+            asking.terminal.note(str(refused), "yellow")
+            return True
+        if refused.status != _BAD_REQUEST:
+            raise
+        asking.terminal.note(str(refused), "yellow")
+        return False
+    return True
+
+
+def send_answer(api: Api, run_id: str, said: str) -> dict[str, Any]:
+    """Answer what a run asks: a number chooses, words are understood by the app."""
+    answer = {"choice": int(said)} if said.isdecimal() and len(said) < 6 else {"text": said}
+    return api.call("POST", f"/runs/{segment(run_id)}/answer", json=answer)
+
+
+def _leave_waiting(terminal: Terminal, run_id: str, event: Event) -> None:
+    if terminal.as_json:
+        terminal.json({"run_id": run_id, "status": "waiting", "clarification": event.data})
     else:
-        _print(output, answer)
-    return 3 if answer.get("abstained") else 0
+        for line in _options(event):
+            terminal.say(line)
+    terminal.note(f"The run waits. Answer it: python -m cli runs answer {run_id} NUMBER", "yellow")
 
 
 def _options(event: Event) -> list[str]:
-    return [f"{option['title']} ({option['filename']})" for option in event.data["options"]]
+    lines = [str(event.data.get("question") or "Which one?")]
+    for option in event.data.get("options") or ():
+        date = f", {option['date']}" if option.get("date") else ""
+        lines.append(
+            f"  {option['number']}. {option.get('title') or option['filename']} ({option['filename']}{date})"
+        )
+    return lines
 
 
-def _hints(event: Event) -> list[str]:
-    return [str(hint) for hint in event.data.get("hints") or ()]
+def _show(asking: Asking, ended: Event) -> int:
+    answer: dict[str, Any] = dict(ended.data["answer"])
+    run_id, thread_id = str(ended.data.get("run_id", "")), str(ended.data.get("thread_id", ""))
+    if answer.get("figures"):
+        answer = _with_signed_figures(asking.api, run_id, answer)
+    if asking.terminal.as_json:
+        asking.terminal.json({**answer, "run_id": run_id, "thread_id": thread_id})
+    else:
+        print_answer(asking.api, asking.terminal, answer)
+        asking.terminal.note(f"Run {run_id}. Go on: --thread {thread_id}")
+    return NO_ANSWER if answer.get("abstained") else DONE
 
 
-def run_events(api: Api, question: str) -> Iterator[Event]:
-    """Every event of the run once, over as many connections as it takes.
-
-    Raises:
-        CommandError: the question was refused, or the connection is lost for good.
-    """
-    run_id, last, lost = "", 0, 0
-    while lost < _LOST:
-        try:
-            for headers, event in _connect(api, question, run_id, last):
-                run_id = headers.get("x-run-id", run_id)
-                if event is None:
-                    continue
-                last, lost = event.number, 0
-                yield event
-                if event.name in ("complete", "error"):
-                    return
-        except httpx.TransportError:
-            pass  # resumed below
-        if not run_id:
-            break
-        lost += 1
-    raise CommandError("The connection was lost.", "The run goes on; ask again to start another.")
+def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """With addresses that a browser can open: the stream carries none."""
+    try:
+        stored = api.call("GET", f"/runs/{segment(run_id)}").get("answer")
+    except CommandError:
+        return answer  # the text is there; the pictures can be looked up later
+    return {**answer, "figures": (stored or answer)["figures"]}
 
 
-def _connect(
-    api: Api, question: str, run_id: str, after: int
-) -> Iterator[tuple[httpx.Headers, Event | None]]:
+def _cancelled(asking: Asking, run_id: str) -> int:
+    told = "Interrupted before the run began."
     if run_id:
-        return api.events("GET", f"/runs/{run_id}/events", after=after)
-    return api.events("POST", "/chat", body={"question": question})
+        try:
+            asking.api.call("POST", f"/runs/{segment(run_id)}/cancel")
+            told = f"Run {run_id} is cancelled."
+        except CommandError as failed:
+            told = f"Run {run_id} could not be cancelled: {failed}"
+    asking.terminal.note(told, "yellow")
+    if asking.terminal.as_json:
+        asking.terminal.json({"run_id": run_id, "status": "cancelled" if run_id else "not begun"})
+    return INTERRUPTED
 
 
-def _print(console: Console, answer: dict[str, Any]) -> None:
-    console.print(Markdown(str(answer.get("text", ""))))
-    for cited in answer.get("citations", ()):
-        page = f", page {cited['page_number']}" if cited.get("page_number") else ""
-        mark = "verified" if cited.get("verified") else "not verified"
-        source = Text(f"[{cited['n']}] {cited['filename']}{page} ({mark})", style="bold")
-        console.print(source)
-        console.print(Text(f"    “{cited['quote']}”", style="dim"))
-    unsupported = answer.get("unsupported_claims")
-    if unsupported:
-        console.print(Text(f"{unsupported} statements are not supported by a quotation.", style="yellow"))
+def _question(said: str) -> str:
+    import sys
+
+    return sys.stdin.read().strip() if said == "-" else said
+
+
+def _thread(api: Api, said: str) -> str:
+    if said != "last":
+        return said
+    threads = api.call("GET", "/threads", params={"limit": 1})["threads"]
+    if not threads:
+        raise CommandError("There is no thread to go on in.", "Leave --thread out.")
+    return str(threads[0]["thread_id"])

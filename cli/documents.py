@@ -1,50 +1,239 @@
-"""`documents`: what the user may see. `audit`: whether everything agrees, for administrators."""
+"""`documents`: what the user may see, and what its owner may change. `audit`: whether everything agrees."""
 
-import json
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from cli.api import Api
+from cli.commands import Tree
+from cli.errors import DONE, FAILED, NOT_ALL_WELL, CommandError
+from cli.terminal import Terminal, clean, moment
 
 _STYLES = {"ready": "green", "failed": "red"}
+_ID = re.compile(r"[0-9a-f]{24}")
+_FILTERS = ("project", "type", "department", "language", "author", "filename", "tags")
+_PARAMETERS = {"project": "project_id", "type": "document_type"}
 
 
-def list_documents(api: Api, console: Console, *, as_json: bool) -> int:
-    """Print the documents, those in work first."""
-    found = api.call("GET", "/documents")
-    if as_json:
-        console.print_json(json.dumps(found["documents"]))
-        return 0
-    table = Table("Document", "Title", "Type", "Pages", "Status", "Id")
-    for document in found["documents"]:
-        table.add_row(*_cells(document))
-    console.print(table if found["documents"] else "There are no documents that you may see.")
-    return 0
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    listing = tree.leaf("documents list", list_documents, "list documents, those in work first")
+    for name in _FILTERS:
+        listing.add_argument(f"--{name}", metavar="VALUE", help=f"only those of this {name}")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (1-100)")
+    showing = tree.leaf("documents show", show_document, "show one document")
+    downloading = tree.leaf("documents download", download_document, "get the file")
+    downloading.add_argument(
+        "--out", metavar="FILE", help="where to (default: its own name; - is the output)"
+    )
+    editing = tree.leaf("documents edit", edit_document, "correct what was extracted; it holds for good")
+    for name in ("title", "type", "author", "department", "language"):
+        editing.add_argument(f"--{name}", metavar="TEXT", help="empty text empties it, where that may be")
+    editing.add_argument("--tag", action="append", metavar="TAG", help="all tags; may be repeated")
+    access = tree.leaf("documents access", change_access, "show or set who may read it")
+    access.add_argument("--acl", action="append", metavar="NAME", help="who; may be repeated")
+    access.add_argument("--private", action="store_true", help="nobody but its owner")
+    access.add_argument("--project", metavar="ID", help="move it to a project")
+    again = tree.leaf("documents reingest", reingest_document, "ingest the file once more")
+    for parser in (showing, downloading, editing, access, again):
+        parser.add_argument("document", metavar="DOC", help="its id, or its file name if only one has it")
+    deleting = tree.leaf("documents delete", delete_documents, "delete documents and all made of them")
+    deleting.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
+    deleting.add_argument("--yes", action="store_true", help="do not ask")
+    tree.leaf("audit", audit, "check that everything agrees (administrators)")
 
 
-def _cells(document: dict[str, Any]) -> list[Text]:
-    status = str(document["status"])
-    told = f"{status}: {document['status_reason']}" if document.get("status_reason") else status
-    cells = [document.get(name) for name in ("filename", "title", "document_type", "page_count")]
-    texts = [Text("" if cell is None else str(cell)) for cell in cells]
-    return [*texts, Text(told, style=_STYLES.get(status, "yellow")), Text(document["doc_id"], style="dim")]
+def resolve(api: Api, named: str) -> str:
+    """The id of a document that is named by its id or its file name.
+
+    Raises:
+        CommandError: nothing, or more than one, has this name.
+    """
+    if _ID.fullmatch(named):
+        return named
+    listed = api.call("GET", "/documents", params={"limit": 100})["documents"]
+    found = {one["doc_id"]: one for one in listed if one["filename"] == named}
+    more = api.call("GET", "/documents", params={"filename": named, "limit": 100})["documents"]
+    found |= {one["doc_id"]: one for one in more}
+    if len(found) == 1:
+        return str(next(iter(found)))
+    if not found:
+        raise CommandError(f"There is no document {named[:100]!r}.", "`python -m cli documents` lists them.")
+    raise CommandError(
+        f"{len(found)} documents are called {named[:100]!r}: say which by its id.",
+        *(
+            f"{one['doc_id']}  {one.get('title') or ''} {one.get('project_id') or ''}"
+            for one in found.values()
+        ),
+    )
 
 
-def audit(api: Api, console: Console, *, as_json: bool) -> int:
+def list_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print the documents."""
+    parameters: dict[str, Any] = {"limit": given.limit}
+    for name in _FILTERS:
+        if getattr(given, name):
+            parameters[_PARAMETERS.get(name, name)] = getattr(given, name)
+    found = api.call("GET", "/documents", params=parameters)
+    if terminal.as_json:
+        terminal.json(found["documents"])
+        return DONE
+    terminal.table(
+        ("Document", "Title", "Type", "Pages", "Status", "Id"),
+        (_cells(document) for document in found["documents"]),
+        nothing="There are no such documents that you may see.",
+    )
+    return DONE
+
+
+def show_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print all that is known of one."""
+    document = api.call("GET", f"/documents/{resolve(api, given.document)}")
+    _show(terminal, document)
+    return DONE
+
+
+def download_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Write the file; one that is there already is not overwritten unless it was named."""
+    doc_id = resolve(api, given.document)
+    parts = api.download(f"/documents/{doc_id}/content")
+    if given.out == "-":
+        for part in parts:
+            sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+        return DONE
+    filename = api.call("GET", f"/documents/{doc_id}")["filename"]
+    path = Path(given.out or Path(clean(str(filename))).name)
+    if path.exists() and not given.out:
+        raise CommandError(f"{path} is there already.", "Name another place with --out.")
+    size_bytes = _write(path, parts)
+    if terminal.as_json:
+        terminal.json({"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes})
+    else:
+        terminal.say(f"{path}: {size_bytes:,} bytes")
+    return DONE
+
+
+def edit_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Correct metadata."""
+    names = {"title": "title", "type": "document_type", "author": "author", "department": "department"}
+    names["language"] = "language"
+    changes: dict[str, Any] = {
+        field: getattr(given, name) or None
+        for name, field in names.items()
+        if getattr(given, name) is not None
+    }
+    if given.tag is not None:
+        changes["tags"] = [tag for tag in given.tag if tag]
+    if not changes:
+        raise CommandError("Nothing to change.", "Give --title, --type, --author, --department, …")
+    _show(terminal, api.call("PATCH", f"/documents/{resolve(api, given.document)}", json=changes))
+    return DONE
+
+
+def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Set who may read a document, or print it."""
+    path = f"/documents/{resolve(api, given.document)}"
+    if given.private and given.acl:
+        raise CommandError("--private and --acl contradict each other.", "Give one of them.")
+    if not given.acl and not given.private and given.project is None:
+        document = api.call("GET", path)
+    else:
+        kept = given.acl or ([] if given.private else api.call("GET", path)["acl"])
+        change = {"acl": kept, **({"project_id": given.project} if given.project else {})}
+        document = api.call("PUT", f"{path}/access", json=change)
+    if terminal.as_json:
+        terminal.json({name: document.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
+    elif document.get("acl") is None:
+        raise CommandError("Who may read it is told to its owner and administrators alone.")
+    else:
+        readers = ", ".join(document["acl"]) or "nobody else"
+        terminal.say(f"{document['filename']}: {document['owner_id'] or 'no owner'}, {readers}")
+    return DONE
+
+
+def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Ingest it anew; it goes on after this command has ended."""
+    _show(terminal, api.call("POST", f"/documents/{resolve(api, given.document)}/reingest"))
+    return DONE
+
+
+def delete_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Delete documents; one that cannot be deleted does not keep the others. 0 only if all are."""
+    doc_ids = [resolve(api, name) for name in given.documents]
+    terminal.confirm(f"Delete {', '.join(given.documents)} and everything made of it?", is_sure=given.yes)
+    outcomes = []
+    for name, doc_id in zip(given.documents, doc_ids, strict=True):
+        try:
+            api.call("DELETE", f"/documents/{doc_id}")
+            outcomes.append({"document": name, "doc_id": doc_id, "status": "deleting", "reason": ""})
+        except CommandError as refused:
+            outcomes.append({"document": name, "doc_id": doc_id, "status": "kept", "reason": str(refused)})
+    if terminal.as_json:
+        terminal.json(outcomes)
+    else:
+        for one in outcomes:
+            is_gone = one["status"] == "deleting"
+            terminal.say(
+                f"{one['document']}: {'deleted' if is_gone else one['reason']}", "" if is_gone else "red"
+            )
+    gone = sum(one["status"] == "deleting" for one in outcomes)
+    return DONE if gone == len(outcomes) else (NOT_ALL_WELL if gone else FAILED)
+
+
+def audit(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Print what does not agree. 0 only if everything does."""
     report = api.call("GET", "/maintenance/audit")
-    if as_json:
-        console.print_json(json.dumps(report))
-        return 0 if report["agrees"] else 1
-    counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
+    if terminal.as_json:
+        terminal.json(report)
+        return DONE if report["agrees"] else NOT_ALL_WELL
     for difference in report["differences"]:
-        console.print(Text(f"{difference['kind']}  {difference['place']}: {difference['detail']}"))
+        terminal.say(f"{difference['kind']}  {difference['place']}: {difference['detail']}")
     unnamed = report["difference_count"] - len(report["differences"])
     if unnamed:
-        console.print(f"… and {unnamed} more")
+        terminal.say(f"… and {unnamed} more")
+    counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
-    console.print(f"{verdict}: {counts}.")
-    return 0 if report["agrees"] else 1
+    terminal.say(f"{verdict}: {counts}.")
+    return DONE if report["agrees"] else NOT_ALL_WELL
+
+
+def _cells(document: dict[str, Any]) -> list[Any]:
+    status = str(document["status"])
+    reason = f": {document['status_reason']}" if document.get("status_reason") else ""
+    cells = [document.get(name) for name in ("filename", "title", "document_type", "page_count")]
+    return [*cells, Text(clean(status + reason), style=_STYLES.get(status, "yellow")), document["doc_id"]]
+
+
+def _show(terminal: Terminal, document: dict[str, Any]) -> None:
+    if terminal.as_json:
+        terminal.json(document)
+        return
+    for name, value in document.items():
+        if name == "history":
+            for phase in value:
+                spent = "" if phase["seconds"] is None else f", {phase['seconds']} s"
+                terminal.say(f"  {moment(phase['at'])}  {phase['status']}{spent}", "dim")
+        elif value not in (None, "", [], 0):
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            terminal.say(f"{name + ':':<18} {moment(shown) if name == 'upload_date' else shown}")
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> int:
+    """Aside and moved into place: what breaks off leaves no half file."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    size_bytes = 0
+    try:
+        with draft.open("wb") as file:
+            for part in parts:
+                size_bytes += file.write(part)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return size_bytes

@@ -1,36 +1,54 @@
-"""`upload`: a file or a folder, sent a few at a time, and followed until each is ready or has failed."""
+"""`upload`: a file or a folder, sent a few at a time, and followed until each is ready or has failed.
 
-import json
+What is there already, by the hash of its content, is not sent again; who may read it is set all the same.
+"""
+
+import argparse
+import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
-from cli.api import Api, CommandError
+from cli import sending
+from cli.api import Api
+from cli.commands import Tree
+from cli.errors import DONE, NOT_ALL_WELL, CommandError
+from cli.identity import identity_of
+from cli.terminal import Terminal, clean
 from cli.watching import Watch
 
-LARGE_BYTES = 100_000_000  # the platform takes 210 MB in one request; larger files go straight to the storage
 AT_ONCE = 4
 _SIDECAR = ".acl.json"
+_WELL = ("ready", "unchanged")
 
 
 @dataclass(frozen=True)
 class UploadOptions:
-    """How files are sent."""
+    """How files are sent.
+
+    Attributes:
+        folder: below which they are put; the same folder and name are the same document.
+        acl: who may read them; None leaves what holds already, for new ones nobody else.
+        is_forced: also what is there already.
+        user_id: who sends them, if the app says so.
+    """
 
     project_id: str | None = None
     acl: tuple[str, ...] | None = None
     timeout_s: float = 3600.0
+    folder: str | None = None
+    is_forced: bool = False
+    user_id: str | None = None
 
 
 @dataclass
 class Outcome:
-    """What became of one file. `status` is `refused` when it was not taken at all."""
+    """What became of one file. `refused`: not taken at all; `unchanged`: it was there already."""
 
     path: str
     doc_id: str | None = None
@@ -39,39 +57,66 @@ class Outcome:
     hint: str = ""
 
 
-class _CountedFile:
-    """A file that tells how much of it was read."""
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    sending_ = tree.leaf("upload", upload, "send a file or a folder, and wait until all of it is ready")
+    sending_.add_argument(
+        "source", type=Path, metavar="FOLDER", help="a folder, with what is below it, or a file"
+    )
+    sending_.add_argument("--project", metavar="ID", help="project that the documents belong to")
+    sending_.add_argument("--acl", action="append", metavar="NAME", help="who may read them; may be repeated")
+    sending_.add_argument(
+        "--folder", metavar="PATH", help="where to put them (default: the folder's own name)"
+    )
+    sending_.add_argument("--force", action="store_true", help="send also what is there already")
+    sending_.add_argument("--timeout", type=float, default=3600.0, metavar="SECONDS", help="for all of it")
 
-    def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
-        self._file = file
-        self._on_bytes = on_bytes
 
-    def read(self, size: int = -1) -> bytes:
-        piece = self._file.read(size)
-        self._on_bytes(len(piece))
-        return piece
+def upload(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Send and follow, with progress beside the result. 0 only if every file is ready.
 
-    def __iter__(self) -> Iterator[bytes]:
-        while piece := self.read(64 * 1024):
-            yield piece
-
-    def fileno(self) -> int:
-        return self._file.fileno()  # by which its length is found
+    Raises:
+        CommandError: there is nothing to send, or it took too long.
+    """
+    files = list(find_files(given.source, given.folder))
+    if not files:
+        raise CommandError(f"There are no files in {given.source}.")
+    who = identity_of(api)
+    options = UploadOptions(
+        given.project,
+        tuple(given.acl) if given.acl else None,
+        given.timeout,
+        given.folder,
+        given.force,
+        str(who["user_id"]) if who else None,
+    )
+    outcomes = _send_all(Uploader(api, options, terminal.note), files, terminal)
+    _report(terminal, outcomes)
+    return DONE if all(outcome.status in _WELL for outcome in outcomes) else NOT_ALL_WELL
 
 
 class Uploader:
     """One upload of many files."""
 
-    def __init__(self, api: Api, options: UploadOptions) -> None:
+    def __init__(
+        self, api: Api, options: UploadOptions, note: Callable[[str], None] = lambda _text: None
+    ) -> None:
         self._api = api
         self._options = options
+        self._note = note
         self._before: dict[str, str | None] = {}
 
     def send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> Outcome:
         """Send one file. What the app refuses is an outcome, so that the others go on."""
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
-            outcome.doc_id = self._send(path, folder, on_bytes)
+            there = None if self._options.is_forced else self._there(path, folder)
+            if there is not None:
+                on_bytes(path.stat().st_size)
+                self._set_access(there)
+                outcome.doc_id, outcome.status = str(there["doc_id"]), "unchanged"
+            else:
+                outcome.doc_id = self._send(path, folder, on_bytes)
         except (CommandError, OSError) as refused:
             outcome.status, outcome.reason = "refused", str(refused)
             outcome.hint = " ".join(refused.hints) if isinstance(refused, CommandError) else ""
@@ -91,24 +136,38 @@ class Uploader:
         waiting = {doc_id: self._before.get(doc_id) for doc_id in by_id}
         watch.wait(waiting, look, self._options.timeout_s)
 
-    def _send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> str:
-        with path.open("rb") as opened:
-            file = _CountedFile(opened, on_bytes)
-            if path.stat().st_size > LARGE_BYTES:
-                return self._send_past_the_app(path, folder, file)
-            fields = {name: value for name, value in self._fields(folder).items() if value is not None}
-            sent = self._api.call("POST", "/documents", data=fields, files={"file": (path.name, file)})
-        return str(sent["doc_id"])
+    def _there(self, path: Path, folder: str) -> dict[str, Any] | None:
+        """The user's own document in this place, if it is ready and its content is this file's."""
+        parameters = {"filename": path.name, "limit": 100}
+        own_hash = ""
+        for listed in self._api.call("GET", "/documents", params=parameters)["documents"]:
+            document = self._api.call("GET", f"/documents/{listed['doc_id']}")
+            is_here = document.get("folder") == folder and document["status"] == "ready"
+            if not is_here or self._options.user_id not in (None, document.get("owner_id")):
+                continue
+            own_hash = own_hash or content_hash(path)
+            if document.get("content_hash") == own_hash:
+                return document
+        return None
 
-    def _send_past_the_app(self, path: Path, folder: str, file: _CountedFile) -> str:
+    def _set_access(self, document: dict[str, Any]) -> None:
+        """What was asked for, where something else holds."""
+        acl = document["acl"] if self._options.acl is None else list(self._options.acl)
+        project = self._options.project_id or document.get("project_id")
+        if sorted(acl) != sorted(document["acl"]) or project != document.get("project_id"):
+            change = {"acl": acl, **({"project_id": project} if project else {})}
+            self._api.call("PUT", f"/documents/{document['doc_id']}/access", json=change)
+
+    def _send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> str:
+        fields = self._fields(folder)
         size_bytes = path.stat().st_size
-        request = {"filename": path.name, "size_bytes": size_bytes, **self._fields(folder)}
-        ticket = self._api.call("POST", "/documents/uploads", json=request)
-        doc_id = str(ticket["doc_id"])
-        self._before[doc_id] = self._begun(doc_id)
-        headers = {**ticket["headers"], "Content-Length": str(size_bytes)}
-        self._api.put_elsewhere(ticket["url"], file, headers)
-        return doc_id
+        if size_bytes <= sending.LARGE_BYTES:
+            return sending.send_through(self._api, path, fields, on_bytes)
+        request = {"filename": path.name, "size_bytes": size_bytes, **fields}
+        ticket = sending.Ticket(self._api, request)
+        self._before[ticket.doc_id] = self._begun(ticket.doc_id)
+        sending.send_in_blocks(self._api, path, ticket, on_bytes, self._note)
+        return ticket.doc_id
 
     def _fields(self, folder: str) -> dict[str, Any]:
         acl = None if self._options.acl is None else list(self._options.acl)
@@ -123,52 +182,57 @@ class Uploader:
         return str(history[0]["at"]) if history else None
 
 
-def upload(
-    api: Api, console: Console, output: Console, source: Path, options: UploadOptions, *, as_json: bool
-) -> int:
-    """Send and follow, with progress on `console`; report on `output`. 0 only if every file is ready.
+def find_files(source: Path, folder: str | None = None) -> Iterator[tuple[Path, str]]:
+    """Files with the folder each goes to: those below a folder keep their place in it. Hidden ones stay.
 
     Raises:
-        CommandError: there is nothing to send, or it took too long.
+        CommandError: there is no such file or folder.
     """
-    files = list(find_files(source))
-    if not files:
-        raise CommandError(f"There are no files in {source}.")
-    uploader = Uploader(api, options)
-    with Watch(api) as watch, _progress(console) as progress:
-        size_bytes = sum(path.stat().st_size for path, _ in files)
-        sending = progress.add_task("Sent", total=size_bytes, current="")
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            outcomes = list(pool.map(lambda found: _send_one(uploader, found, progress, sending), files))
-        taken = [outcome for outcome in outcomes if outcome.status != "refused"]
-        progress.update(sending, completed=size_bytes)  # the refused ones were not read to the end
-        ingesting = progress.add_task("Ready", total=len(taken), current="")
-        uploader.follow(watch, taken, lambda outcome: _show(progress, ingesting, outcome))
-    _report(output, outcomes, as_json=as_json)
-    return 0 if all(outcome.status == "ready" for outcome in outcomes) else 1
-
-
-def find_files(source: Path) -> Iterator[tuple[Path, str]]:
-    """Files with the folder each goes to: those below a folder keep their place in it. Hidden ones stay."""
+    if not source.exists():
+        raise CommandError(f"There is no {source}.")
     if source.is_file():
-        yield source, ""
+        yield source, folder or ""
         return
+    root = source.resolve().name if folder is None else folder
     for path in sorted(source.rglob("*")):
         relative = path.relative_to(source)
         hidden = any(part.startswith(".") for part in relative.parts)
         if path.is_file() and not hidden and not path.name.endswith(_SIDECAR):
-            yield path, "/".join((source.resolve().name, *relative.parent.parts))
+            yield path, "/".join(part for part in (root.strip("/"), *relative.parent.parts) if part)
 
 
-def _send_one(uploader: Uploader, found: tuple[Path, str], progress: Progress, sending: TaskID) -> Outcome:
-    outcome = uploader.send(*found, on_bytes=lambda count: progress.update(sending, advance=count))
-    progress.update(sending, current=outcome.path)
+def content_hash(path: Path) -> str:
+    """The file's sha256, as the app computes it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Terminal) -> list[Outcome]:
+    with Watch(uploader._api) as watch, _progress(terminal.progress) as progress:
+        size_bytes = sum(path.stat().st_size for path, _ in files)
+        task = progress.add_task("Sent", total=size_bytes, current="")
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            try:
+                outcomes = list(pool.map(lambda found: _send_one(uploader, found, progress, task), files))
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        taken = [outcome for outcome in outcomes if outcome.status == "queued"]
+        progress.update(task, completed=size_bytes, current="")  # the refused ones were not read to the end
+        ingesting = progress.add_task("Ready", total=len(taken), current="")
+        uploader.follow(watch, taken, lambda outcome: _show(progress, ingesting, outcome))
+    return outcomes
+
+
+def _send_one(uploader: Uploader, found: tuple[Path, str], progress: Progress, task: TaskID) -> Outcome:
+    outcome = uploader.send(*found, on_bytes=lambda count: progress.update(task, advance=count))
+    progress.update(task, current=clean(outcome.path))
     return outcome
 
 
 def _show(progress: Progress, task: TaskID, outcome: Outcome) -> None:
     ended = outcome.status in ("ready", "failed")
-    progress.update(task, advance=1 if ended else 0, current=f"{outcome.path}: {outcome.status}")
+    progress.update(task, advance=1 if ended else 0, current=clean(f"{outcome.path}: {outcome.status}"))
 
 
 def _progress(console: Console) -> Progress:
@@ -182,14 +246,15 @@ def _progress(console: Console) -> Progress:
     )
 
 
-def _report(console: Console, outcomes: list[Outcome], *, as_json: bool) -> None:
-    if as_json:
-        console.print_json(json.dumps([vars(outcome) for outcome in outcomes]))
+def _report(terminal: Terminal, outcomes: list[Outcome]) -> None:
+    if terminal.as_json:
+        terminal.json([vars(outcome) for outcome in outcomes])
         return
     for outcome in outcomes:
-        if outcome.status != "ready" or outcome.reason:
-            style = "yellow" if outcome.status == "ready" else "red"
+        if outcome.status not in _WELL or outcome.reason:
             told = f"{outcome.status}: {outcome.path}: {outcome.reason} {outcome.hint}".rstrip()
-            console.print(Text(told, style=style))
-    ready = sum(outcome.status == "ready" for outcome in outcomes)
-    console.print(f"{ready} of {len(outcomes)} files are ready.")
+            terminal.say(told, "yellow" if outcome.status in _WELL else "red")
+    well = sum(outcome.status in _WELL for outcome in outcomes)
+    unchanged = sum(outcome.status == "unchanged" for outcome in outcomes)
+    there = f" ({unchanged} were there already)" if unchanged else ""
+    terminal.say(f"{well} of {len(outcomes)} files are ready{there}.")

@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx
 
-from cli.api import Api, CommandError
+from cli.api import Api
+from cli.errors import CommandError
 
 ENDED = ("ready", "failed")
 _SILENCE_S = 5.0  # after which a document is looked at without having been told of

@@ -69,6 +69,7 @@ def _print_addresses(stack: LocalStack) -> None:
     for user in SAMPLE_USERS:
         print(f"Token    {user.name} ({', '.join((user.department, *user.groups))}):")
         print(f"         {stack.token(user)}")
+    print("Command line: .venv/bin/python -m cli login --dev-user anna   (or ben, or admin)")
 
 
 def _arguments() -> argparse.Namespace:

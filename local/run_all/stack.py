@@ -21,7 +21,7 @@ from local.run_all.errors import StackError
 from local.run_all.secret_store import StackSecrets, load_or_make_secrets
 from local.run_all.stack_settings import HOST, Ports, StackSettings, settle_ports
 from local.run_all.storage import ensure_container
-from local.run_all.tokens import mint_token
+from local.run_all.tokens import mint_token, write_tokens_file
 from samples.acl import SampleUser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,9 +109,10 @@ class LocalStack:
         connection_string = self.storage_connection_string
         # The blob trigger lists this container from the first moment on.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
-        made = app_settings(self.ports, self.secrets, connection_string, self.model)
+        made = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
         self.app_settings = {**made, **self._overrides}
         write_settings_file(self.data, self.app_settings)
+        write_tokens_file(self.data, self.base_url, self.secrets.token_secret)
 
     def _start_azurite(self) -> None:
         folder = self.data / "azurite"

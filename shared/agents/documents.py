@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from shared.core.document_authority import may_change, may_see
+from shared.core.upload_names import upload_folder
 from shared.errors import ConflictError, DocumentNotFoundError
 from shared.models.blobs import BlobProperties
 from shared.models.document_views import DocumentDetail, DocumentList, DocumentView, PhaseView
@@ -101,6 +102,8 @@ def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> Docu
         may_change=changeable,
         owner_id=state.wanted_rights.owner_id if changeable else None,
         acl=state.wanted_rights.acl if changeable else None,
+        folder=upload_folder(state.blob_name) if changeable else None,
+        content_hash=state.content_hash if changeable else None,
         history=_history(state),
         failed_tries=state.failed_tries,
     )

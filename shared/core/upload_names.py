@@ -74,6 +74,11 @@ def is_upload(blob_name: str) -> bool:
     return blob_name.startswith(f"{UPLOADS}/")
 
 
+def upload_folder(blob_name: str) -> str | None:
+    """The folder that the sender named, "" for none; None of a file that came otherwise."""
+    return "/".join(blob_name.split("/")[2:-1]) if is_upload(blob_name) else None
+
+
 def _clean_segment(segment: str) -> str:
     composed = unicodedata.normalize("NFC", segment)
     visible = "".join(mark for mark in composed if not _is_control(mark))

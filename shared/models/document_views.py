@@ -11,6 +11,7 @@ class DocumentView(Model):
     """One document of a list: complete ones with their metadata, others with how far they are.
 
     Attributes:
+        source_url: where it was taken from, if somebody said so.
         status_reason, hint: why it failed and what its owner can do; None while all is well.
         warnings: what is not as it could be with a document that is ready all the same.
     """
@@ -28,6 +29,7 @@ class DocumentView(Model):
     page_count: int | None = None
     upload_date: datetime | None = None
     summary_brief: str | None = None
+    source_url: str | None = None
     version: int | None = None
     status_reason: str | None = None
     hint: str | None = None
@@ -62,6 +64,9 @@ class DocumentDetail(DocumentView):
         edited_fields: metadata that a person corrected.
         may_change: whether the caller may correct, open, close and delete it.
         owner_id, acl: who owns it and who may read it; told only to those who may change it.
+        folder: where its sender put it, so that the same folder and name replace it; None when it came
+            otherwise than through the API. content_hash: sha256 hex of the version that is ready; "" before.
+            Both are told only to those who may change it.
         history: phases of the last ingestion, in order.
         failed_tries: how often this version failed; after three it is left alone.
     """
@@ -71,6 +76,8 @@ class DocumentDetail(DocumentView):
     may_change: bool = False
     owner_id: str | None = None
     acl: tuple[str, ...] | None = None
+    folder: str | None = None
+    content_hash: str | None = None
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
 

@@ -14,6 +14,7 @@ CODE_ROOTS = (
     "local",
     "samples",
     "scripts",
+    "cli",
     "benchmarks",
     "evals",
     "tests",

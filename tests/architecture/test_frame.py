@@ -56,7 +56,9 @@ def test_package_files_are_empty() -> None:
     assert filled == []
 
 
-@pytest.mark.parametrize("room", ["shared", "functions", "orchestrations", "local", "samples", "scripts"])
+@pytest.mark.parametrize(
+    "room", ["shared", "functions", "orchestrations", "local", "samples", "scripts", "cli"]
+)
 def test_every_module_opens_with_the_rule_of_its_file(room: str) -> None:
     silent = [
         str(path)

@@ -16,6 +16,7 @@ OURS = (
     "local",
     "samples",
     "scripts",
+    "cli",
     "benchmarks",
     "evals",
 )

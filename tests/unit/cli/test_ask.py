@@ -1,53 +1,67 @@
-"""`ask`: the draft, streams that break, and what is printed."""
+"""`ask`: the draft, streams that break, questions back, and what is printed."""
 
-import io
-from collections.abc import Iterator
+import json
 from typing import Any
 
 import httpx
 import pytest
-from rich.console import Console
 
-from cli.api import Api, CommandError, Event, read_events
-from cli.ask import Draft, ask, run_events
+from cli.__main__ import command_tree
+from cli.ask import ask
+from cli.errors import CommandError
+from cli.following import RunStream
+from cli.progress import Draft, told
+from cli.server_sent_events import Event, read_events
+from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, ScriptedApi
 
+CITED = {
+    "n": 1,
+    "filename": "a.pdf",
+    "page_number": 3,
+    "quote": "15 [bar]",
+    "verified": True,
+    "url": "/api/x",
+}
 ANSWER = {
-    "text": "It runs at **15 bar**.",
+    "text": "It runs at **15 bar**. ![A pump](/api/documents/d1/figures/f.png)",
     "citations": [
-        {"n": 1, "filename": "a.pdf", "page_number": 3, "quote": "15 [bar]", "verified": True},
+        {
+            "n": 1,
+            "filename": "a.pdf",
+            "page_number": 3,
+            "quote": "15 [bar]",
+            "verified": True,
+            "url": "/api/x",
+        },
     ],
     "abstained": False,
 }
-COMPLETE = Event(9, "complete", {"answer": ANSWER})
+COMPLETE = Event(9, "complete", {"answer": ANSWER, "run_id": "r1", "thread_id": "t1"})
+OPTIONS = [{"number": 1, "title": "Report 2023", "filename": "report-2023.pdf", "date": "2023"}]
+ASKED = Event(3, "ask_user", {"question": "Which one?", "options": OPTIONS})
 
 
-class ScriptedApi(Api):
-    """Answers each connection with the next script: events, and perhaps a broken connection."""
-
-    def __init__(self, *scripts: list[Event | Exception | None]) -> None:
-        super().__init__("http://app", "token")
-        self.calls: list[tuple[str, str, int]] = []
-        self._scripts = list(scripts)
-
-    def events(
-        self, method: str, path: str, *, after: int = 0, body: Any = None
-    ) -> Iterator[tuple[httpx.Headers, Event | None]]:
-        self.calls.append((method, path, after))
-        for step in self._scripts.pop(0) if self._scripts else []:
-            if isinstance(step, Exception):
-                raise step
-            yield httpx.Headers({"X-Run-Id": "r1"}), step
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.following._PAUSES_S", (0.0,))
 
 
 def token(number: int, text: str, step: int = 1) -> Event:
     return Event(number, "token", {"step": step, "text": text})
 
 
-def printed(api: Api, *, as_json: bool = False) -> tuple[int, str]:
-    output = Console(file=io.StringIO(), width=80)
-    code = ask(api, Console(file=io.StringIO()), output, "?", as_json=as_json)
-    assert isinstance(output.file, io.StringIO)
-    return code, output.file.getvalue()
+def asked(api: ScriptedApi, read: ReadTerminal, *arguments: str) -> int:
+    given = command_tree().parse(["ask", "?", *arguments])
+    return ask(api, read.terminal, given)
+
+
+def printed(api: ScriptedApi, *arguments: str, as_json: bool = False) -> tuple[int, str]:
+    read = ReadTerminal(as_json=as_json)
+    return asked(api, read, *arguments), read.out.getvalue()
+
+
+def stream(api: ScriptedApi, **given: Any) -> RunStream:
+    return RunStream(api, {"question": "?"}, key="k1", **given)
 
 
 @pytest.mark.parametrize("state", ["restarted", "discarded"])
@@ -61,35 +75,77 @@ def test_a_step_that_begins_anew_loses_its_own_text_only(state: str) -> None:
     assert draft.text == "Kept. New."
 
 
-def test_a_broken_stream_is_resumed_after_the_last_event() -> None:
+def test_a_broken_stream_is_resumed_after_the_last_event_and_says_so() -> None:
+    troubles: list[str] = []
     api = ScriptedApi(
         [token(1, "a"), None, token(2, "b"), httpx.ReadError("broken")],
         [],
-        [httpx.ConnectTimeout("slow")],
-        [token(3, "c"), COMPLETE],
+        [httpx.ConnectError("the host starts anew")],
+        [CommandError("Not up yet.", status=503)],
+        [token(2, "told again"), token(3, "c"), COMPLETE],
     )
-    assert [event.number for event in run_events(api, "?")] == [1, 2, 3, 9]
-    assert api.calls == [("POST", "/chat", 0), *[("GET", "/runs/r1/events", 2)] * 3]
+    assert [event.number for event in stream(api, on_trouble=troubles.append)] == [1, 2, 3, 9]
+    assert api.calls == [("POST", "/chat", 0), *[("GET", "/runs/r1/events", 2)] * 4]
+    assert [told_.split(";")[0] for told_ in troubles] == ["The connection broke", "Connected again"]
 
 
-def test_a_connection_that_never_was_is_not_asked_twice() -> None:
-    api = ScriptedApi([httpx.ReadError("broken")])
-    with pytest.raises(CommandError):
-        list(run_events(api, "?"))
-    assert len(api.calls) == 1
+def test_a_start_that_breaks_is_repeated_with_its_key() -> None:
+    api = ScriptedApi([httpx.ReadError("broken")], [token(1, "a"), COMPLETE])
+    assert len(list(stream(api))) == 2
+    assert api.calls == [("POST", "/chat", 0)] * 2
+    assert api.keys == ["k1", "k1"]
 
 
-def test_a_connection_that_stays_broken_is_given_up() -> None:
-    with pytest.raises(CommandError, match="lost"):
-        list(run_events(ScriptedApi([token(1, "a")]), "?"))
+@pytest.mark.parametrize(("failure", "tries"), [(httpx.ConnectError("no"), 1), (httpx.ReadError("no"), 6)])
+def test_a_connection_that_never_was_is_given_up(failure: Exception, tries: int) -> None:
+    broken: list[Event | Exception | None] = [failure]
+    api = ScriptedApi(*[broken] * 9)
+    with pytest.raises(CommandError, match="No answer from"):
+        list(stream(api))
+    assert len(api.calls) == tries
 
 
-def test_the_answer_names_its_sources() -> None:
+def test_a_connection_that_stays_broken_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.following._GIVE_UP_S", 0.0)
+    with pytest.raises(CommandError, match="lost") as given_up:
+        list(stream(ScriptedApi([token(1, "a"), httpx.ReadError("broken")])))
+    assert "runs show r1" in given_up.value.hints[0]
+
+
+def test_a_refusal_is_not_tried_again() -> None:
+    api = ScriptedApi([token(1, "a"), httpx.ReadError("broken")], [CommandError("Gone.", status=404)])
+    with pytest.raises(CommandError, match="Gone"):
+        list(stream(api))
+    assert len(api.calls) == 2
+
+
+def test_the_answer_names_its_sources_and_addresses_can_be_opened() -> None:
     code, text = printed(ScriptedApi([COMPLETE]))
     assert code == 0
     assert "15 bar" in text
+    assert "(http://127.0.0.1/api/documents/d1/figures/f.png)" in text
     assert "[1] a.pdf, page 3 (verified)" in text
-    assert "“15 [bar]”" in text
+    assert "“15 [bar]”\n    http://127.0.0.1/api/x\n" in text
+
+
+def test_figures_are_links_that_need_no_token() -> None:
+    figure = {"filename": "a.pdf", "page_number": 2, "path": "/api/f.png"}
+    signed = {**ANSWER, "figures": [{**figure, "image_url": "https://storage/f.png?sig=s"}]}
+    api = ScriptedApi(
+        [
+            Event(
+                9, "complete", {"answer": {**ANSWER, "figures": [figure]}, "run_id": "r1", "thread_id": "t1"}
+            )
+        ],
+        answer=lambda _: httpx.Response(200, json={"answer": signed}),
+    )
+    assert "Figure 1: a.pdf, page 2 https://storage/f.png?sig=s" in printed(api)[1]
+
+
+def test_a_moment_of_a_recording_is_told_as_one() -> None:
+    cited = {**CITED, "start_seconds": 83.5}
+    event = Event(9, "complete", {"answer": {**ANSWER, "citations": [cited]}})
+    assert "[1] a.pdf, at 1:23 (verified)" in printed(ScriptedApi([event]))[1]
 
 
 def test_no_answer_has_an_exit_code_of_its_own() -> None:
@@ -98,30 +154,111 @@ def test_no_answer_has_an_exit_code_of_its_own() -> None:
 
 
 def test_json_is_the_answer_and_nothing_else() -> None:
-    import json
-
-    assert json.loads(printed(ScriptedApi([token(1, "a"), COMPLETE]), as_json=True)[1]) == ANSWER
+    text = printed(ScriptedApi([token(1, "a"), COMPLETE]), as_json=True)[1]
+    assert json.loads(text) == {**ANSWER, "run_id": "r1", "thread_id": "t1"}
 
 
 def test_a_run_that_failed_says_why() -> None:
-    failed = Event(1, "error", {"message": "The model is down.", "hints": ["Wait."]})
+    failed = Event(1, "error", {"message": "The model is down.", "hints": ["Wait."], "type": "NetworkError"})
     with pytest.raises(CommandError, match="model is down") as error:
         printed(ScriptedApi([failed]))
-    assert error.value.hints == ("Wait.",)
+    assert (error.value.hints, error.value.code) == (("Wait.",), "NetworkError")
+
+
+def test_what_is_asked_is_asked_with_its_limits() -> None:
+    api = ScriptedApi([COMPLETE])
+    printed(api, "--thread", "t1", "--deep", "--project", "p1", "--doc", "0" * 24)
+    assert api.bodies[0] == {
+        "question": "?", "deep": True, "thread_id": "t1", "project_id": "p1", "doc_ids": ["0" * 24]
+    }  # fmt: skip
+
+
+def answering_run(*statuses: int) -> tuple[list[Any], AnsweringApi]:
+    """An app whose run waits, and what it was answered."""
+    sent: list[Any] = []
+    left = list(statuses)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json={"status": "waiting", "run_id": "r1"})
+        sent.append((request.url.path, json.loads(request.read() or b"null")))
+        status = left.pop(0) if left else 200
+        return httpx.Response(status, json={"detail": "There is no option 7."})
+
+    return sent, AnsweringApi(answer)
+
+
+def test_a_question_back_is_asked_of_the_person_until_it_is_answered() -> None:
+    sent, app = answering_run(400, 202, 202)
+    api = ScriptedApi([ASKED, Event(4, "ask_user", ASKED.data), COMPLETE])
+    api._client = app._client
+    read = ReadTerminal(answers=["7", "1", "the newest one"])
+    assert asked(api, read) == 0
+    assert [body for _, body in sent] == [{"choice": 7}, {"choice": 1}, {"text": "the newest one"}]
+    told_ = read.err.getvalue()
+    assert "1. Report 2023 (report-2023.pdf, 2023)" in told_
+    assert "There is no option 7." in told_
+
+
+def test_without_anybody_to_ask_the_run_waits_and_the_way_on_is_told() -> None:
+    _, app = answering_run()
+    for as_json in (False, True):
+        api = ScriptedApi([ASKED])
+        api._client = app._client
+        read = ReadTerminal(as_json=as_json)
+        assert asked(api, read) == 4
+        assert "runs answer r1 NUMBER" in read.err.getvalue()
+        assert "Report 2023" in read.out.getvalue()
+        if as_json:
+            assert json.loads(read.out.getvalue())["run_id"] == "r1"
+
+
+def test_an_interruption_cancels_the_run() -> None:
+    sent, app = answering_run()
+    api = ScriptedApi([ASKED])
+    api._client = app._client
+    read = ReadTerminal(answers=[])
+    assert asked(api, read) == 130
+    assert [path for path, _ in sent] == ["/api/runs/r1/cancel"]
+    assert "cancelled" in read.err.getvalue()
+
+
+def test_plan_tools_and_sub_agents_are_told() -> None:
+    child = {"child": 0, "profile": "comparator", "step": 3}
+    ended = {**child, "state": "sub_agent", "phase": "ended", "passages": 2, "proved": 1}
+    lines = [
+        told(Event(1, "status", {"state": "accepted", "run_id": "r1"})),
+        told(Event(2, "tool_started", {**child, "tool": "retrieve_documents", "arguments": {"query": "q"}})),
+        told(Event(3, "tool_result", {"tool": "rerank", "success": False, "error_type": "TimeoutError"})),
+        told(Event(4, "status", ended)),
+        told(Event(5, "status", {"state": "discarded"})),
+        told(Event(6, "token", {"text": "x"})),
+    ]
+    assert [line for told_ in lines for line in told_] == [
+        "Run r1",
+        "    [comparator 1] → retrieve_documents: q",
+        "  rerank failed: TimeoutError",
+        "    [comparator 1] ended: 2 passages, 1 findings proved",
+        "What was written so far is withdrawn.",
+    ]
+
+
+def test_the_todo_list_is_told_as_it_changes() -> None:
+    read = ReadTerminal()
+    item = {"position": 1, "description": "Known", "status": "pending"}
+    todo = [Event(n, "status", {"state": "progress", "todo": [{**item, "status": status}]}) for n, status in
+            enumerate(("pending", "pending", "done"), start=1)]  # fmt: skip
+    asked(ScriptedApi([*todo, COMPLETE]), read)
+    assert read.err.getvalue().splitlines()[:2] == ["○ 1. Known", "● 1. Known"]
+    quiet = ReadTerminal()
+    asked(ScriptedApi([*todo, COMPLETE]), quiet, "--quiet")
+    assert "Known" not in quiet.err.getvalue()
 
 
 def test_server_sent_events_are_read_and_comments_are_signs_of_life() -> None:
     lines = ["id: 1", "event: token", 'data: {"text": "a: b"}', "", ": keep-alive", "", 'data: {"x": 1}', ""]
-    assert list(read_events(iter(lines))) == [
+    assert list(read_events(iter([*lines, "id: 9", "data: {"]))) == [
         Event(1, "token", {"text": "a: b"}),
         None,
         Event(0, "", {"x": 1}),
     ]
-
-
-def test_a_question_that_may_mean_several_documents_is_told_which() -> None:
-    options = [{"number": 1, "title": "Report 2023", "filename": "report-2023.pdf"}]
-    asked = Event(3, "ask_user", {"question": "Which one?", "options": options})
-    with pytest.raises(CommandError, match="Which one") as told:
-        printed(ScriptedApi([asked]))
-    assert "Report 2023 (report-2023.pdf)" in told.value.hints

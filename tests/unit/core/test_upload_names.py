@@ -9,6 +9,7 @@ from shared.core.upload_names import (
     clean_filename,
     clean_folder,
     is_upload,
+    upload_folder,
     upload_path,
 )
 from shared.errors import CallerError
@@ -82,3 +83,9 @@ def test_a_path_that_the_storage_would_not_take_is_refused() -> None:
         clean_folder("/".join("abcdefghijk"))
     with pytest.raises(CallerError):
         upload_path("anna", clean_folder("/".join(["x" * 150] * 8)), "a.md")
+
+
+@pytest.mark.parametrize("folder", ["", "a", "handbook/deep"])
+def test_the_folder_of_an_upload_is_told_from_its_path(folder: str) -> None:
+    assert upload_folder(upload_path("anna", folder, "b.md")) == folder
+    assert upload_folder("dropped/b.md") is None

@@ -1,0 +1,57 @@
+"""An answer on paper: its text, where each statement comes from, its pictures, and what is to be noted."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from cli.api import Api
+from cli.terminal import Terminal, clean
+
+_OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
+
+
+def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
+    """Print an answer; addresses of the app in full, so that they can be opened."""
+    text = str(answer.get("text", ""))
+    terminal.markdown(_OWN_ADDRESS.sub(lambda found: f"]({api.absolute(found[1])})", text))
+    if answer.get("citations"):
+        terminal.say("")
+    print_citations(api, terminal, answer.get("citations") or ())
+    for number, figure in enumerate(answer.get("figures") or (), start=1):
+        address = figure.get("image_url") or api.absolute(str(figure.get("path", "")))
+        place = f"{figure.get('filename', '')}{_page(figure)}"
+        _link(terminal, f"Figure {number}: {place}", address)
+    unsupported = answer.get("unsupported_claims")
+    if unsupported:
+        terminal.say(f"{unsupported} statements are not supported by a quotation.", "yellow")
+
+
+def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:
+    """Print sources: number, file, page or moment, whether it is proved, the quotation, where it opens."""
+    for cited in citations:
+        mark = "verified" if cited.get("verified") else "not verified"
+        terminal.say(f"[{cited['n']}] {cited['filename']}{_page(cited)} ({mark})", "bold")
+        terminal.say(f"    “{cited['quote']}”", "dim")
+        if cited.get("url"):
+            _link(terminal, "   ", api.absolute(str(cited["url"])))
+
+
+def _page(found: Mapping[str, Any]) -> str:
+    seconds = found.get("start_seconds")
+    if seconds is not None:
+        return f", at {int(seconds) // 60}:{int(seconds) % 60:02d}"
+    return f", page {found['page_number']}" if found.get("page_number") else ""
+
+
+def _link(terminal: Terminal, name: str, address: str) -> None:
+    address = clean(address)
+    shown = Text(clean(f"{name} "))
+    # Only what a browser would open; a link is otherwise what it looks like.
+    is_link = terminal.output.is_terminal and address.startswith(("http://", "https://"))
+    shown.append(address, style=f"link {address}" if is_link else "")
+    if terminal.output.is_terminal:
+        terminal.output.print(shown, soft_wrap=True)
+    else:
+        terminal.say(shown.plain)

@@ -1,0 +1,97 @@
+"""Tokens of Entra ID, by azure-identity: the only module that knows it, and only when it is asked for.
+
+Not run against Entra ID itself so far: tests use the library's managed identity against a stand-in.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from cli.errors import CommandError
+from cli.session_file import AzureLogin, Session
+
+_CACHE = "groundwork-cli"  # encrypted where the system has a key ring, else a file for its owner alone
+
+
+def sign_in(url: str, login: AzureLogin) -> Session:
+    """A session of whoever is signed in to Azure here, or signs in now.
+
+    Raises:
+        CommandError: there is no such identity, or it gets no token for this app.
+    """
+    from azure.core.exceptions import AzureError
+
+    credential = _credential(login, may_ask=True)
+    record: str | None = None
+    try:
+        if login.way != "default":
+            record = str(credential.authenticate(scopes=[login.scope]).serialize())
+        got = credential.get_token(login.scope)
+    except (AzureError, ValueError) as failed:
+        raise _refused(failed) from None
+    finally:
+        credential.close()
+    kept = AzureLogin(login.scope, login.way, login.tenant_id, login.client_id, record)
+    return Session(url, got.token, float(got.expires_on), kept)
+
+
+def renewed(session: Session) -> Session:
+    """The same session with a token of now; nobody is asked.
+
+    Raises:
+        CommandError: that needs a person: `login` again.
+    """
+    from azure.core.exceptions import AzureError
+
+    if session.azure is None:
+        return session
+    credential = _credential(session.azure, may_ask=False)
+    try:
+        got = credential.get_token(session.azure.scope)
+    except (AzureError, ValueError) as failed:
+        raise _refused(failed) from None
+    finally:
+        credential.close()
+    return Session(session.url, got.token, float(got.expires_on), session.azure)
+
+
+def _credential(login: AzureLogin, *, may_ask: bool) -> Any:
+    from azure.identity import (
+        AuthenticationRecord,
+        DefaultAzureCredential,
+        DeviceCodeCredential,
+        InteractiveBrowserCredential,
+        TokenCachePersistenceOptions,
+    )
+
+    if login.way == "default":
+        return DefaultAzureCredential(managed_identity_client_id=login.client_id)
+    options: dict[str, Any] = {
+        "tenant_id": login.tenant_id,
+        "client_id": login.client_id,
+        "cache_persistence_options": TokenCachePersistenceOptions(
+            name=_CACHE, allow_unencrypted_storage=True
+        ),
+        "disable_automatic_authentication": not may_ask,
+    }
+    if login.record is not None:
+        options["authentication_record"] = AuthenticationRecord.deserialize(login.record)
+    given = {name: value for name, value in options.items() if value is not None}
+    if login.way == "browser":
+        return InteractiveBrowserCredential(**given)
+    return DeviceCodeCredential(prompt_callback=_show_code, **given)
+
+
+def _show_code(address: str, code: str, _until: datetime) -> None:
+    import sys
+
+    print(f"Open {address} and type {code}", file=sys.stderr, flush=True)
+
+
+def _refused(failed: Exception) -> CommandError:
+    """In azure-identity's first line: it tells which identities it tried, and holds no secret."""
+    said = str(failed).strip().splitlines()
+    return CommandError(
+        f"Azure gave no token: {said[0] if said else type(failed).__name__}",
+        "Sign in with `az login`, or use `login --azure --device-code`.",
+        "The scope is that of the app's registration: --app-id, --scope, or GROUNDWORK_SCOPE.",
+    )

@@ -1,0 +1,88 @@
+"""The tree of commands: words, a help line, options, and the function that does it."""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from cli.terminal import Terminal
+
+Command = Callable[[Any, Terminal, argparse.Namespace], int]
+"""Takes the app (None for commands that need none), the terminal and the arguments; returns the exit code."""
+
+_DEFAULTS = {"documents": "list", "threads": "list", "memory": "list"}
+_GROUPS = {
+    "documents": "documents: list, show, change, delete them",
+    "threads": "threads of questions: list, show, rename, delete them",
+    "runs": "runs, one for each question: look, follow, answer, cancel, rate",
+    "memory": "what is remembered of your questions",
+}
+
+
+class Tree:
+    """All commands, as one parser."""
+
+    def __init__(self) -> None:
+        self._shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+        self._shared.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+        self._shared.add_argument(
+            "--url", help="the app's address (default GROUNDWORK_URL, or a local stack)"
+        )
+        self.parser = argparse.ArgumentParser(
+            prog="python -m cli",
+            description="Groundwork from the command line: ask documents, and look after them.",
+            epilog="Exit codes: 0 done, 1 not all is well, 2 an error, 3 no answer in the documents, "
+            "4 the question is asked back. Everything: docs/command-line.md.",
+            parents=[self._shared],
+            allow_abbrev=False,
+        )
+        self._commands = self.parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+        self._groups: dict[str, Any] = {}
+        self.leaves: dict[str, argparse.ArgumentParser] = {}
+
+    def leaf(self, words: str, run: Command, summary: str) -> argparse.ArgumentParser:
+        """Add a command of one word or two; returns its parser, for its options."""
+        first, _, second = words.partition(" ")
+        under = self._group(first) if second else self._commands
+        parser: argparse.ArgumentParser = under.add_parser(
+            second or first, help=summary, description=f"{summary[0].upper()}{summary[1:]}.",
+            parents=[self._shared], allow_abbrev=False,
+        )  # fmt: skip
+        parser.set_defaults(perform=run, words=words)
+        self.leaves[words] = parser
+        return parser
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """What was typed. `documents` alone is `documents list`."""
+        return self.parser.parse_args(list(_completed(arguments)))
+
+    def _group(self, name: str) -> Any:
+        if name not in self._groups:
+            parser = self._commands.add_parser(
+                name, help=_GROUPS[name], description=f"{_GROUPS[name]}.".capitalize(), allow_abbrev=False
+            )
+            self._groups[name] = parser.add_subparsers(required=True, metavar="COMMAND")
+        return self._groups[name]
+
+
+def _completed(arguments: Sequence[str]) -> Iterator[str]:
+    """With the second word of a group that is named alone."""
+    rest = list(arguments)
+    for at, word in enumerate(rest):
+        yield word
+        if word in _DEFAULTS and _is_first(rest[:at]):
+            following = rest[at + 1] if at + 1 < len(rest) else "--"
+            if following.startswith("-") and following not in ("-h", "--help"):
+                yield _DEFAULTS[word]
+
+
+def _is_first(before: Sequence[str]) -> bool:
+    """Whether only options of all commands stand before: the next word is the command."""
+    is_value = False
+    for word in before:
+        if is_value:
+            is_value = False
+        elif word == "--url":
+            is_value = True
+        elif not word.startswith("-"):
+            return False
+    return not is_value

@@ -1,0 +1,193 @@
+"""`login`, `logout`, `whoami`: whose token goes with a call."""
+
+import argparse
+import getpass
+import json
+import os
+import time
+from pathlib import Path
+
+from cli.api import DEFAULT_URL, Api, TokenSource, checked_url
+from cli.commands import Tree
+from cli.errors import CommandError, NoConnectionError
+from cli.session_file import AzureLogin, Session, forget_session, keep_session, read_session
+from cli.terminal import Terminal, moment
+
+_RENEW_BEFORE_S = 120.0  # a token must outlive the question that it is sent with
+_TOKENS_FILE = "tokens.json"  # of local/run_all
+_LOCAL_DATA = Path(__file__).resolve().parents[1] / ".local" / "data"
+_MISSING = 404
+
+
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    login = tree.leaf("login", sign_in, "keep a token for the app, readable by you alone")
+    login.add_argument("--token", help="a token; asked for when nothing else is given")
+    login.add_argument("--dev-user", metavar="NAME", help="a user of the local stack, such as anna")
+    login.add_argument("--azure", action="store_true", help="the identity that Azure knows here")
+    login.add_argument("--browser", action="store_true", help="with --azure: sign in with a browser")
+    login.add_argument("--device-code", action="store_true", help="with --azure: sign in elsewhere by a code")
+    login.add_argument("--app-id", metavar="ID", help="with --azure: the app's registration")
+    login.add_argument("--scope", help="with --azure: the whole scope (default GROUNDWORK_SCOPE)")
+    login.add_argument("--tenant", metavar="ID", help="with --azure: the tenant to sign in to")
+    login.add_argument("--client-id", metavar="ID", help="with --azure: who asks for the token")
+    tree.leaf("logout", sign_out, "forget the token")
+    tree.leaf("whoami", who_am_i, "who the app takes you for, and what you may do")
+
+
+def wanted_url(given: argparse.Namespace) -> str:
+    """The app's address: --url, GROUNDWORK_URL, that of the session, or a local stack's."""
+    said = getattr(given, "url", None) or os.environ.get("GROUNDWORK_URL", "").strip()
+    if said:
+        return checked_url(said)
+    kept = None if os.environ.get("GROUNDWORK_TOKEN", "").strip() else read_session()
+    return kept.url if kept else DEFAULT_URL
+
+
+def token_for(url: str) -> TokenSource:
+    """GROUNDWORK_TOKEN, or the token that `login` kept for this app; renewed when it is Azure's and ends.
+
+    Raises:
+        CommandError: there is none.
+    """
+    given = os.environ.get("GROUNDWORK_TOKEN", "").strip()
+    if given:
+        if not given.isascii() or not given.isprintable():
+            raise CommandError("GROUNDWORK_TOKEN is no token.", "A local stack prints tokens as it starts.")
+        return lambda _renew: given
+    kept = read_session()
+    if kept is None or kept.url != url:
+        where = "" if kept is None else f" You are signed in at {kept.url}."
+        raise CommandError(
+            f"You are not signed in at {url}.{where}",
+            "Run `python -m cli login`, or set GROUNDWORK_TOKEN.",
+            "A local stack prints tokens as it starts; `login --dev-user anna` takes one of them.",
+        )
+    return _SessionToken(kept)
+
+
+class _SessionToken:
+    """A session's token; a new one before it ends, and when it was refused."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __call__(self, renew: bool) -> str:
+        ends = self._session.expires_at
+        is_ending = ends is not None and ends - time.time() < _RENEW_BEFORE_S
+        if self._session.azure is not None and (renew or is_ending):
+            from cli.azure_login import renewed
+
+            self._session = renewed(self._session)
+            keep_session(self._session)
+        return self._session.token
+
+
+def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Keep a token, after asking the app whether it is good. One that is refused is not kept."""
+    url = wanted_url(given)
+    session = _session(url, terminal, given)
+    try:
+        with Api(url, session.token) as app:
+            who = identity_of(app)
+    except NoConnectionError:
+        who = None
+        terminal.note(f"Nobody answers at {url}: the token was not tried.", "yellow")
+    path = keep_session(session)
+    shown = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
+    if terminal.as_json:
+        terminal.json(shown)
+        return 0
+    name = f" as {who.get('name') or who['user_id']}" if who else ""
+    terminal.say(f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
+    return 0
+
+
+def sign_out(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Forget the token. It stays good until it ends."""
+    was_there = forget_session()
+    if terminal.as_json:
+        terminal.json({"forgotten": was_there})
+    else:
+        terminal.say("The token is forgotten." if was_there else "There was no token.")
+    return 0
+
+
+def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print who the app takes the caller for."""
+    who = {"url": api.url, **api.call("GET", "/me")}
+    if terminal.as_json:
+        terminal.json(who)
+        return 0
+    for name, value in who.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if shown not in (None, ""):
+            terminal.say(f"{name + ':':<12} {shown}")
+    kept = None if os.environ.get("GROUNDWORK_TOKEN") else read_session()
+    if kept and kept.expires_at:
+        ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(kept.expires_at))
+        terminal.say(f"{'token ends:':<12} {moment(ends)}")
+    return 0
+
+
+def identity_of(api: Api) -> dict[str, object] | None:
+    """Who the app takes the caller for; None of an app that is too old to say so.
+
+    Raises:
+        CommandError: it believes none of it.
+    """
+    try:
+        return api.call("GET", "/me")
+    except CommandError as failed:
+        if failed.status != _MISSING:
+            raise
+        api.call("GET", "/documents", params={"limit": 1})
+        return None
+
+
+def _session(url: str, terminal: Terminal, given: argparse.Namespace) -> Session:
+    if given.azure or given.browser or given.device_code:
+        from cli.azure_login import sign_in as sign_in_to_azure
+
+        return sign_in_to_azure(url, _azure_login(given))
+    if given.dev_user:
+        token = _token_of_the_stack(url, given.dev_user)
+    elif given.token:
+        token = given.token.strip()
+    else:
+        token = getpass.getpass("Token: ").strip()  # asked for, it does not stay in the shell's history
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise CommandError("That is no token.", "A local stack prints tokens as it starts.")
+    return Session(url, token)
+
+
+def _azure_login(given: argparse.Namespace) -> AzureLogin:
+    scope = given.scope or os.environ.get("GROUNDWORK_SCOPE", "").strip()
+    if given.app_id:
+        scope = f"api://{given.app_id}/.default"
+    if not scope:
+        raise CommandError(
+            "For which app?",
+            "Give --app-id (the client id of the app's registration) or --scope, or set GROUNDWORK_SCOPE.",
+        )
+    if given.browser:
+        return AzureLogin(scope, "browser", given.tenant, given.client_id)
+    return AzureLogin(scope, "device-code" if given.device_code else "default", given.tenant, given.client_id)
+
+
+def _token_of_the_stack(url: str, name: str) -> str:
+    """A token that the local stack wrote down as it started, if it is this one."""
+    path = Path(os.environ.get("GROUNDWORK_DATA") or _LOCAL_DATA) / _TOKENS_FILE
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        tokens, of = dict(written["tokens"]), str(written["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CommandError(
+            f"There are no tokens in {path}.",
+            "Start the stack with `make run`; GROUNDWORK_DATA says where another one keeps its data.",
+        ) from None
+    if of != url:
+        raise CommandError(f"The tokens in {path} are for {of}, not for {url}.", f"Add --url {of}.")
+    if name not in tokens:
+        raise CommandError(f"The stack knows no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
+    return str(tokens[name])

@@ -1,0 +1,136 @@
+"""`runs`: look at one, follow it, answer what it asks, cancel it, rate its answer."""
+
+import argparse
+import json
+from typing import Any
+
+from cli.answers import print_answer
+from cli.api import Api, segment
+from cli.ask import Asking, follow, send_answer
+from cli.commands import Tree
+from cli.errors import DONE, CommandError
+from cli.following import ENDS, RunStream
+from cli.progress import ProgressDisplay, told
+from cli.terminal import Terminal, moment
+
+_STARS = range(1, 6)
+
+
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    showing = tree.leaf("runs show", show_run, "show how far it is, and its answer")
+    events = tree.leaf("runs events", show_events, "follow it, from its first event or a later one")
+    events.add_argument("--after", type=int, default=0, metavar="N", help="only what comes after this one")
+    answering = tree.leaf("runs answer", answer_run, "answer what it asks, and follow it to its end")
+    cancelling = tree.leaf("runs cancel", cancel_run, "end it")
+    rating = tree.leaf("runs rate", rate_run, "say how good its answer was; the last word counts")
+    for parser in (showing, events, answering, cancelling, rating):
+        parser.add_argument("run", metavar="RUN", help="its id")
+    answering.add_argument("choice", metavar="CHOICE", help="the number of an option, or words")
+    answering.add_argument("--quiet", action="store_true", help="do not tell what goes on meanwhile")
+    rating.add_argument("rating", nargs="?", metavar="RATING", help="1-5, up or down")
+    rating.add_argument("--comment", metavar="TEXT", help="what you would say about it")
+    rating.add_argument("--reason", action="append", metavar="WORD", help="why; may be repeated")
+    rating.add_argument("--remove", action="store_true", help="take back what you said")
+
+
+def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print one run."""
+    view = api.call("GET", f"/runs/{segment(given.run)}")
+    if terminal.as_json:
+        terminal.json(view)
+        return DONE
+    terminal.say(str(view["question"]), "bold")
+    terminal.note(f"{view['status']}, asked {moment(view['created_at'])}, thread {view['thread_id']}")
+    for item in view.get("todo") or ():
+        terminal.note(f"  {item['position']}. {item['description']}: {item['status']}")
+    for agent in view.get("sub_agents") or ():
+        terminal.note(f"  {agent.get('badge') or agent['profile']}: {agent['status']}")
+    if view.get("clarification"):
+        terminal.say(str(view["clarification"]["question"]))
+        for option in view["clarification"]["options"]:
+            terminal.say(f"  {option['number']}. {option['filename']}")
+    if view.get("answer"):
+        print_answer(api, terminal, view["answer"])
+    elif view.get("error"):
+        terminal.say(str(view["error"]), "red")
+    return DONE
+
+
+def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print events as they come; with --json one object a line. Ctrl-C ends the display, not the run."""
+    stream = RunStream(api, run_id=given.run, last=given.after, on_trouble=terminal.note)
+    for event in stream:
+        if terminal.as_json:
+            line = {"id": event.number, "event": event.name, "data": event.data}
+            print(json.dumps(line, ensure_ascii=False), flush=True)
+            continue
+        for line_of_words in told(event) or [_in_short(event.name, event.data)]:
+            terminal.say(f"{event.number:>4}  {line_of_words}")
+        if event.name in ENDS:
+            break
+    return DONE
+
+
+def answer_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Answer a question back, and show what becomes of the run."""
+    before = api.call("GET", f"/runs/{segment(given.run)}")
+    send_answer(api, str(before["run_id"]), given.choice)
+    display = ProgressDisplay(terminal, is_quiet=given.quiet)
+    return follow(
+        Asking(api, terminal, display), RunStream(api, run_id=given.run, on_trouble=display.trouble)
+    )
+
+
+def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """End a run and its sub-agents."""
+    view = api.call("POST", f"/runs/{segment(given.run)}/cancel")
+    if terminal.as_json:
+        terminal.json(view)
+    else:
+        terminal.say(f"{view['run_id']} is {view['status']}.")
+    return DONE
+
+
+def rate_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Rate an answer, or take the rating back."""
+    path = f"/runs/{segment(given.run)}/feedback"
+    if given.remove:
+        api.call("DELETE", path)
+        _say(terminal, {"run_id": given.run, "feedback": None}, "Taken back.")
+        return DONE
+    feedback = _feedback(given)
+    stored = api.call("PUT", path, json=feedback)
+    _say(terminal, stored or {"run_id": given.run, **feedback}, "Thank you: it is kept with the answer.")
+    return DONE
+
+
+def _feedback(given: argparse.Namespace) -> dict[str, Any]:
+    feedback: dict[str, Any] = {}
+    if given.rating in ("up", "down"):
+        feedback["thumb"] = given.rating
+    elif given.rating is not None:
+        if not (given.rating.isdecimal() and int(given.rating) in _STARS):
+            raise CommandError(f"{given.rating[:40]!r} is no rating.", "Say 1-5, up or down.")
+        feedback["rating"] = int(given.rating)
+    if given.comment is not None:
+        feedback["comment"] = given.comment
+    if given.reason:
+        feedback["reasons"] = given.reason
+    if not feedback:
+        raise CommandError("How good was it?", "Say 1-5, up or down, or --comment.")
+    return feedback
+
+
+def _say(terminal: Terminal, result: dict[str, Any], words: str) -> None:
+    if terminal.as_json:
+        terminal.json(result)
+    else:
+        terminal.say(words)
+
+
+def _in_short(name: str, given: dict[str, Any]) -> str:
+    for field in ("text", "message", "question", "quote", "state", "kind"):
+        if given.get(field):
+            return f"{name}: {str(given[field])[:200]}"
+    return name

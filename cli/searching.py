@@ -1,0 +1,128 @@
+"""`search`: passages and figures for a query. `summary`: one summary of several documents."""
+
+import argparse
+import json
+import time
+import uuid
+from typing import Any
+
+from rich.live import Live
+from rich.text import Text
+
+from cli.answers import print_citations
+from cli.api import Api, segment
+from cli.commands import Tree
+from cli.documents import resolve
+from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
+from cli.terminal import Terminal
+
+_LOOK_EVERY_S = 1.0
+_PREVIEW = 600  # characters of a passage
+
+
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    searching = tree.leaf("search", search, "show passages and figures for a query, without an answer")
+    searching.add_argument("query")
+    searching.add_argument("--top", type=int, default=10, metavar="N", help="how many (1-50)")
+    searching.add_argument(
+        "--filter", action="append", default=[], metavar="NAME=VALUE", help="only such; may be repeated"
+    )
+    summing = tree.leaf("summary", summarise, "sum up 1-20 documents, every statement with its source")
+    summing.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
+    summing.add_argument("--focus", metavar="TEXT", default="", help="a question to look at above all")
+    summing.add_argument("--language", metavar="CODE", help="such as de; that of the documents otherwise")
+
+
+def search(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print what is found; 3 when that is nothing."""
+    body = {"query": given.query, "top_k": given.top, "filters": _filters(given.filter)}
+    found = api.call("POST", "/search", json=body)
+    if terminal.as_json:
+        terminal.json(found["results"])
+    else:
+        for number, hit in enumerate(found["results"], start=1):
+            page = f", page {hit['page_number']}" if hit.get("page_number") else ""
+            terminal.say(f"{number}. {hit['filename']}{page}  ({hit['score']:.2f})", "bold")
+            told = hit.get("content") or hit.get("image_caption") or ""
+            terminal.say(f"    {' '.join(told.split())[:_PREVIEW]}")
+            if hit.get("image_url"):
+                terminal.say(f"    {hit['image_url']}", "dim")
+        if not found["results"]:
+            terminal.say("Nothing was found that you may read.")
+    return DONE if found["results"] else NO_ANSWER
+
+
+def summarise(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Order a summary, wait for it, print it. Ctrl-C ends it.
+
+    Raises:
+        CommandError: it was refused, failed, or was cancelled.
+    """
+    order: dict[str, Any] = {"doc_ids": [resolve(api, name) for name in given.documents]}
+    order |= {"focus": given.focus} if given.focus else {}
+    order |= {"language": given.language} if given.language else {}
+    headers = {"Idempotency-Key": uuid.uuid4().hex}
+    view = api.call("POST", "/summaries", json=order, headers=headers)
+    path = f"/summaries/{segment(view['summary_id'])}"
+    try:
+        view = _when_ended(api, terminal, path, view)
+    except KeyboardInterrupt:
+        api.call("POST", f"{path}/cancel")
+        terminal.note("The summary is cancelled.", "yellow")
+        return INTERRUPTED
+    if view["status"] != "completed":
+        told = view.get("error") or f"The summary is {view['status']}."
+        raise CommandError(told, code=view.get("error_type") or "")
+    if terminal.as_json:
+        terminal.json(view)
+        return DONE
+    _print(api, terminal, view["result"])
+    return DONE
+
+
+def _when_ended(api: Api, terminal: Terminal, path: str, view: dict[str, Any]) -> dict[str, Any]:
+    with Live(Text("…"), console=terminal.progress, transient=True, auto_refresh=False) as live:
+        while view["status"] == "running":
+            done = ", ".join(
+                f"{one.get('filename') or one['doc_id']} {one['status']}" for one in view["children"]
+            )
+            if terminal.progress.is_terminal:
+                live.update(Text(f"{view['progress']:.0%}  {done}"), refresh=True)
+            time.sleep(_LOOK_EVERY_S)
+            view = api.call("GET", path)
+    return view
+
+
+def _print(api: Api, terminal: Terminal, result: dict[str, Any]) -> None:
+    terminal.markdown(result["summary"])
+    for name, lines in (
+        ("Key findings", [f"{one['text']} [{one['citation']['n']}]" for one in result["key_findings"]]),
+        (
+            "Figures",
+            [f"{one['name']}: {one['value']} {one['unit'] or ''}".rstrip() for one in result["metrics"]],
+        ),
+    ):
+        if lines:
+            terminal.say(name, "bold")
+        for line in lines:
+            terminal.say(f"  - {line}")
+    if result["tags"]:
+        terminal.say(f"Tags: {', '.join(result['tags'])}")
+    print_citations(api, terminal, result["citations"])
+    for warning in result["warnings"]:
+        terminal.say(warning, "yellow")
+
+
+def _filters(given: list[str]) -> dict[str, Any]:
+    """`page_number=3` is a number, `tags=["a","b"]` a list, anything else is text."""
+    filters: dict[str, Any] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise CommandError(f"{one[:60]!r} is no filter.", "Say NAME=VALUE, such as department=Safety.")
+        try:
+            filters[name] = json.loads(value)
+        except ValueError:
+            filters[name] = value
+    return filters

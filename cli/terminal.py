@@ -1,0 +1,138 @@
+"""What people and programs see: results on standard output, everything else beside it.
+
+With `--json` standard output is JSON alone. Texts of others, such as a document's title, cannot steer the
+terminal: what is no letter is replaced.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
+
+from cli.errors import CommandError
+
+# C0 and C1 but tab and newline; marks that turn the direction of writing and so the meaning of a line.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+Prompt = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where a command writes, and whom it may ask.
+
+    Attributes:
+        output: results.
+        progress: what goes on meanwhile, and errors.
+        as_json: results are JSON.
+        prompt: asks the person and returns what they type; None when nobody is there.
+    """
+
+    output: Console
+    progress: Console
+    as_json: bool = False
+    prompt: Prompt | None = None
+
+    @classmethod
+    def standard(cls, *, as_json: bool) -> "Terminal":
+        """The process's own streams."""
+        is_watched = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        progress = Console(stderr=True, highlight=False)
+        output = Console(highlight=False)
+        return cls(output, progress, as_json, _ask if is_watched and not as_json else None)
+
+    def json(self, value: Any) -> None:
+        """Print a result for programs."""
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        _write(self.output, _CONTROL.sub(_escaped, text))
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print a line of a result."""
+        _write(self.output, clean(text), style)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Tell something beside the result."""
+        _write(self.progress, clean(text), style)
+
+    def markdown(self, text: str) -> None:
+        """Print Markdown: set on a terminal, as it is written elsewhere, so that links survive."""
+        plain = clean(text)
+        if self.output.is_terminal:
+            self.output.print(Markdown(plain))
+        else:
+            _write(self.output, plain)
+
+    def table(self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, nothing: str) -> None:
+        """Print rows; `nothing` when there are none."""
+        cells = [[one if isinstance(one, Text) else Text(_cell(one)) for one in row] for row in rows]
+        if not cells:
+            self.say(nothing)
+        elif self.output.is_terminal:
+            table = Table(box=None, pad_edge=False, header_style="bold")
+            for name in names:
+                table.add_column(name, no_wrap=name == "Id")  # an id that is cut is none
+            for row in cells:
+                table.add_row(*row)
+            self.output.print(table)
+        else:
+            # For programs: nothing is cut, a row is a line.
+            for line in [list(names), *([one.plain for one in row] for row in cells)]:
+                _write(self.output, "\t".join(line))
+
+    def confirm(self, question: str, *, is_sure: bool) -> None:
+        """Ask before something goes for good.
+
+        Raises:
+            CommandError: the answer is not yes, or nobody is there to ask.
+        """
+        if is_sure:
+            return
+        if self.prompt is None:
+            raise CommandError("This cannot be undone, and nobody is there to ask.", "Add --yes.")
+        if self.prompt(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+            raise CommandError("Nothing was changed.")
+
+
+def _write(console: Console, text: str, style: str = "") -> None:
+    """Lines are the reader's to break: a pipe gets them as they are."""
+    if console.is_terminal:
+        console.print(Text(text, style=style), soft_wrap=True)
+    else:
+        console.file.write(f"{text}\n")
+        console.file.flush()
+
+
+def clean(text: str) -> str:
+    """A text that cannot steer the terminal it is shown on."""
+    return _CONTROL.sub("�", text)
+
+
+def moment(said: Any) -> str:
+    """A moment of the API as people read it, in their own zone; "" without one."""
+    try:
+        return datetime.fromisoformat(str(said)).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return ""
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else clean(" ".join(str(value).split()))
+
+
+def _escaped(mark: re.Match[str]) -> str:
+    return f"\\u{ord(mark[0]):04x}"
+
+
+def _ask(question: str) -> str:
+    print(question, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise KeyboardInterrupt  # the end of the input, as Ctrl-D gives it
+    return line.strip()

@@ -1,0 +1,191 @@
+"""Documents, threads, runs, search, summaries: what each command calls, and what it prints."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cli.errors import CommandError
+from tests.unit.cli.fakes import AnsweringApi, RecordingApp, done
+
+DOC_ID = "0" * 24
+
+
+def test_a_document_is_found_by_its_name_if_only_one_has_it() -> None:
+    one, two = ({"doc_id": str(n) * 24, "filename": "a.pdf", "status": "ready"} for n in (1, 2))
+    app = RecordingApp({"GET /documents": {"documents": [one]}, f"GET /documents/{'1' * 24}": one})
+    assert done(app, "documents", "show", "a.pdf", as_json=True) == (0, one)
+    app.answers["GET /documents"] = {"documents": [one, two]}
+    with pytest.raises(CommandError, match="2 documents are called"):
+        done(app, "documents", "show", "a.pdf")
+    app.answers["GET /documents"] = {"documents": []}
+    with pytest.raises(CommandError, match="no document"):
+        done(app, "documents", "show", "a.pdf")
+
+
+def test_rows_in_a_pipe_are_whole_lines_and_titles_cannot_steer_the_terminal() -> None:
+    title = "x" * 200 + "\x1b[31m\nred\u202e"
+    document = {
+        "doc_id": DOC_ID,
+        "filename": "a.pdf",
+        "status": "failed",
+        "title": title,
+        "status_reason": "No.",
+    }
+    app = RecordingApp({"GET /documents": {"documents": [document]}})
+    _, text = done(app, "documents", "list", "--type", "report", "--limit", "5")
+    assert text.splitlines()[1].split("\t") == [
+        "a.pdf",
+        f"{'x' * 200}�[31m red�",
+        "",
+        "",
+        "failed: No.",
+        DOC_ID,
+    ]
+    assert app.sent == [("GET /documents", {"limit": "5", "document_type": "report"})]
+    assert done(app, "documents", as_json=True) == (0, [document])
+
+
+def test_deleting_asks_first_and_tells_of_each() -> None:
+    other = "1" * 24
+    refused = httpx.Response(403, json={"detail": "Not yours."})
+    app = RecordingApp({f"DELETE /documents/{DOC_ID}": {}, f"DELETE /documents/{other}": refused})
+    with pytest.raises(CommandError, match="nobody is there to ask"):
+        done(app, "documents", "delete", DOC_ID)
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        done(app, "documents", "delete", DOC_ID, answers=["n"])
+    assert app.sent == []
+    assert done(app, "documents", "delete", DOC_ID, answers=["y"])[0] == 0
+    code, told = done(app, "documents", "delete", DOC_ID, other, "--yes", as_json=True)
+    assert (code, [one["status"] for one in told]) == (1, ["deleting", "kept"])
+    assert done(app, "documents", "delete", other, "--yes")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        (("--acl", "a", "--acl", "b"), {"acl": ["a", "b"]}),
+        (("--private",), {"acl": []}),
+        (("--project", "p1"), {"acl": ["kept"], "project_id": "p1"}),
+    ],
+)
+def test_access_is_set_as_a_whole(words: tuple[str, ...], body: dict[str, Any]) -> None:
+    document = {"doc_id": DOC_ID, "filename": "a.pdf", "owner_id": "anna", "acl": ["kept"]}
+    path = f"/documents/{DOC_ID}"
+    app = RecordingApp({f"GET {path}": document, f"PUT {path}/access": document})
+    assert done(app, "documents", "access", DOC_ID) == (0, "a.pdf: anna, kept\n")
+    done(app, "documents", "access", DOC_ID, *words)
+    assert app.sent[-1] == (f"PUT {path}/access", body)
+
+
+def test_metadata_is_corrected_and_emptied() -> None:
+    app = RecordingApp({f"PATCH /documents/{DOC_ID}": {"doc_id": DOC_ID}})
+    done(app, "documents", "edit", DOC_ID, "--title", "T", "--author", "", "--tag", "a", "--tag", "b")
+    assert app.sent == [(f"PATCH /documents/{DOC_ID}", {"title": "T", "author": None, "tags": ["a", "b"]})]
+    with pytest.raises(CommandError, match="Nothing to change"):
+        done(app, "documents", "edit", DOC_ID)
+
+
+def test_a_download_leaves_no_half_file_and_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = RecordingApp(
+        {
+            f"GET /documents/{DOC_ID}": {"filename": "../../a.md"},
+            f"GET /documents/{DOC_ID}/content": httpx.Response(200, content=b"hello"),
+        }
+    )
+    assert done(app, "documents", "download", DOC_ID, as_json=True)[1]["size_bytes"] == 5
+    assert (tmp_path / "a.md").read_bytes() == b"hello"
+    with pytest.raises(CommandError, match="there already"):
+        done(app, "documents", "download", DOC_ID)
+    del app.answers[f"GET /documents/{DOC_ID}/content"]
+    with pytest.raises(CommandError, match="No GET"):
+        done(app, "documents", "download", DOC_ID, "--out", str(tmp_path / "b.md"))
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.md"]
+
+
+def test_lists_follow_their_pages() -> None:
+    thread = {"thread_id": "t", "title": "T", "turn_count": 1, "updated_at": "2026-01-02T03:04:05Z"}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        is_last = request.url.params.get("cursor") == "c"
+        page = {"threads": [thread] * (30 if is_last else 100), "cursor": None if is_last else "c"}
+        return httpx.Response(200, json=page)
+
+    app = RecordingApp({})
+    app.api = AnsweringApi(answer)
+    assert len(done(app, "threads", "--limit", "500", as_json=True)[1]) == 130
+    assert len(done(app, "threads", "--limit", "120", as_json=True)[1]) == 120
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        (("4",), {"rating": 4}),
+        (("up",), {"thumb": "up"}),
+        (("--comment", "Fine."), {"comment": "Fine."}),
+        (("2", "--reason", "wrong", "--reason", "old"), {"rating": 2, "reasons": ["wrong", "old"]}),
+    ],
+)
+def test_an_answer_is_rated(words: tuple[str, ...], body: dict[str, Any]) -> None:
+    app = RecordingApp({"PUT /runs/r1/feedback": {}, "DELETE /runs/r1/feedback": {}})
+    assert done(app, "runs", "rate", "r1", *words)[0] == 0
+    assert app.sent == [("PUT /runs/r1/feedback", body)]
+    done(app, "runs", "rate", "r1", "--remove")
+    assert app.sent[-1][0] == "DELETE /runs/r1/feedback"
+
+
+@pytest.mark.parametrize("words", [(), ("6",), ("0",), ("good",), ("²",)])
+def test_what_is_no_rating_is_not_sent(words: tuple[str, ...]) -> None:
+    app = RecordingApp({})
+    with pytest.raises(CommandError):
+        done(app, "runs", "rate", "r1", *words)
+    assert app.sent == []
+
+
+def test_filters_of_a_search_are_words_or_json() -> None:
+    app = RecordingApp({"POST /search": {"results": []}})
+    code, _ = done(
+        app, "search", "q", "--filter", "department=Safety", "--filter", 'tags=["a"]', "--top", "3"
+    )
+    assert code == 3
+    assert app.sent[0][1] == {"query": "q", "top_k": 3, "filters": {"department": "Safety", "tags": ["a"]}}
+    with pytest.raises(CommandError, match="no filter"):
+        done(app, "search", "q", "--filter", "department")
+
+
+def test_a_summary_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.searching._LOOK_EVERY_S", 0.0)
+    running = {
+        "summary_id": "s1",
+        "status": "running",
+        "progress": 0.5,
+        "children": [{"doc_id": "d", "status": "x"}],
+    }
+    result = {
+        "summary": "Short.",
+        "key_findings": [],
+        "metrics": [],
+        "tags": ["t"],
+        "citations": [],
+        "warnings": [],
+    }
+    ended = {**running, "status": "completed", "result": result}
+    app = RecordingApp({"POST /summaries": running, "GET /summaries/s1": ended})
+    assert done(app, "summary", DOC_ID, "--focus", "f") == (0, "Short.\nTags: t\n")
+    assert app.sent[0][1] == {"doc_ids": [DOC_ID], "focus": "f"}
+    app.answers["GET /summaries/s1"] = {**running, "status": "failed", "error": "No.", "error_type": "X"}
+    with pytest.raises(CommandError, match="No"):
+        done(app, "summary", DOC_ID)
+
+
+def test_an_app_that_is_not_ready_has_an_exit_code() -> None:
+    not_ready = httpx.Response(503, json={"status": "unavailable", "failed": {"search": "NetworkError"}})
+    app = RecordingApp({"GET /health/ready": not_ready})
+    code, text = done(app, "status")
+    assert code == 1
+    assert "not ready" in text
+    assert "failed.search:" in text
