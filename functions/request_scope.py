@@ -7,14 +7,13 @@ what a stream does meanwhile is no part of it, as it mostly asks whether there i
 import re
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from typing import Any
 from urllib.parse import unquote
 
-from shared.errors import GroundworkError
 from shared.telemetry import log_scope, pseudonym
 from shared.tracing import spans
+from shared.wiring import start_telemetry
 
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -29,7 +28,7 @@ def observed(handler: Handler) -> Handler:
     @wraps(handler)
     async def scoped(*args: Any, **kwargs: Any) -> Any:
         request = kwargs.get("req") or args[0]
-        await _start_telemetry()
+        await start_telemetry()
         with log_scope(**_fields(request)) as fields:
             span = _server_span(request, handler.__name__)
             try:
@@ -44,13 +43,6 @@ def observed(handler: Handler) -> Handler:
             return _ending_with(answer, span, fields)
 
     return scoped
-
-
-async def _start_telemetry() -> None:
-    from shared.wiring import start_telemetry
-
-    with suppress(GroundworkError):  # settings that cannot be read: the handler says so
-        await start_telemetry()
 
 
 def _fields(request: Any) -> dict[str, str]:

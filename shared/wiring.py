@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from shared.errors import ConfigurationError
 from shared.services import ParserServices, Services  # there: agents and ingestion may not import wiring
 from shared.settings import Settings, get_settings
 
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
     from shared.clients.web_search import SearxngWebSearch
 
 
-_STARTING = threading.Lock()
+@dataclass
+class _Telemetry:
+    """Whether this process has tried to send traces; it does so once."""
+
+    is_tried: bool = False
+    starting: threading.Lock = field(default_factory=threading.Lock)
+
+
+_TELEMETRY = _Telemetry()
 
 
 @cache
@@ -36,22 +46,23 @@ def get_services() -> Services:
 async def start_telemetry() -> None:
     """Send traces and metrics where the settings say; where they say nothing, nothing is even imported.
 
-    Called before each request and activity: only the first call of a process does anything.
+    Called before each request and activity: only the first call of a process does anything. Never raises:
+    settings that cannot be read are told of where they are needed.
     """
-    from shared.tracing import spans
-
-    if not spans.is_on() and get_settings().has_telemetry:
-        await asyncio.to_thread(_start_export)
+    if not _TELEMETRY.is_tried:
+        with suppress(ConfigurationError):
+            if get_settings().has_telemetry:
+                await asyncio.to_thread(_start_export)
+            _TELEMETRY.is_tried = True
 
 
 def _start_export() -> None:
-    from shared.tracing import spans
-
-    with _STARTING:
-        if not spans.is_on():
+    with _TELEMETRY.starting:
+        if not _TELEMETRY.is_tried:
             from shared.clients.telemetry_export import start_export
 
             start_export(get_settings())
+            _TELEMETRY.is_tried = True
 
 
 def _observed(services: Services) -> Services:

@@ -117,19 +117,28 @@ class CalmExporter(SpanExporter):
 
 
 def _receivers(settings: Settings) -> list[Receiver]:
+    """Those that the settings name; one that cannot be made is told of, and is no reason not to start."""
+    wanted = (
+        (_otlp, settings.otel_exporter_otlp_endpoint),
+        (_insights, settings.applicationinsights_connection_string),
+    )
     found = []
-    if settings.otel_exporter_otlp_endpoint:
-        found.append(_otlp(settings.otel_exporter_otlp_endpoint.rstrip("/"), settings.otlp_headers))
-    if settings.applicationinsights_connection_string:
-        found.append(_insights(settings, settings.applicationinsights_connection_string))
+    for make, address in wanted:
+        if not address:
+            continue
+        try:
+            found.append(make(address, settings))
+        except Exception as refused:  # noqa: BLE001  # its text can hold the connection string
+            get_logger().error("telemetry.receiver_refused", error_type=type(refused).__name__)
     return found
 
 
-def _otlp(address: str, headers: dict[str, str]) -> Receiver:
+def _otlp(address: str, settings: Settings) -> Receiver:
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    options: dict[str, Any] = {"headers": headers, "timeout": EXPORT_TIMEOUT_S}
+    address = address.rstrip("/")
+    options: dict[str, Any] = {"headers": settings.otlp_headers, "timeout": EXPORT_TIMEOUT_S}
     return Receiver(
         "otlp",
         OTLPSpanExporter(endpoint=f"{address}/v1/traces", **options),
@@ -137,7 +146,7 @@ def _otlp(address: str, headers: dict[str, str]) -> Receiver:
     )
 
 
-def _insights(settings: Settings, connection_string: str) -> Receiver:
+def _insights(connection_string: str, settings: Settings) -> Receiver:
     # Read when the package is imported: without it, it reports on its own use to its maker.
     os.environ.setdefault("APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL", "true")
     from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter

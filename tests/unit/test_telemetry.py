@@ -1,6 +1,7 @@
 """Logs are data, and hold neither secrets nor people."""
 
 import ast
+import asyncio
 import json
 import logging
 import re
@@ -8,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from shared.telemetry import LOGGER_NAME, REDACTED, get_logger, pseudonym, redact
+from shared.telemetry import (
+    LOGGER_NAME,
+    REDACTED,
+    get_logger,
+    log_scope,
+    note_fields,
+    pseudonym,
+    redact,
+)
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1MSJ9.c2lnbmF0dXJl"
 
@@ -148,3 +157,47 @@ def _is_log_call(node: ast.Call) -> bool:
     if function.attr not in {"debug", "info", "warning", "error", "exception"}:
         return False
     return "logger" in ast.unparse(function.value)
+
+
+async def test_a_scope_gives_its_fields_to_each_line_also_of_tasks(
+    written: pytest.LogCaptureFixture,
+) -> None:
+    async def learn() -> None:
+        note_fields(user_id="anna@example.org", thread_id="t1")
+
+    with log_scope(run_id="r1", tool=""):
+        await asyncio.gather(asyncio.create_task(learn()))
+        get_logger().info("step.done", step=1)
+        with log_scope(tool="rerank"):
+            get_logger().info("tool.failed", run_id="other")
+        get_logger().info("step.done")
+    get_logger().info("outside.any")
+    lines = [json.loads(record.getMessage()) for record in written.records]
+    known = {"run_id": "r1", "user_id": pseudonym("anna@example.org"), "thread_id": "t1"}
+    assert lines[0].items() >= known.items()
+    assert "tool" not in lines[0]
+    assert lines[1].items() >= {**known, "tool": "rerank", "run_id": "other"}.items()
+    assert "tool" not in lines[2]
+    assert known.keys().isdisjoint(lines[3])
+
+
+async def test_two_requests_at_once_do_not_learn_from_each_other(written: pytest.LogCaptureFixture) -> None:
+    async def request(number: str) -> None:
+        with log_scope(request_id=number):
+            await asyncio.sleep(0)
+            note_fields(user_id=f"user{number}")
+            await asyncio.sleep(0)
+            get_logger().info("request.done")
+
+    await asyncio.gather(request("1"), request("2"))
+    lines = [json.loads(record.getMessage()) for record in written.records]
+    assert {line["request_id"]: line["user_id"] for line in lines} == {
+        "1": pseudonym("user1"),
+        "2": pseudonym("user2"),
+    }
+
+
+def test_fields_that_are_noted_outside_any_scope_are_forgotten(written: pytest.LogCaptureFixture) -> None:
+    note_fields(user_id="anna")
+    get_logger().info("outside.any")
+    assert "user_id" not in last_line(written)

@@ -1,0 +1,64 @@
+"""Spans kept in memory, as the fixture `recorded`: import it where it is used."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from shared.tracing import spans
+from shared.tracing.provider import make_provider
+
+
+class Recorded:
+    """What was recorded, by name."""
+
+    def __init__(self, exporter: InMemorySpanExporter) -> None:
+        self._exporter = exporter
+
+    @property
+    def all(self) -> tuple[ReadableSpan, ...]:
+        """In the order in which they ended."""
+        return self._exporter.get_finished_spans()
+
+    @property
+    def names(self) -> list[str]:
+        return [span.name for span in self.all]
+
+    def one(self, name: str) -> ReadableSpan:
+        """The only span of that name."""
+        (found,) = (span for span in self.all if span.name == name)
+        return found
+
+    def attributes(self, name: str) -> Mapping[str, Any]:
+        return self.one(name).attributes or {}
+
+    def parent_of(self, name: str) -> str | None:
+        """The name of a span's parent; None = it has none that was recorded."""
+        parent = self.one(name).parent
+        by_id = {span.context.span_id: span.name for span in self.all if span.context}
+        return by_id.get(parent.span_id) if parent else None
+
+
+StartRecording = Callable[..., Recorded]
+
+
+@pytest.fixture
+def start_recording() -> Iterator[StartRecording]:
+    """Begins to record, with a share of traces and with or without content."""
+
+    def start(*, ratio: float = 1.0, with_content: bool = False) -> Recorded:
+        exporter = InMemorySpanExporter()
+        spans.start(make_provider("test", ratio, [SimpleSpanProcessor(exporter)]), with_content=with_content)
+        return Recorded(exporter)
+
+    yield start
+    spans.stop()
+
+
+@pytest.fixture
+def recorded(start_recording: StartRecording) -> Recorded:
+    """Everything is recorded, without content."""
+    return start_recording()
