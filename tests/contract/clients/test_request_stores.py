@@ -1,7 +1,6 @@
-"""What every `IdempotencyStore` and `UserLimitStore` does, in memory and against Azurite; instances that race."""
+"""What every `IdempotencyStore` and `UserLimitStore` does, in memory and on Azurite; instances that race."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -121,7 +120,7 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
     table = Table(to_storage.tables, table_name("limits"))
     store = TableUserLimitStore(table)
     await store.write("anna", UserLimits())
-    row = [dict(row) async for row in table.query()][0]
+    (row,) = [dict(row) async for row in table.query()]
     await table.put({**row, "state": "{spoiled"})
     with pytest.raises(DependencyError, match="not understood"):
         await store.read("anna")
@@ -129,7 +128,7 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
 
 
 @pytest.fixture
-async def instances(azurite: AzuriteServer, connect: Connect) -> AsyncIterator[list[Services]]:
+def instances(azurite: AzuriteServer, connect: Connect) -> list[Services]:
     """Three processes' worth of services over one storage account."""
     names = table_name("limits"), table_name("claims")
     made: list[Services] = []
@@ -142,7 +141,7 @@ async def instances(azurite: AzuriteServer, connect: Connect) -> AsyncIterator[l
                 idempotency=TableIdempotencyStore(Table(to.tables, names[1])),
             )
         )
-    yield made
+    return made
 
 
 @pytest.mark.contract

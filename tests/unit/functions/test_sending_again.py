@@ -1,0 +1,227 @@
+"""The same request under the same key makes one thing, wherever the process died that was to make it."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from functions import chat, runs, threads
+from shared.agents.idempotency import LIFETIME, purge_old_requests
+from shared.agents.thread_messages import read_messages
+from shared.agents.threads import list_threads, new_thread
+from shared.services import Services
+from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
+from tests.unit.agents.world import ANNA, world
+from tests.unit.functions.asking_app import AskingClient, Death, Died
+from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
+
+QUESTION = {"question": "At what pressure does the pump run?"}
+KEY = {"Idempotency-Key": "2f1c"}
+LATER = {**KEY, "Prefer": "respond-async"}
+
+
+@pytest.fixture
+async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
+    made = await world(settings=settings_of_tests(subagents_enabled=False))
+    connect(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+def durable(services: Services) -> AskingClient:
+    return AskingClient(services)
+
+
+@pytest.fixture
+def anna(durable: AskingClient) -> httpx.AsyncClient:
+    return as_user(make_app([chat, threads, runs], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ben(durable: AskingClient) -> httpx.AsyncClient:
+    return as_user(make_app([chat, threads], durable), "ben")  # type: ignore[arg-type]
+
+
+def claims_of(services: Services) -> InMemoryIdempotencyStore:
+    assert isinstance(services.idempotency, InMemoryIdempotencyStore)
+    return services.idempotency
+
+
+def slots_of(services: Services) -> list[str]:
+    assert isinstance(services.user_limits, InMemoryUserLimitStore)
+    return [slot.work_id for slot in services.user_limits.rows["anna"].slots]
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize("at", range(9))
+async def test_wherever_the_process_dies_a_repeat_makes_one_run(
+    monkeypatch: pytest.MonkeyPatch, services: Services, at: int, *, is_behind: bool, in_thread: bool
+) -> None:
+    body: dict[str, Any] = dict(QUESTION)
+    if in_thread:
+        body["thread_id"] = (await new_thread(None, ANNA, services)).thread_id
+    durable, death = AskingClient(services), Death(at, is_behind=is_behind)
+    durable.holds, durable.death = True, death
+    anna = as_user(make_app([chat], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
+    connect(monkeypatch, death.mortal(services))
+    with pytest.raises((Died, BaseExceptionGroup)):
+        await anna.post("/chat", json=body, headers=LATER)
+    assert len(death.writes) == at + 1
+
+    connect(monkeypatch, services)
+    durable.death = None
+    again = await anna.post("/chat", json=body, headers=LATER)
+    assert again.status_code == 202
+    run_id = again.json()["run_id"]
+    assert durable.started == [run_id]
+    await durable.run(run_id)
+    assert slots_of(services) == []
+    (thread,) = (await list_threads(ANNA, services, 10)).threads
+    assert thread.turn_count == 1
+    (message,) = (await read_messages(thread.thread_id, ANNA, services, 10)).messages
+    assert (message.run_id, message.status) == (run_id, "completed")
+    once_more = await anna.post("/chat", json={**body, "stream": True}, headers=KEY)
+    assert once_more.headers["x-run-id"] == run_id
+    assert once_more.text.count("event: complete") == 1
+    assert once_more.text.count('"state":"accepted"') == 1
+
+
+async def test_a_request_writes_as_often_as_it_is_killed_above(
+    monkeypatch: pytest.MonkeyPatch, services: Services, durable: AskingClient, anna: httpx.AsyncClient
+) -> None:
+    death = Death(99, is_behind=False)
+    durable.holds, durable.death = True, death
+    connect(monkeypatch, death.mortal(services))
+    await anna.post("/chat", json=QUESTION, headers=LATER)
+    assert len(death.writes) == 9, death.writes
+    assert (death.writes[0], death.writes[-1]) == ("idempotency.create", "idempotency.replace")
+
+
+async def test_a_repeat_follows_the_same_run_from_its_first_event_or_after_one(
+    anna: httpx.AsyncClient, durable: AskingClient
+) -> None:
+    first = await anna.post("/chat", json=QUESTION, headers=KEY)
+    again = await anna.post("/chat", json=QUESTION, headers=KEY)
+    rest = await anna.post("/chat", json=QUESTION, headers={**KEY, "Last-Event-ID": "2"})
+    assert len(durable.started) == 1
+    assert first.content == again.content
+    assert first.text.split("\n\n")[2:] == rest.text.split("\n\n")
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == rest.headers["idempotency-replayed"] == "true"
+    assert again.headers["x-run-id"] == first.headers["x-run-id"]
+
+
+async def test_in_json_a_repeat_gets_the_same_answer(anna: httpx.AsyncClient) -> None:
+    body = {**QUESTION, "stream": False}
+    first, again = [await anna.post("/chat", json=body, headers=KEY) for _ in range(2)]
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert first.json() == again.json()
+    assert first.json()["answer"]["text"].startswith("It runs at 15 bar.")
+
+
+async def test_without_a_key_each_request_asks(anna: httpx.AsyncClient, durable: AskingClient) -> None:
+    for _ in range(2):
+        await anna.post("/chat", json=QUESTION)
+    assert len(set(durable.started)) == 2
+
+
+async def test_a_key_is_its_persons_own(
+    anna: httpx.AsyncClient, ben: httpx.AsyncClient, durable: AskingClient
+) -> None:
+    for person in (anna, ben):
+        assert (await person.post("/chat", json=QUESTION, headers=KEY)).status_code == 200
+    assert len(set(durable.started)) == 2
+
+
+async def test_a_key_is_for_one_request(anna: httpx.AsyncClient) -> None:
+    await anna.post("/chat", json=QUESTION, headers=KEY)
+    for path, body in (
+        ("/chat", {"question": "How much was earned?"}),
+        ("/chat", {**QUESTION, "deep": True}),
+        ("/threads", {}),
+    ):
+        refused = await anna.post(path, json=body, headers=KEY)
+        assert problem_of(refused) == (422, "IdempotencyKeyReusedError")
+        assert "pump" not in refused.text
+    same = {**QUESTION, "deep": False, "doc_ids": []}  # what is left out has its default
+    assert (await anna.post("/chat", json=same, headers=KEY)).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 201])
+async def test_what_is_no_key_is_refused(anna: httpx.AsyncClient, key: str) -> None:
+    refused = await anna.post("/chat", json=QUESTION, headers={b"Idempotency-Key": key.encode()})
+    assert problem_of(refused) == (400, "InvalidRequestError")
+
+
+async def test_after_a_day_a_key_may_be_used_again(
+    anna: httpx.AsyncClient, services: Services, durable: AskingClient
+) -> None:
+    first = await anna.post("/chat", json=QUESTION, headers=KEY)
+    store = claims_of(services)
+    for place, claim in list(store.claims.items()):
+        old = {"created_at": claim.created_at - LIFETIME}
+        store.claims[place] = claim.model_copy(update=old)
+    other = await anna.post("/chat", json={"question": "How much was earned?"}, headers=KEY)
+    assert other.status_code == 200
+    assert other.headers["x-run-id"] != first.headers["x-run-id"]
+    (claim,) = store.claims.values()
+    assert (claim.resource_id, claim.is_done) == (other.headers["x-run-id"], True)
+    assert await purge_old_requests(claim.created_at + LIFETIME + timedelta(days=1), services) == 2
+    assert store.claims == {}
+
+
+async def test_a_run_that_could_not_be_started_frees_its_key(
+    anna: httpx.AsyncClient, durable: AskingClient, services: Services
+) -> None:
+    durable.refuses = True
+    assert problem_of(await anna.post("/chat", json=QUESTION, headers=KEY)) == (500, "InternalError")
+    assert slots_of(services) == []
+    durable.refuses = False
+    again = await anna.post("/chat", json=QUESTION, headers=KEY)
+    assert "event: complete" in again.text
+    assert "idempotency-replayed" not in again.headers
+
+
+async def test_a_refused_question_leaves_its_key_to_itself_and_no_slot(
+    anna: httpx.AsyncClient, services: Services, durable: AskingClient
+) -> None:
+    body = {**QUESTION, "thread_id": "nowhere"}
+    for _ in range(2):
+        assert problem_of(await anna.post("/chat", json=body, headers=KEY)) == (404, "NotFoundError")
+    assert slots_of(services) == []
+    assert durable.started == []
+
+
+async def test_a_run_that_was_deleted_is_not_asked_again(
+    anna: httpx.AsyncClient, services: Services, durable: AskingClient
+) -> None:
+    first = await anna.post("/chat", json=QUESTION, headers=KEY)
+    await services.runs.delete(first.headers["x-run-id"])  # as erasing its thread does
+    assert problem_of(await anna.post("/chat", json=QUESTION, headers=KEY)) == (404, "NotFoundError")
+    assert len(durable.started) == 1
+
+
+async def test_a_thread_is_begun_once(anna: httpx.AsyncClient) -> None:
+    first, again = [await anna.post("/threads", json={"title": "Pumps"}, headers=KEY) for _ in range(2)]
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (await anna.get("/threads")).json()["count"] == 1
+    await anna.delete(f"/threads/{first.json()['thread_id']}")
+    gone = await anna.post("/threads", json={"title": "Pumps"}, headers=KEY)
+    assert problem_of(gone) == (404, "NotFoundError")
+
+
+async def test_a_thread_whose_making_died_is_made_by_the_repeat(
+    monkeypatch: pytest.MonkeyPatch, anna: httpx.AsyncClient, services: Services
+) -> None:
+    for at in range(4):
+        key = {"Idempotency-Key": f"key {at}".replace(" ", "-")}
+        connect(monkeypatch, Death(at, is_behind=at % 2 == 1).mortal(services))
+        with pytest.raises((Died, BaseExceptionGroup)):
+            await anna.post("/threads", json={}, headers=key)
+        connect(monkeypatch, services)
+        assert (await anna.post("/threads", json={}, headers=key)).status_code == 201
+        assert (await anna.get("/threads")).json()["count"] == at + 1

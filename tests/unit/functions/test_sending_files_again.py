@@ -1,0 +1,92 @@
+"""A file that is sent again under its key is stored once; another one is refused before it is stored."""
+
+import httpx
+import pytest
+
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.unit.functions.asking_app import Death, Died
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, connect, problem_of
+
+GUIDE = b"# Pumps\n\nThe pump runs at 15 bar."
+KEY = {"Idempotency-Key": "2f1c"}
+
+
+async def send(client: httpx.AsyncClient, content: bytes = GUIDE, **fields: object) -> httpx.Response:
+    return await client.post("/documents", data=fields, files={"file": ("guide.md", content)}, headers=KEY)
+
+
+def version_of(services: Services) -> tuple[int, bytes]:
+    assert isinstance(services.blobs, InMemoryBlobStore)
+    found = services.blobs.containers[DOCUMENTS]
+    (name,) = [name for name in found if name.endswith("guide.md")]
+    return found[name].write_number, found[name].content
+
+
+async def test_the_same_file_is_stored_and_ingested_once(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    first = await send(user("anna"), acl="hr")
+    stored = version_of(services)
+    assert len(durable.started) == 1
+    again = await send(user("anna"), acl="hr")
+    assert (again.status_code, again.json()["doc_id"]) == (202, first.json()["doc_id"])
+    assert again.headers["idempotency-replayed"] == "true"
+    assert version_of(services) == stored
+    assert len(durable.started) == 1
+
+
+async def test_another_file_or_other_rights_under_the_key_change_nothing(
+    services: Services, user: AsUser
+) -> None:
+    await send(user("anna"), acl="hr")
+    stored = version_of(services)
+    for content, acl in ((b"# Other", "hr"), (GUIDE, "*")):
+        refused = await send(user("anna"), content, acl=acl)
+        assert problem_of(refused) == (422, "IdempotencyKeyReusedError")
+    assert version_of(services) == stored
+
+
+async def test_a_document_that_was_deleted_does_not_come_back(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    anna = user("anna")
+    doc_id = (await send(anna)).json()["doc_id"]
+    await durable.run()
+    await anna.delete(f"/documents/{doc_id}")
+    await durable.run()
+    assert problem_of(await send(anna)) == (404, "DocumentNotFoundError")
+
+
+async def test_an_upload_that_died_is_completed_by_its_repeat(
+    monkeypatch: pytest.MonkeyPatch, services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    for at in (0, 1, 2):  # the limit, the claim, the note that it was done
+        connect(monkeypatch, Death(at, is_behind=at != 2).mortal(services))
+        with pytest.raises((Died, BaseExceptionGroup)):
+            await send(user("anna"))
+        connect(monkeypatch, services)
+    assert (await send(user("anna"))).status_code == 202
+    assert await durable.run() == ["ready", "current"]  # the second had nothing to do
+    assert version_of(services)[1] == GUIDE
+
+
+async def test_a_ticket_is_for_the_same_document_each_time(user: AsUser) -> None:
+    anna, order = user("anna"), {"filename": "big.pdf"}
+    first = await anna.post("/documents/uploads", json=order, headers=KEY)
+    again = await anna.post("/documents/uploads", json=order, headers=KEY)
+    assert first.json()["doc_id"] == again.json()["doc_id"]
+    assert again.headers["idempotency-replayed"] == "true"
+    other = await anna.post("/documents/uploads", json={"filename": "other.pdf"}, headers=KEY)
+    assert problem_of(other) == (422, "IdempotencyKeyReusedError")
+    assert problem_of(await send(anna)) == (422, "IdempotencyKeyReusedError")
+
+
+async def test_files_that_are_too_large_are_told_the_limit(user: AsUser) -> None:
+    said = await user("anna").post("/documents", content=b"", headers={"Content-Length": "900000"})
+    streamed = await send(user("anna"), b"x" * 200_001)
+    for refused in (said, streamed):
+        assert problem_of(refused) == (413, "PayloadTooLargeError")
+        assert refused.headers["x-max-body-bytes"] == "200000"
