@@ -1,0 +1,209 @@
+"""Groups from Microsoft Graph, against a stand-in over real HTTP: pages, refusals, troubles, tokens."""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from shared.clients.connection import Connection
+from shared.clients.graph import MAX_ANSWER_BYTES, MAX_PAGES, GraphDirectory, connect_graph
+from shared.errors import (
+    AuthenticationError,
+    CallTimeoutError,
+    DependencyError,
+    GroundworkError,
+    NotFoundError,
+    RateLimitError,
+)
+from shared.models.identity import DirectoryPerson
+from shared.wiring import build_services
+from tests.fakes.graph_server import TOKEN, GraphServer, Trouble
+from tests.fakes.services import fake_settings
+
+pytestmark = pytest.mark.contract
+
+EVA, MANY, ALL_TOO_MANY, STRANGER = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(4))
+GROUPS = {
+    EVA: ["g-1", "g-2"],
+    MANY: [f"g-{n}" for n in range(2_500)],
+    ALL_TOO_MANY: [f"g-{n}" for n in range(999 * MAX_PAGES + 1)],
+}
+
+
+@pytest.fixture
+def graph() -> Iterator[GraphServer]:
+    with GraphServer(GROUPS) as running:
+        yield running
+
+
+@pytest.fixture
+async def connection() -> AsyncIterator[Connection[Any]]:
+    made = connect_graph()
+    yield made
+    await made.close()
+
+
+def directory(
+    connection: Connection[Any], graph: GraphServer, timeout_s: float = 5, token: str = TOKEN
+) -> GraphDirectory:
+    async def given() -> str:
+        return token
+
+    return GraphDirectory(connection, given, graph.endpoint, timeout_s)
+
+
+async def test_groups_come_page_by_page_and_whole(connection: Connection[Any], graph: GraphServer) -> None:
+    asking = directory(connection, graph)
+    assert await asking.groups_of(EVA) == {"g-1", "g-2"}
+    assert len(graph.asked) == 1
+    assert await asking.groups_of(MANY) == set(GROUPS[MANY])
+    assert len(graph.asked) == 1 + 3
+
+
+async def test_whom_it_does_not_know_has_no_groups_and_no_person(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    asking = directory(connection, graph)
+    with pytest.raises(NotFoundError):
+        await asking.groups_of(STRANGER)
+    with pytest.raises(NotFoundError):
+        await asking.person(STRANGER)
+
+
+@pytest.mark.parametrize("user_id", ["", "eva", "../groups", f"{EVA}/manager", f"{EVA}?x", EVA[:-1]])
+async def test_what_is_no_id_of_a_person_is_not_asked_for(
+    connection: Connection[Any], graph: GraphServer, user_id: str
+) -> None:
+    with pytest.raises(NotFoundError):
+        await directory(connection, graph).groups_of(user_id)
+    assert graph.asked == []
+
+
+async def test_a_person_is_a_guest_unless_said_to_be_a_member(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    asking = directory(connection, graph)
+    graph.people[EVA] = {"userType": "Member", "department": "Legal", "displayName": "Eva Lind"}
+    assert await asking.person(EVA) == DirectoryPerson(is_guest=False, department="Legal", name="Eva Lind")
+    graph.people[EVA] = {"userType": "Guest", "department": None}
+    assert (await asking.person(EVA)).is_guest
+    graph.people[EVA] = {"displayName": "Eva Lind"}
+    assert (await asking.person(EVA)).is_guest
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refusal_names_the_permission(
+    connection: Connection[Any], graph: GraphServer, status: int
+) -> None:
+    graph.always = Trouble(status)
+    with pytest.raises(AuthenticationError) as refusal:
+        await directory(connection, graph).groups_of(EVA)
+    assert "GroupMember.Read.All" in refusal.value.hints[0]
+    assert len(graph.asked) == 1
+
+
+@pytest.mark.parametrize("trouble", [Trouble(429, {"Retry-After": "0.05"}), Trouble(500), Trouble(503)])
+async def test_what_passes_is_tried_again(
+    connection: Connection[Any], graph: GraphServer, trouble: Trouble
+) -> None:
+    graph.troubles = [trouble]
+    assert await directory(connection, graph).groups_of(EVA) == {"g-1", "g-2"}
+    assert len(graph.asked) == 2
+
+
+async def test_what_does_not_pass_in_time_is_an_error_and_never_some_groups(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    graph.troubles = [Trouble(), Trouble(429, {"Retry-After": "60"})]  # the second page
+    with pytest.raises(RateLimitError) as refusal:
+        await directory(connection, graph).groups_of(MANY)
+    assert refusal.value.retry_after_s == 60
+
+
+async def test_a_slow_answer_is_waited_for_no_longer_than_the_limit(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    graph.always = Trouble(delay_s=1.5)
+    began = time.monotonic()
+    with pytest.raises(CallTimeoutError):
+        await directory(connection, graph, timeout_s=0.3).groups_of(EVA)
+    assert time.monotonic() - began < 1.2
+
+
+async def test_the_token_goes_nowhere_else(connection: Connection[Any], graph: GraphServer) -> None:
+    with GraphServer(GROUPS) as elsewhere:
+        graph.next_link = f"{elsewhere.endpoint}/v1.0/users/{MANY}/transitiveMemberOf"
+        with pytest.raises(DependencyError, match="not understood"):
+            await directory(connection, graph).groups_of(MANY)
+        graph.next_link = f"{graph.endpoint}@{elsewhere.endpoint.removeprefix('http://')}/v1.0/"
+        with pytest.raises(DependencyError, match="not understood"):
+            await directory(connection, graph).groups_of(MANY)
+        graph.always = Trouble(307, {"Location": f"{elsewhere.endpoint}/v1.0/users/{EVA}"})
+        with pytest.raises(DependencyError, match="HTTP 307"):
+            await directory(connection, graph, timeout_s=0.4).groups_of(EVA)
+        assert elsewhere.asked == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"value": [{"name": "x"}]}', b"{}", b" " * (MAX_ANSWER_BYTES + 1)]
+)
+async def test_an_answer_that_is_none_is_an_error(
+    connection: Connection[Any], graph: GraphServer, body: bytes
+) -> None:
+    graph.always = Trouble(200, body=body)
+    with pytest.raises(DependencyError, match="not understood"):
+        await directory(connection, graph, timeout_s=0.4).groups_of(EVA)
+
+
+async def test_more_groups_than_anybody_has_are_an_error(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    with pytest.raises(DependencyError, match="More than"):
+        await directory(connection, graph).groups_of(ALL_TOO_MANY)
+    assert len(graph.asked) == MAX_PAGES
+
+
+async def test_no_error_and_no_log_repeats_the_token(
+    connection: Connection[Any], graph: GraphServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for trouble in (Trouble(401), Trouble(500), Trouble(200, body=b"{")):
+        graph.always = trouble
+        with pytest.raises(GroundworkError) as failure:
+            await directory(connection, graph, timeout_s=0.3).groups_of(EVA)
+        told = " ".join([failure.value.detail, *failure.value.hints, repr(failure.value.__cause__)])
+        assert TOKEN not in told + caplog.text
+
+
+async def test_the_app_asks_as_itself_once_for_several_and_remembers(
+    graph: GraphServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in graph.settings.items():
+        monkeypatch.setenv(name, value)
+    services = build_services(fake_settings(graph_endpoint=graph.endpoint))
+    try:
+        for user_id in (EVA, MANY, EVA):
+            assert await services.directory.groups_of(user_id) == set(GROUPS[user_id])
+    finally:
+        await services.close()
+    assert graph.tokens_given == 1
+    assert len(graph.asked) == 1 + 3
+
+
+async def test_without_an_identity_of_the_app_it_says_what_is_missing(
+    graph: GraphServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in graph.settings.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("IDENTITY_HEADER", "wrong")
+    # The other ways to an identity take seconds to find out that there is none.
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "ManagedIdentityCredential")
+    services = build_services(fake_settings(graph_endpoint=graph.endpoint, graph_timeout_s=3))
+    try:
+        with pytest.raises(AuthenticationError, match="directory"):
+            await services.directory.groups_of(EVA)
+    finally:
+        await services.close()
+    assert graph.asked == []

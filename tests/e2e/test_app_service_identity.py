@@ -1,0 +1,121 @@
+"""The running stack as behind App Service Authentication, with people in more groups than a token holds."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from local.run_all.sample_documents import documents_of
+from local.run_all.stack import LocalStack
+from samples.acl import ACCESS, ANNA, BEN
+from tests.fakes.graph_server import GraphServer, Trouble
+
+pytestmark = pytest.mark.e2e
+
+EVA, NOVA, IDA = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(3))
+TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
+OVERAGE = ("_claim_names", '{"groups":"src1"}')
+GROUPS = [f"{n:08x}-0000-4000-8000-000000000000" for n in range(2_500)]
+QUESTION = "How many days of annual leave do employees have?"  # leave-policy.pdf, for the group `hr`
+SETTINGS = {"WEBSITE_AUTH_ENABLED": "True", "GROUP_CACHE_S": "1", "GRAPH_TIMEOUT_S": "2"}
+
+
+@dataclass
+class Platform:
+    """The app as the platform calls it, and the directory behind it, if there is one."""
+
+    stack: LocalStack
+    graph: GraphServer | None = None
+
+    def call(
+        self, method: str, path: str, *claims: tuple[str, str], body: object = None, token: str | None = None
+    ) -> httpx.Response:
+        """A request of whom the claims name; of nobody without any."""
+        said = {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in claims]}
+        principal = base64.b64encode(json.dumps(said).encode()).decode()
+        headers = {"X-MS-CLIENT-PRINCIPAL": principal} if claims else {}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        url = f"{self.stack.base_url}/api{path}"
+        return httpx.request(method, url, headers=headers, json=body, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def platform(stack: LocalStack) -> Iterator[Platform]:
+    with GraphServer({EVA: [*GROUPS, "hr"], NOVA: GROUPS, IDA: ["hr"]}) as graph:
+        before = dict(stack.app_settings)
+        stack.kill_host()
+        stack.start_host({**SETTINGS, **graph.settings})
+        yield Platform(stack, graph)
+        stack.kill_host()
+        stack.app_settings = before
+        stack.start_host()
+        assert documents_of(stack, BEN)  # as before
+
+
+def told(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["title"]
+
+
+def test_a_forged_principal_is_nobody_where_no_platform_stands_before_the_app(stack: LocalStack) -> None:
+    answer = Platform(stack).call("GET", "/documents", ("oid", ANNA.user_id))
+    assert told(answer) == (401, "NotAuthenticatedError")
+
+
+def test_only_the_platform_is_believed(platform: Platform) -> None:
+    token = platform.stack.token(ANNA)
+    assert told(platform.call("GET", "/me", token=token)) == (401, "NotAuthenticatedError")
+    seen = platform.call("GET", "/me", ("oid", EVA), ("tid", TENANT), ("name", "Eva Lind"), token=token)
+    assert seen.json() == {
+        "user_id": EVA,
+        "name": "Eva Lind",
+        "department": None,
+        "org_id": TENANT,
+        "group_count": 0,
+        "roles": [],
+        "is_administrator": False,
+    }
+
+
+def test_somebody_in_thousands_of_groups_reads_what_they_open_and_is_answered(platform: Platform) -> None:
+    eva = (("oid", EVA), OVERAGE)
+    assert platform.call("GET", "/me", *eva).json()["group_count"] == len(GROUPS) + 1
+    listed = {one["filename"] for one in platform.call("GET", "/documents", *eva).json()["documents"]}
+    assert listed == {name for name, readers in ACCESS.items() if {"hr", "*"} & set(readers)}
+    asked = {"question": QUESTION, "stream": False}
+    run = platform.call("POST", "/chat", *eva, body=asked).json()
+    cited = {one["filename"] for one in run["answer"]["citations"]}
+    assert cited == {"leave-policy.pdf"}, run["answer"]
+    others = platform.call("GET", "/documents", ("oid", NOVA), OVERAGE).json()["documents"]
+    assert {one["filename"] for one in others} == {name for name, readers in ACCESS.items() if "*" in readers}
+
+
+def test_a_directory_that_is_down_is_told_and_never_taken_for_no_groups(platform: Platform) -> None:
+    assert platform.graph is not None
+    platform.graph.always = Trouble(500)
+    try:
+        time.sleep(1.1)  # nothing is remembered any more
+        refused = platform.call("POST", "/search", ("oid", IDA), OVERAGE, body={"query": "leave"})
+        assert told(refused) == (503, "NetworkError")
+        assert refused.json()["detail"].startswith("Your groups cannot be looked up.")
+        # Everybody else goes on.
+        assert platform.call("GET", "/me", ("oid", IDA), ("groups", "hr")).json()["group_count"] == 1
+    finally:
+        platform.graph.always = None
+    assert platform.call("GET", "/me", ("oid", IDA), OVERAGE).json()["group_count"] == 1
+
+
+def test_whom_nobody_lets_in_gets_401_or_403_and_what_is_foreign_404(platform: Platform) -> None:
+    path = "/documents/whatever"
+    assert platform.call("GET", path).status_code == 401
+    assert platform.call("GET", path, ("name", "Eva")).status_code == 401
+    assert told(platform.call("GET", path, ("oid", EVA), ("idtyp", "app"))) == (403, "AccessDeniedError")
+    stranger = "0000000f-aaaa-4bbb-8ccc-000000000000"
+    assert told(platform.call("GET", path, ("oid", stranger), OVERAGE)) == (403, "AccessDeniedError")
+    assert platform.call("GET", path, ("oid", EVA)).status_code == 404
+    assert platform.call("GET", "/maintenance/poison", ("oid", EVA)).status_code == 403
+    assert platform.call("GET", "/maintenance/poison", ("oid", EVA), ("roles", "admin")).status_code == 200
