@@ -109,7 +109,8 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER_NAME]
     (line,) = [line for line in lines if line["event"] == NAME]
     contract = set(DelegationEvent.model_fields)
-    assert line.keys() - {"timestamp", "level"} == contract
+    known_of_each_line = {"timestamp", "level", "run_id", "thread_id", "user_id"}
+    assert line.keys() - known_of_each_line == contract
     assert shown.keys() == contract | {"step", "state", "reasons"}
     assert {name: shown[name] for name in contract} == {name: line[name] for name in contract}
     position = [event.data.get("state") for event in events].index("delegation")

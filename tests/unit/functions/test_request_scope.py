@@ -1,0 +1,134 @@
+"""Requests as spans: named by their route, below their caller's, as long as what they send."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from opentelemetry.trace import SpanKind, StatusCode
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from functions.http_io import endpoint
+from shared.errors import DependencyError, NotFoundError
+from shared.telemetry import LOGGER_NAME, get_logger, note_fields, pseudonym
+from shared.tracing import spans
+from tests.tracing_fixture import Recorded, recorded, start_recording
+
+__all__ = ["recorded", "start_recording"]
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+HEADERS = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01", "X-Request-Id": "request-1"}
+
+
+@endpoint
+async def get_run(req: Request) -> Response:
+    note_fields(user_id="anna@example.org")
+    match req.path_params["run_id"]:
+        case "missing":
+            raise NotFoundError("There is no SECRET run.")
+        case "down":
+            raise DependencyError("No connection to SECRET.")
+        case "broken":
+            raise ZeroDivisionError("SECRET")
+    get_logger().info("run.read")
+    return JSONResponse({})
+
+
+@endpoint
+async def follow(req: Request) -> Response:
+    async def frames() -> AsyncIterator[bytes]:
+        for number in range(3):
+            with spans.span("poll"):
+                await asyncio.sleep(0.02)
+            get_logger().info("frame.sent", number=number)
+            yield b"data\n"
+
+    return StreamingResponse(frames())
+
+
+ROUTES = [Route("/api/runs/{run_id}", get_run), Route("/api/runs/{run_id}/events", follow)]
+
+
+async def get(path: str, **headers: str) -> httpx.Response:
+    transport = httpx.ASGITransport(Starlette(routes=ROUTES))
+    async with httpx.AsyncClient(transport=transport, base_url="http://app/api") as client:
+        return await client.get(path, headers={**HEADERS, **headers})
+
+
+async def test_a_request_goes_on_with_the_trace_of_its_caller(recorded: Recorded) -> None:
+    answered = await get("/runs/abc")
+    span = recorded.one("GET /api/runs/{run_id}")
+    assert span.kind is SpanKind.SERVER
+    assert span.context is not None
+    assert span.parent is not None
+    assert f"{span.context.trace_id:032x}" == TRACE
+    assert f"{span.parent.span_id:016x}" == "b7ad6b7169203331"
+    attributes = recorded.attributes(span.name)
+    assert attributes["http.route"] == "/api/runs/{run_id}"
+    assert attributes["http.response.status_code"] == 200
+    assert (attributes["request_id"], attributes["run_id"]) == ("request-1", "abc")
+    assert attributes["user_id"] == pseudonym("anna@example.org")
+    assert answered.headers["x-request-id"] == "request-1"
+
+
+@pytest.mark.parametrize(
+    ("run_id", "status", "error_type", "failed"),
+    [
+        ("missing", 404, "NotFoundError", False),
+        ("down", 503, DependencyError.code, True),
+        ("broken", 500, "InternalError", True),
+    ],
+)
+async def test_an_error_is_told_by_its_type(
+    recorded: Recorded, run_id: str, status: int, error_type: str, *, failed: bool
+) -> None:
+    answered = await get(f"/runs/{run_id}")
+    assert answered.status_code == status
+    assert answered.headers["x-request-id"] == "request-1"
+    span = recorded.one("GET /api/runs/{run_id}")
+    assert (span.status.status_code is StatusCode.ERROR) == failed
+    attributes = recorded.attributes(span.name)
+    assert (attributes["http.response.status_code"], attributes["error.type"]) == (status, error_type)
+    assert "SECRET" not in f"{dict(attributes)} {span.events} {span.status.description}"
+
+
+async def test_the_span_of_a_stream_is_as_long_as_the_stream(
+    recorded: Recorded, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    answered = await get("/runs/abc/events")
+    assert answered.text == "data\n" * 3
+    assert recorded.names == ["GET /api/runs/{run_id}/events"]  # asking for news leaves none
+    span = recorded.one("GET /api/runs/{run_id}/events")
+    assert span.start_time is not None
+    assert span.end_time is not None
+    assert span.end_time - span.start_time >= 0.06e9
+    lines = [json.loads(record.getMessage()) for record in caplog.records]
+    assert [(line["run_id"], line["request_id"]) for line in lines] == [("abc", "request-1")] * 3
+
+
+async def test_without_a_receiver_there_is_still_an_id_in_the_answer_and_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    answered = await get("/runs/abc", **{"X-Request-Id": "not an id of ours"})
+    request_id = answered.headers["x-request-id"]
+    assert len(request_id) == 32
+    line = json.loads(caplog.records[-1].getMessage())
+    assert (line["request_id"], line["run_id"]) == (request_id, "abc")
+    assert line["user_id"] == pseudonym("anna@example.org")
+    assert "trace_id" not in line
+
+
+@pytest.mark.parametrize("traceparent", ["", "rubbish", f"00-{'0' * 32}-b7ad6b7169203331-01"])
+async def test_a_trace_context_that_is_none_begins_a_trace(recorded: Recorded, traceparent: str) -> None:
+    await get("/runs/abc", traceparent=traceparent)
+    span = recorded.one("GET /api/runs/{run_id}")
+    assert span.parent is None
+    assert span.context is not None
+    assert f"{span.context.trace_id:032x}" != TRACE
