@@ -1,0 +1,101 @@
+"""Endpoints with little of the OpenAI protocol, and Azure's shapes: the whole app, nothing told beforehand.
+
+The endpoint refuses schemas, JSON mode, tools, the system's role, usage in streams and the newer name of the
+limit. A document is ingested with it, and questions are answered, one of them with a sub-agent.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from tests.e2e.stack_client import drop, wait_until_ended
+from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of
+from tests.e2e.test_documents import client_of
+from tests.unit.ingestion.figure_files import FigureMaker
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+LACKING = "json_schema+json_object+tools+stream_options+max_completion_tokens+system"
+FACT = "The tide wheel of Rye turns 14 times a minute."
+CAPTION = "Turns of the tide wheel by the hour"
+
+
+def endpoint(stack: LocalStack, path: str) -> dict[str, str]:
+    """The stack's own model server, as an Azure OpenAI resource."""
+    return {
+        "OPENAI_BASE_URL": "",
+        "OPENAI_API_KEY": "",
+        "AZURE_OPENAI_ENDPOINT": f"http://127.0.0.1:{stack.ports.model}{path}",
+        "AZURE_OPENAI_API_KEY": stack.secrets.model_key,
+    }
+
+
+@pytest.fixture(scope="module")
+def plain(stack: LocalStack) -> Iterator[LocalStack]:
+    """The stack with such an endpoint, reached by paths that name the deployment."""
+    with configured(
+        stack, CHAT_MODEL=f"{MODEL}@without={LACKING},fenced,think", **endpoint(stack, "")
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def document(plain: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A page with a figure, ingested with that endpoint."""
+    maker = FigureMaker()
+    maker.page()
+    maker.heading("The tide wheel")
+    maker.paragraph(f"{FACT} It is greased every spring by the miller and his two sons.")
+    maker.chart(caption=f"Figure 1: {CAPTION}")
+    folder: Path = tmp_path_factory.mktemp("plain")
+    drop(plain, "tide-wheel.pdf", maker.write(folder / "tide-wheel.pdf").read_bytes())
+    return wait_until_ended(plain, "tide-wheel.pdf")
+
+
+def test_a_document_is_described_and_its_figure_captioned_by_the_model(
+    plain: LocalStack, document: dict[str, Any]
+) -> None:
+    with client_of(plain, plain.token(ANNA)) as anna:
+        told = anna.get(f"/documents/{document['doc_id']}").json()
+    assert (told["status"], told["warnings"]) == ("ready", [])
+    assert "tide wheel" in told["summary_brief"]
+
+
+def test_a_question_is_answered_with_proof_and_figure(plain: LocalStack, document: dict[str, Any]) -> None:
+    answer = answer_of(ask(plain, "How many times a minute does the tide wheel of Rye turn?"))
+    assert FACT in answer["text"]
+    assert [(one["filename"], one["verified"]) for one in answer["citations"]] == [("tide-wheel.pdf", True)]
+    assert [figure["caption"] for figure in answer["figures"]], "the model's caption is in the index"
+    assert "think" not in answer["text"]
+    assert answer["warnings"] == []
+
+
+def test_a_sub_agent_calls_tools_and_reports_in_words(plain: LocalStack) -> None:
+    followed = ask(plain, "Compare the revenue in the annual report 2023 and the annual report 2024.")
+    assert decision_of(followed)["selected_profile"] == "comparator"
+    answer = answer_of(followed)
+    assert {view["status"] for view in answer["sub_agents"]} == {"done"}
+    assert len({citation["filename"] for citation in answer["citations"]}) == 2
+    assert all(citation["verified"] for citation in answer["citations"])
+
+
+def test_each_refusal_was_met_once_by_the_process(plain: LocalStack, document: dict[str, Any]) -> None:
+    headers = {"api-key": plain.secrets.model_key}
+    stats = f"http://127.0.0.1:{plain.ports.model}/v1/stats"
+    before = httpx.get(stats, headers=headers).json()
+    ask(plain, "How often is the tide wheel of Rye greased?")
+    after = httpx.get(stats, headers=headers).json()
+    asked = after["requests"]["chat"] - before["requests"]["chat"]
+    answered = after["calls"]["count"] - before["calls"]["count"]
+    assert asked == answered > 0
+
+
+def test_azures_newer_address_is_spoken_to_as_well(stack: LocalStack) -> None:
+    with configured(stack, **endpoint(stack, "/openai/v1")) as running:
+        answer = answer_of(ask(running, "What is the maximum operating pressure of the Heron 400?"))
+    assert answer["citations"][0]["verified"]
