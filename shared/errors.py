@@ -59,7 +59,7 @@ class NotAuthenticatedError(CallerError):
 
 
 class AccessDeniedError(CallerError):
-    """A user context is missing where documents would be read, or a role is missing."""
+    """A role or a user context is missing, or the caller is not let in."""
 
     code = "AccessDeniedError"
     status = 403
