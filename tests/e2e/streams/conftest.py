@@ -1,0 +1,23 @@
+"""A host whose model writes at a pace at which a run can be watched."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.run_all.stack import LocalStack
+from tests.e2e.sub_agents.hosts import MODEL, configured
+
+PACED = {
+    "CHAT_MODEL": f"{MODEL}@tps=90",  # an answer takes some seconds
+    "SUBAGENTS_ENABLED": "false",
+    "MAX_TOTAL_LATENCY_MS": "120000",  # a dead host's time counts
+    "RATE_LIMIT_PER_MINUTE": "0",
+    "MAX_CONCURRENT_RUNS": "0",
+}
+
+
+@pytest.fixture(scope="module")
+def paced(stack: LocalStack) -> Iterator[LocalStack]:
+    """The same stack, slower."""
+    with configured(stack, **PACED) as running:
+        yield running

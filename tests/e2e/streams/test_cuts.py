@@ -1,0 +1,55 @@
+"""Lines that break: what a reader puts together equals what one on a whole line received, byte for byte."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from local.run_all.stack import LocalStack
+from tests.e2e.streams.wire import Cutter, frames_of, is_last, number_of, start, whole
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+SEED = 20251121
+CUTS = 50
+QUESTION = "Summarise the Heron 400 installation guide."
+
+
+def test_fifty_cuts_at_random_bytes_lose_nothing_and_repeat_nothing(paced: LocalStack) -> None:
+    run_id = start(paced, QUESTION)
+    cutter = Cutter(paced, SEED, CUTS, largest=700)
+    with ThreadPoolExecutor() as threads:
+        unbroken = threads.submit(whole, paced, run_id)
+        broken = cutter.read(run_id)
+    expected = unbroken.result()
+    assert broken == expected
+    live = cutter.cuts
+    while cutter.cuts < CUTS:  # a run is over sooner than that: the others are cut out of its replay
+        assert cutter.read(run_id) == expected
+    assert (live > CUTS // 3, cutter.lost) == (True, 0)
+    frames = frames_of(expected)
+    assert [number_of(frame) for frame in frames] == list(range(1, len(frames) + 1))
+    assert [is_last(frame) for frame in frames] == [False] * (len(frames) - 1) + [True]
+
+
+def test_cuts_and_a_killed_host_lose_nothing_and_repeat_nothing(paced: LocalStack) -> None:
+    run_id = start(paced, QUESTION)
+    cutter = Cutter(paced, SEED + 1, CUTS, largest=1200)
+
+    def crash() -> None:
+        paced.kill_host()
+        paced.start_host()
+
+    crashing = [threading.Timer(after_s, crash) for after_s in (1.0, 6.0)]
+    with ThreadPoolExecutor() as threads:
+        broken = threads.submit(cutter.read, run_id)
+        for timer in crashing:
+            timer.start()
+        received = broken.result()
+        for timer in crashing:
+            timer.join()
+    assert cutter.lost > 0
+    assert received == whole(paced, run_id)
+    frames = frames_of(received)
+    assert [number_of(frame) for frame in frames] == list(range(1, len(frames) + 1))
+    assert b'"state":"restarted"' in received

@@ -1,0 +1,30 @@
+"""The last event of a run comes when its answer can be read, and not before."""
+
+import json
+
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
+from tests.e2e.streams.wire import BrokenOffError, call, events_path, frames_of, pieces, start
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+def test_at_the_moment_of_complete_the_answer_can_be_read(stack: LocalStack) -> None:
+    for question in (FIRST_QUESTION, *DEMO_QUESTIONS):
+        run_id = start(stack, question.text)
+        received = b""
+        for piece in pieces(stack, events_path(run_id)):
+            received += piece
+            if b"event: complete\n" in received and received.endswith(b"\n\n"):
+                status, run = call(stack, "GET", f"/api/runs/{run_id}")
+                break
+        told = json.loads(frames_of(received)[-1].split(b"\ndata: ")[1])
+        assert (status, run["status"]) == (200, "completed")
+        assert run["answer"]["text"] == told["answer"]["text"]
+
+
+def test_a_stream_of_nobody_or_of_somebody_else_is_no_stream(stack: LocalStack) -> None:
+    with pytest.raises(BrokenOffError, match="404"):
+        list(pieces(stack, events_path("0" * 32)))

@@ -1,0 +1,111 @@
+"""Many readers of one run, and readers who are slow: each gets the same, and nobody waits for another."""
+
+import contextlib
+import http.client
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import psutil
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from samples.questions import FIRST_QUESTION
+from tests.e2e.streams.wire import call, events_path, frames_of, is_last, measured, name_of, start, whole
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+QUESTION = "Summarise the Heron 400 installation guide."
+DURABLE = "/runtime/webhooks/durabletask/instances"
+READERS = 50
+LEAVERS = 80
+MOST_MB_FOR_READERS = 40  # each has a connection, a task and a place in the log
+
+
+def memory_mb(stack: LocalStack) -> float:
+    return psutil.Process(stack.host_pid).memory_info().rss / 1e6
+
+
+def test_fifty_readers_of_one_run_all_see_the_same(paced: LocalStack) -> None:
+    whole(paced, start(paced, FIRST_QUESTION.text))  # what is imported for a first question stays
+    before = memory_mb(paced)
+    run_id = start(paced, QUESTION)
+    with ThreadPoolExecutor(READERS) as threads:
+        received = list(threads.map(lambda _: whole(paced, run_id), range(READERS)))
+    assert len(set(received)) == 1
+    assert is_last(frames_of(received[0])[-1])
+    assert received[0] == whole(paced, run_id)
+    assert memory_mb(paced) - before < MOST_MB_FOR_READERS
+
+
+class IdleReader:
+    """Opens a stream and reads a little of it now and then, or nothing, until it is closed."""
+
+    def __init__(self, stack: LocalStack, run_id: str, bytes_a_second: int) -> None:
+        self._pace = bytes_a_second
+        self._closed = threading.Event()
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        self._socket.connect(("127.0.0.1", stack.ports.http))
+        self._socket.settimeout(0.2)
+        self._socket.sendall(
+            f"GET {events_path(run_id)} HTTP/1.1\r\nHost: here\r\n"
+            f"Authorization: Bearer {stack.token(ANNA)}\r\n\r\n".encode()
+        )
+        self.received = b""
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _read(self) -> None:
+        while not self._closed.wait(0.1):
+            with contextlib.suppress(TimeoutError):
+                self.received += self._socket.recv(self._pace // 10) if self._pace else b""
+
+
+def test_slow_readers_slow_neither_the_run_nor_the_others(paced: LocalStack) -> None:
+    alone = measured(lambda: whole(paced, start(paced, QUESTION)))
+    run_id = start(paced, QUESTION)
+    slow = [IdleReader(paced, run_id, pace) for pace in (1024, 1024, 0, 0, 0)]
+    try:
+        beside = measured(lambda: whole(paced, run_id))
+        received = [reader.received for reader in slow]
+    finally:
+        for reader in slow:
+            reader.close()
+    assert beside < alone * 1.5 + 1.0  # what one of two busy cores may add
+    assert all(b"event: complete" not in one for one in received)
+    assert [bool(one) for one in received] == [True, True, False, False, False]
+    assert is_last(frames_of(whole(paced, run_id))[-1])
+
+
+def test_a_run_whose_orchestration_died_lets_its_readers_go(paced: LocalStack) -> None:
+    run_id = start(paced, QUESTION)
+    ended = httpx.post(f"{paced.base_url}{DURABLE}/{run_id}/terminate", params={"reason": "a test"})
+    assert ended.status_code == 202
+    received = whole(paced, run_id)
+    last = frames_of(received)[-1]
+    assert (name_of(last), b"InternalError" in last) == ("error", True)
+    assert whole(paced, run_id) == received
+    assert call(paced, "GET", f"/api/runs/{run_id}")[1]["status"] == "failed"
+
+
+def test_readers_who_leave_leave_nothing_behind(paced: LocalStack) -> None:
+    run_id = start(paced, QUESTION)
+    whole(paced, run_id)
+    process = psutil.Process(paced.host_pid)
+    before, connections = memory_mb(paced), len(process.net_connections())
+    headers = {"Authorization": f"Bearer {paced.token(ANNA)}"}
+    for _ in range(LEAVERS):
+        line = http.client.HTTPConnection("127.0.0.1", paced.ports.http, timeout=30)
+        with contextlib.closing(line):
+            line.request("GET", events_path(run_id), headers=headers)
+            line.getresponse().read(100)
+    assert memory_mb(paced) - before < MOST_MB_FOR_READERS
+    assert len(process.net_connections()) - connections < LEAVERS // 4  # its own clients open some

@@ -1,0 +1,146 @@
+"""Streams as bytes: opened, read to any place, broken off there, taken up again."""
+
+import contextlib
+import http.client
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from local.run_all.api_client import LAST_EVENTS
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, SampleUser
+
+SILENCE_S = 30.0
+_RETRY_S = 0.1
+
+
+class BrokenOffError(Exception):
+    """The line was lost, by the other side."""
+
+
+def start(stack: LocalStack, question: str, user: SampleUser = ANNA) -> str:
+    """Ask without following; the run's id."""
+    with _answered(
+        stack, "POST", "/api/chat", user, {"question": question}, {"Prefer": "respond-async"}
+    ) as told:
+        assert told.status == 202, told.read()
+        return str(json.loads(told.read())["run_id"])
+
+
+def pieces(stack: LocalStack, path: str, after: object = None, user: SampleUser = ANNA) -> Iterator[bytes]:
+    """The bytes of a stream as they come, until its own end.
+
+    Raises:
+        BrokenOffError: the stream was not opened, or did not end as it should.
+    """
+    headers = {} if after is None else {"Last-Event-ID": str(after)}
+    try:
+        with _answered(stack, "GET", path, user, None, headers) as response:
+            if response.status == 204:
+                return
+            if response.status != 200:
+                raise BrokenOffError(f"{response.status} {response.read()[:300]!r}")
+            while piece := response.read1(512):
+                yield piece
+    except (OSError, http.client.HTTPException) as lost:
+        raise BrokenOffError(repr(lost)) from lost
+
+
+def events_path(run_id: str) -> str:
+    return f"/api/runs/{run_id}/events"
+
+
+def whole(stack: LocalStack, run_id: str) -> bytes:
+    """The events of a run on one line that nobody breaks, from the first to the last."""
+    return b"".join(frames_of(b"".join(pieces(stack, events_path(run_id)))))
+
+
+def status_of(stack: LocalStack, method: str, path: str, headers: dict[str, str]) -> int:
+    """What a call is answered with; its body is left alone."""
+    with _answered(stack, method, path, ANNA, None, headers) as response:
+        return response.status
+
+
+def call(stack: LocalStack, method: str, path: str) -> tuple[int, dict[str, Any]]:
+    """Status and JSON of a call without a body."""
+    with _answered(stack, method, path, ANNA, None, {}) as response:
+        return response.status, json.loads(response.read())
+
+
+def frames_of(received: bytes) -> list[bytes]:
+    """Whole frames; comments, and a frame that is not whole, are dropped."""
+    found = received.split(b"\n\n")[:-1]
+    return [frame + b"\n\n" for frame in found if not frame.startswith(b":")]
+
+
+def number_of(frame: bytes) -> int:
+    return int(frame.partition(b"\n")[0].removeprefix(b"id: "))
+
+
+def name_of(frame: bytes) -> str:
+    return frame.split(b"\n")[1].removeprefix(b"event: ").decode()
+
+
+def is_last(frame: bytes) -> bool:
+    return name_of(frame) in LAST_EVENTS
+
+
+class Cutter:
+    """Reads a run over lines that are cut at random bytes, as often as it is told to.
+
+    `cuts`: how often a line was cut so far; `lost`: how often the other side was gone.
+    """
+
+    def __init__(self, stack: LocalStack, seed: int, limit: int, largest: int) -> None:
+        """`largest`: at most so many bytes until the next cut."""
+        self._stack = stack
+        self._chance = random.Random(seed)
+        self._limit = limit
+        self._largest = largest
+        self.cuts = 0
+        self.lost = 0
+
+    def read(self, run_id: str, give_up_s: float = 60.0) -> bytes:
+        """All frames to the run's end, put together from what each line had brought whole."""
+        frames: list[bytes] = []
+        give_up = time.monotonic() + give_up_s
+        while not (frames and is_last(frames[-1])):
+            assert time.monotonic() < give_up, f"no end after {len(frames)} frames and {self.cuts} cuts"
+            after = number_of(frames[-1]) if frames else None
+            frames += frames_of(self._line(run_id, after))
+        return b"".join(frames)
+
+    def _line(self, run_id: str, after: int | None) -> bytes:
+        """What one line brings until it is cut, or ends."""
+        until = self._chance.randint(1, self._largest) if self.cuts < self._limit else None
+        received = b""
+        try:
+            for piece in pieces(self._stack, events_path(run_id), after):
+                received += piece
+                if until is not None and len(received) >= until:
+                    self.cuts += 1
+                    return received[:until]
+        except BrokenOffError:
+            self.lost += 1
+            time.sleep(_RETRY_S)
+        return received
+
+
+def measured(call: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def _answered(
+    stack: LocalStack, method: str, path: str, user: SampleUser, body: object, headers: dict[str, str]
+) -> Iterator[http.client.HTTPResponse]:
+    sent = {"Authorization": f"Bearer {stack.token(user)}", "Content-Type": "application/json", **headers}
+    connection = http.client.HTTPConnection("127.0.0.1", stack.ports.http, timeout=SILENCE_S)
+    with contextlib.closing(connection):
+        connection.request(method, path, body=None if body is None else json.dumps(body), headers=sent)
+        yield connection.getresponse()
