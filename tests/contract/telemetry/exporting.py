@@ -1,0 +1,33 @@
+"""A process that sends traces as the app does: `python -m tests.contract.telemetry.exporting [--twice]`.
+
+The receiver comes by the app's own settings in the environment. Prints what it logged, and ends.
+"""
+
+import asyncio
+import logging
+import sys
+
+from shared.tracing import spans
+from shared.wiring import start_telemetry
+
+
+async def work() -> None:
+    """Traces of two spans."""
+    await start_telemetry()
+    request = spans.root("request", "server", attributes={"http.route": "/api/chat"})
+    with request, spans.span("perform_step", {"run_id": "run-1"}):
+        pass
+    if "--twice" in sys.argv:
+        await asyncio.sleep(1.2)  # longer than a span waits for company: a batch of its own
+        with spans.root("request", "server"):
+            pass
+        await asyncio.sleep(1.2)
+    from opentelemetry import metrics
+
+    metrics.get_meter("test").create_counter("groundwork.test").add(1)
+    sys.stdout.write("WORK DONE\n")
+
+
+if __name__ == "__main__":
+    logging.basicConfig(stream=sys.stdout, format="%(name)s %(message)s")
+    asyncio.run(work())

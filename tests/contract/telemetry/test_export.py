@@ -1,0 +1,125 @@
+"""Traces and metrics as they leave a process: over OTLP, to Application Insights, and to nobody."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.otlp_receiver import otlp_receiver
+
+ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.e2e
+
+KEY = "11111111-2222-3333-4444-555555555555"
+SETTINGS = {
+    "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
+    "AZURE_SEARCH_API_KEY": "key",
+    "DocumentsStorage": "UseDevelopmentStorage=true",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    "CHAT_MODEL": "chat",
+    "EMBEDDING_MODEL": "embedding",
+    "EMBEDDING_DIMENSIONS": "64",
+}
+
+
+def export(*arguments: str, **settings: str) -> str:
+    """What a process says that sends where the settings name; it ends by itself."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.contract.telemetry.exporting", *arguments],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **SETTINGS, **settings},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def insights() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A stand-in of Application Insights' ingestion: its address, and the envelopes that came."""
+    envelopes: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+            came = json.loads(body)
+            envelopes.extend(came)
+            count = len(came)
+            said = {"itemsReceived": count, "itemsAccepted": count, "errors": []}
+            answer = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", envelopes
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_an_otlp_receiver_gets_spans_metrics_and_its_key() -> None:
+    with otlp_receiver() as receiver:
+        said = export(
+            OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url,
+            OTEL_EXPORTER_OTLP_HEADERS="X-Api-Key=SECRET",
+            OTEL_SERVICE_NAME="groundwork-test",
+        )
+    assert [span.name for span in receiver.spans] == ["request", "perform_step"]
+    assert len({span.trace_id for span in receiver.spans}) == 1
+    assert {span.service for span in receiver.spans} == {"groundwork-test"}
+    assert "groundwork.test" in receiver.metrics  # also what was counted just before the end
+    keys = [{name.lower(): value for name, value in one.items()}["x-api-key"] for one in receiver.headers]
+    assert set(keys) == {"SECRET"}
+    assert "SECRET" not in said
+
+
+def test_a_receiver_that_is_down_is_told_of_once_and_harms_nothing() -> None:
+    said = export("--twice", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+    assert "WORK DONE" in said
+    assert said.count("telemetry.export_failed") == 1
+    assert "127.0.0.1" not in said
+    assert "Traceback" not in said
+
+
+def test_application_insights_gets_requests_and_what_they_depend_on() -> None:
+    with insights() as (address, envelopes):
+        export(APPLICATIONINSIGHTS_CONNECTION_STRING=f"InstrumentationKey={KEY};IngestionEndpoint={address}/")
+    kinds = [one["data"]["baseType"] for one in envelopes]
+    assert kinds.count("RequestData") == 1
+    assert kinds.count("RemoteDependencyData") == 1
+    requests = [one for one in envelopes if one["data"]["baseType"] == "RequestData"]
+    assert {one["data"]["baseData"]["name"] for one in requests} == {"request"}
+    assert {one["iKey"] for one in envelopes} == {KEY}
+    assert "groundwork.test" in json.dumps(envelopes)
+
+
+def test_a_receiver_that_cannot_be_made_is_told_of_and_harms_nothing() -> None:
+    said = export(
+        APPLICATIONINSIGHTS_CONNECTION_STRING="InstrumentationKey=SECRET;IngestionEndpoint=https://x.example"
+    )
+    assert "WORK DONE" in said
+    assert "telemetry.receiver_refused" in said
+    assert "SECRET" not in said
