@@ -221,7 +221,5 @@ def _problem(answered: httpx.Response) -> tuple[str, list[str], str]:
         hints = [str(hint) for hint in problem.get("hints", [])]
         return str(problem["detail"]), hints, str(problem.get("title", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
-        hints = (
-            ["Is the app of another version than this command line?"] if answered.status_code == 404 else []
-        )
+        hints = ["Does GROUNDWORK_URL name an app of this command line's version?"]
         return f"HTTP {answered.status_code} without an explanation.", hints, ""

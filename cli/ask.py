@@ -28,11 +28,13 @@ class Asking:
 
     Attributes:
         display: takes what goes on beside the result.
+        answered: when the question ends that was answered before; it is told again, and not asked.
     """
 
     api: Api
     terminal: Terminal
     display: ProgressDisplay
+    answered: str = ""
 
 
 def register(tree: Tree) -> None:
@@ -96,9 +98,11 @@ def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
     """Ask the person what the run asks. Whether somebody was there to answer."""
     terminal, run_id = asking.terminal, stream.run_id
     asking.display.pause()
+    if str(event.data.get("expires_at")) == asking.answered:
+        return True
     view = asking.api.call("GET", f"/runs/{segment(run_id)}")
     if view["status"] != "waiting":
-        return True  # answered already: these events are told again
+        return True  # answered already, elsewhere
     if terminal.prompt is None:
         _leave_waiting(terminal, run_id, event)
         return False

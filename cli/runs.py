@@ -77,9 +77,9 @@ def answer_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     before = api.call("GET", f"/runs/{segment(given.run)}")
     send_answer(api, str(before["run_id"]), given.choice)
     display = ProgressDisplay(terminal, is_quiet=given.quiet)
-    return follow(
-        Asking(api, terminal, display), RunStream(api, run_id=given.run, on_trouble=display.trouble)
-    )
+    answered = str((before.get("clarification") or {}).get("expires_at", ""))
+    stream = RunStream(api, run_id=given.run, on_trouble=display.trouble)
+    return follow(Asking(api, terminal, display, answered), stream)
 
 
 def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

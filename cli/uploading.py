@@ -154,7 +154,8 @@ class Uploader:
         """What was asked for, where something else holds."""
         acl = document["acl"] if self._options.acl is None else list(self._options.acl)
         project = self._options.project_id or document.get("project_id")
-        if sorted(acl) != sorted(document["acl"]) or project != document.get("project_id"):
+        owner = document.get("owner_id")  # can always read, and may stand in the list or not
+        if {*acl, owner} != {*document["acl"], owner} or project != document.get("project_id"):
             change = {"acl": acl, **({"project_id": project} if project else {})}
             self._api.call("PUT", f"/documents/{document['doc_id']}/access", json=change)
 

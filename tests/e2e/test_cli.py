@@ -1,38 +1,59 @@
-"""The command line against the running stack."""
+"""The command line against the running stack, as people and scripts use it."""
 
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli.__main__ import main
 from local.run_all.stack import ROOT, LocalStack
 from samples.acl import ANNA
+from samples.questions import FIRST_QUESTION
+from tests.e2e.cutting_proxy import CuttingProxy
 from tests.e2e.stack_client import pdf_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+AMBIGUOUS = "What was the total revenue according to the annual report?"
 
-def run(
-    stack: LocalStack, module: str, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
+
+def environment(stack: LocalStack, **more: str) -> dict[str, str]:
     given = {
         "GROUNDWORK_URL": stack.base_url,
         "GROUNDWORK_TOKEN": stack.token(ANNA),
         "GROUNDWORK_HTTP_PORT": str(stack.ports.http),
         "GROUNDWORK_DATA": str(stack.data),
+        "XDG_CONFIG_HOME": str(stack.data / "config"),
+        "XDG_STATE_HOME": str(stack.data / "state"),
     }
+    return {**os.environ, **given, **more}
+
+
+def run(stack: LocalStack, module: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
-        env={**os.environ, **given, **environment},
+        env=environment(stack, **more),
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
+
+
+def result(stack: LocalStack, *arguments: str) -> Any:
+    """The JSON of a command that is done."""
+    done = run(stack, "cli", *arguments, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -46,38 +67,164 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_a_folder_is_uploaded_asked_about_and_listed(stack: LocalStack, folder: Path) -> None:
-    uploaded = run(stack, "cli", "upload", str(folder), "--project", "ferries", "--json")
-    outcomes = {outcome["path"]: outcome for outcome in json.loads(uploaded.stdout)}
+def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: LocalStack, folder: Path) -> None:
+    sent = run(stack, "cli", "upload", str(folder), "--project", "ferries", "--acl", "engineering", "--json")
+    outcomes = {outcome["path"]: outcome for outcome in json.loads(sent.stdout)}
     assert {path: outcome["status"] for path, outcome in outcomes.items()} == {
         "Müller's files/deep/ferry.pdf": "ready",
         "Müller's files/deep/tool.exe": "refused",
         "Müller's files/ferry.pdf": "ready",
     }
     assert ".exe" in outcomes["Müller's files/deep/tool.exe"]["reason"]
-    assert uploaded.returncode == 1
+    assert sent.returncode == 1
 
     asked = run(stack, "cli", "ask", "When does the ferry to Ostholm leave?")
     assert asked.returncode == 0, asked.stderr
     assert "6:40" in asked.stdout
     assert "ferry.pdf, page 1 (verified)" in asked.stdout
 
-    listed = json.loads(run(stack, "cli", "documents", "--json").stdout)
-    assert [document["filename"] for document in listed if document["project_id"] == "ferries"] == [
-        "ferry.pdf",
-        "ferry.pdf",
-    ]
+    listed = result(stack, "documents", "--project", "ferries")
+    assert [document["filename"] for document in listed] == ["ferry.pdf", "ferry.pdf"]
 
-    again = run(stack, "cli", "upload", str(folder / "ferry.pdf"))
-    assert (again.returncode, "1 of 1 files are ready." in again.stdout) == (0, True), again.stderr
+    again = run(stack, "cli", "upload", str(folder / "deep" / ".."), "--acl", "engineering")
+    assert "(2 were there already)" in again.stdout, again.stderr
+    doc_id = outcomes["Müller's files/ferry.pdf"]["doc_id"]
+    assert result(stack, "documents", "access", doc_id, "--private")["acl"] in ([], ["anna"])
+    corrected = result(stack, "documents", "edit", doc_id, "--title", "Timetable", "--tag", "ferry")
+    assert (corrected["title"], corrected["tags"]) == ("Timetable", ["ferry"])
+    ambiguous = run(stack, "cli", "documents", "show", "ferry.pdf")
+    assert (ambiguous.returncode, doc_id in ambiguous.stderr) == (2, True)
+    gone = result(stack, "documents", "delete", *(one["doc_id"] for one in listed), "--yes")
+    assert {one["status"] for one in gone} == {"deleting"}
+
+
+def test_a_large_file_goes_in_blocks_and_goes_on_where_it_broke_off(
+    stack: LocalStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in environment(stack).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("cli.sending.LARGE_BYTES", 1000)
+    monkeypatch.setattr("cli.sending.BLOCK_BYTES", 1000)
+    path = tmp_path / "tides.txt"
+    path.write_text("The spring tide at Ostholm reaches 4.2 metres.\n" + "The harbour is deep. " * 300)
+    with monkeypatch.context() as broken:
+        broken.setattr("cli.sending._TRIES", 0)
+        assert main(["upload", str(path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)[0]["status"] == "refused"
+    assert main(["upload", str(path), "--json"]) == 0
+    (outcome,) = json.loads(capsys.readouterr().out)
+    assert outcome["status"] == "ready"
+    assert main(["documents", "download", outcome["doc_id"], "--out", str(tmp_path / "back.txt")]) == 0
+    assert (tmp_path / "back.txt").read_bytes() == path.read_bytes()
+    assert main(["documents", "delete", outcome["doc_id"], "--yes"]) == 0
+
+
+def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
+    before = len(result(stack, "threads", "--limit", "100"))
+    with CuttingProxy(stack.ports.http, [900, 500, 1500]) as proxy:
+        asked = run(stack, "cli", "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
+    assert asked.returncode == 0, asked.stderr
+    assert "6.5 bar" in asked.stdout
+    assert proxy.cuts == 3
+    assert "The connection broke" in asked.stderr
+    assert "going on after event" in asked.stderr
+    assert len(result(stack, "threads", "--limit", "100")) == before + 1
+
+
+def test_a_start_that_breaks_asks_once(stack: LocalStack) -> None:
+    before = len(result(stack, "threads", "--limit", "100"))
+    with CuttingProxy(stack.ports.http, [5, 5]) as proxy:
+        asked = run(stack, "cli", "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
+    assert (asked.returncode, proxy.cuts) == (0, 2), asked.stderr
+    assert len(result(stack, "threads", "--limit", "100")) == before + 1
+
+
+def test_a_question_back_is_answered_at_the_terminal(stack: LocalStack) -> None:
+    near, far = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", "ask", AMBIGUOUS],
+        cwd=ROOT, env=environment(stack, TERM="dumb"), stdin=far, stdout=subprocess.PIPE, stderr=far,
+    ) as asking:  # fmt: skip
+        os.close(far)
+        read_until(near, "Number, or words:")
+        os.write(near, b"the 2023 one\n")
+        assert asking.stdout is not None
+        answer = asking.stdout.read().decode()
+        assert asking.wait(60) == 0
+    os.close(near)
+    assert "48.2 million" in answer
+
+
+def test_a_question_back_that_nobody_answers_waits_for_another_command(stack: LocalStack) -> None:
+    asked = run(stack, "cli", "ask", AMBIGUOUS, "--json")
+    assert asked.returncode == 4, asked.stderr
+    waiting = json.loads(asked.stdout)
+    assert len(waiting["clarification"]["options"]) == 2
+    refused = run(stack, "cli", "runs", "answer", waiting["run_id"], "7")
+    assert (refused.returncode, "no option 7" in refused.stderr) == (2, True)
+    answered = result(stack, "runs", "answer", waiting["run_id"], "2")
+    assert answered["run_id"] == waiting["run_id"]
+    assert answered["citations"]
+
+
+def read_until(descriptor: int, words: str) -> str:
+    seen, deadline = "", time.monotonic() + 60
+    while words not in seen and time.monotonic() < deadline:
+        seen += os.read(descriptor, 4096).decode(errors="replace")
+    assert words in seen
+    return seen
+
+
+def test_an_interruption_cancels_the_run(stack: LocalStack) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "cli", "ask", AMBIGUOUS, "--deep"],
+        cwd=ROOT, env=environment(stack), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as asking:  # fmt: skip
+        assert asking.stderr is not None
+        run_id = asking.stderr.readline().removeprefix("Run ").strip()
+        asking.send_signal(signal.SIGINT)
+        said = asking.stderr.read()
+        assert asking.wait(60) == 130, said
+    assert f"Run {run_id} is cancelled" in said
+    assert result(stack, "runs", "show", run_id)["status"] == "cancelled"
+
+
+def test_threads_runs_search_and_memory_by_command(stack: LocalStack) -> None:
+    asked = result(stack, "ask", FIRST_QUESTION.text, "--quiet")
+    thread, run_id = asked["thread_id"], asked["run_id"]
+    follow_up = result(stack, "ask", "And what is its weight?", "--thread", "last")
+    assert follow_up["thread_id"] == thread
+    assert result(stack, "threads", "rename", thread, "Pumps")["title"] == "Pumps"
+    assert result(stack, "threads", "show", thread)[0]["question"] == FIRST_QUESTION.text
+    assert result(stack, "runs", "rate", run_id, "5", "--comment", "Good.")["rating"] == 5
+    assert result(stack, "search", "operating pressure", "--top", "2")[0]["filename"]
+    assert result(stack, "status")["ready"] is True
+    events = run(stack, "cli", "runs", "events", run_id, "--json").stdout.splitlines()
+    assert json.loads(events[-1])["event"] == "complete"
+    assert [json.loads(line)["id"] for line in events] == list(range(1, len(events) + 1))
+    result(stack, "threads", "delete", thread, "--yes")
+    assert run(stack, "cli", "threads", "show", thread).returncode == 2
+
+
+def test_a_user_of_the_stack_signs_in_by_name(stack: LocalStack) -> None:
+    signed_in = run(stack, "cli", "login", "--dev-user", "admin", GROUNDWORK_TOKEN="")
+    assert signed_in.returncode == 0, signed_in.stderr
+    for words in (("metrics", "quality"), ("metrics", "subagents")):
+        asked = run(stack, "cli", *words, "--json", GROUNDWORK_TOKEN="", GROUNDWORK_URL="")
+        assert asked.returncode == 0, asked.stderr
+        assert json.loads(asked.stdout)["until"]
+    assert run(stack, "cli", "logout").returncode == 0
+    refused = run(stack, "cli", "whoami", GROUNDWORK_TOKEN="")
+    assert (refused.returncode, "not signed in" in refused.stderr) == (2, True)
 
 
 def test_an_error_says_what_to_do(stack: LocalStack) -> None:
-    for environment, told in (
+    for more, told in (
         ({"GROUNDWORK_TOKEN": "wrong"}, "Get a new one"),
         ({"GROUNDWORK_URL": "http://127.0.0.1:9"}, "make run"),
+        ({"GROUNDWORK_URL": stack.search_url}, "Does GROUNDWORK_URL"),
     ):
-        failed = run(stack, "cli", "documents", **environment)
+        failed = run(stack, "cli", "documents", **more)
         assert failed.returncode == 2
         assert told in failed.stderr
         assert "Traceback" not in failed.stderr

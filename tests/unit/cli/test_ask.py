@@ -262,3 +262,14 @@ def test_server_sent_events_are_read_and_comments_are_signs_of_life() -> None:
         None,
         Event(0, "", {"x": 1}),
     ]
+
+
+def test_an_answer_by_command_is_not_asked_for_again() -> None:
+    ends = "2026-01-01T00:00:00Z"
+    view = {"run_id": "r1", "status": "waiting", "clarification": {"expires_at": ends}}
+    again = Event(3, "ask_user", {**ASKED.data, "expires_at": ends})
+    api = ScriptedApi([again, COMPLETE], answer=lambda _: httpx.Response(200, json=view))
+    given = command_tree().parse(["runs", "answer", "r1", "1"])
+    read = ReadTerminal()
+    assert given.perform(api, read.terminal, given) == 0
+    assert "15 bar" in read.out.getvalue()

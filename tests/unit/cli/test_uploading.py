@@ -94,7 +94,13 @@ class StoredDocument:
     """An app that has one document, and what was sent to it."""
 
     def __init__(self, **document: Any) -> None:
-        self.document = {"doc_id": "d1", "status": "ready", "folder": "f", "owner_id": "anna", "acl": ["x"]}
+        self.document = {
+            "doc_id": "d1",
+            "status": "ready",
+            "folder": "f",
+            "owner_id": "anna",
+            "acl": ["anna", "x"],
+        }
         self.document |= document
         self.sent: list[tuple[str, Any]] = []
         self.api = AnsweringApi(self._answer)
@@ -126,7 +132,7 @@ def test_what_is_there_already_is_not_sent_again(home: Path) -> None:
     assert app.sent == []
     assert sent_to(app, home / "a.md", acl=("y",)) == "unchanged"
     assert sent_to(app, home / "a.md", project_id="p") == "unchanged"
-    assert app.sent == [("PUT", {"acl": ["y"]}), ("PUT", {"acl": ["x"], "project_id": "p"})]
+    assert app.sent == [("PUT", {"acl": ["y"]}), ("PUT", {"acl": ["anna", "x"], "project_id": "p"})]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""A connection that breaks: hands bytes on to a server, and cuts each connection after some of them."""
+
+import contextlib
+import socket
+import threading
+from types import TracebackType
+from typing import Self
+
+_PIECE = 4096
+
+
+class CuttingProxy:
+    """Listens on a free port of loopback. A context manager.
+
+    Args:
+        port: of the server behind it.
+        cut_after: bytes of answers, for each connection in turn; later ones are not cut.
+    """
+
+    def __init__(self, port: int, cut_after: list[int]) -> None:
+        self.cuts = 0
+        self._port = port
+        self._left = list(cut_after)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listening.accept()
+            except OSError:
+                return  # closed
+            far = socket.create_connection(("127.0.0.1", self._port))
+            budget = self._left.pop(0) if self._left else None
+            threading.Thread(target=self._hand_on, args=(near, far, None), daemon=True).start()
+            threading.Thread(target=self._hand_on, args=(far, near, budget), daemon=True).start()
+
+    def _hand_on(self, source: socket.socket, target: socket.socket, budget: int | None) -> None:
+        with contextlib.suppress(OSError):
+            while piece := source.recv(_PIECE if budget is None else min(_PIECE, budget)):
+                target.sendall(piece)
+                if budget is not None:
+                    budget -= len(piece)
+                    if budget <= 0:
+                        self.cuts += 1
+                        break
+        for one in (source, target):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
