@@ -3,8 +3,9 @@
 Aims are those of contracts.md, section 8, and of product.md, O8; for abstentions and failures none is set.
 """
 
+import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
@@ -26,14 +27,25 @@ from shared.models.quality import (
 )
 from shared.models.runs import RunAnswer, RunRecord
 
-CLICK_THROUGH_AIM = 0.30
-FIGURES_AIM = 0.60
-PLAN_AIM = 0.80
-CLARIFICATION_AIM = 0.20
-TOOL_AIM = 0.95
-CITATION_AIM = 1.0
-
 Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """`meets(value, bound)` tells whether a value is as good as it should be."""
+
+    better: Better
+    bound: float | None = None
+    meets: Callable[[float, float], bool] = operator.le
+
+
+_CLICK_THROUGH = _Aim("lower", 0.30)
+_FIGURES = _Aim("higher", 0.60, operator.ge)
+_PLANS = _Aim("higher", 0.80, operator.ge)
+_CLARIFICATIONS = _Aim("lower", 0.20, operator.lt)
+_TOOLS = _Aim("higher", 0.95, operator.ge)
+_CITATIONS = _Aim("higher", 1.0, operator.ge)
+_AS_FEW_AS_ARE_RIGHT = _Aim("lower")
 
 
 def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFacts) -> AnswerRecord:
@@ -144,31 +156,29 @@ class QualitySums:
         ended = [run for run in runs if run.outcome != "cancelled"]
         calls, shown = sum(run.tool_calls for run in runs), sum(run.citations for run in completed)
         return QualityMeasures(
-            click_through_rate=_measure(self.opened, len(cited), "lower", CLICK_THROUGH_AIM),
+            click_through_rate=_measure(self.opened, len(cited), _CLICK_THROUGH),
             answers_with_figures=_measure(
-                sum(run.figures_shown > 0 for run in pictured), len(pictured), "higher", FIGURES_AIM
+                sum(run.figures_shown > 0 for run in pictured), len(pictured), _FIGURES
             ),
-            plan_completion=_measure(sum(map(_is_plan_done, planned)), len(planned), "higher", PLAN_AIM),
-            clarification_rate=_measure(
-                sum(run.asked_back for run in runs), len(runs), "lower", CLARIFICATION_AIM
-            ),
-            tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, "higher", TOOL_AIM),
-            citation_accuracy=_measure(
-                sum(run.citations_verified for run in completed), shown, "higher", CITATION_AIM
-            ),
+            plan_completion=_measure(sum(map(_is_plan_done, planned)), len(planned), _PLANS),
+            clarification_rate=_measure(sum(run.asked_back for run in runs), len(runs), _CLARIFICATIONS),
+            tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, _TOOLS),
+            citation_accuracy=_measure(sum(run.citations_verified for run in completed), shown, _CITATIONS),
             abstention_rate=_measure(
-                sum(run.outcome == "abstained" for run in completed), len(completed), "lower"
+                sum(run.outcome == "abstained" for run in completed), len(completed), _AS_FEW_AS_ARE_RIGHT
             ),
-            failure_rate=_measure(sum(run.outcome == "failed" for run in ended), len(ended), "lower"),
+            failure_rate=_measure(
+                sum(run.outcome == "failed" for run in ended), len(ended), _AS_FEW_AS_ARE_RIGHT
+            ),
         )
 
 
-def _measure(part: int, whole: int, better: Better, aim: float | None = None) -> Measure:
+def _measure(part: int, whole: int, aim: _Aim) -> Measure:
     if not whole:
-        return Measure(value=None, of=0, better=better, aim=aim)
+        return Measure(value=None, of=0, better=aim.better, aim=aim.bound)
     value = part / whole
-    met = None if aim is None else (value >= aim if better == "higher" else value <= aim)
-    return Measure(value=round(value, 4), of=whole, better=better, aim=aim, met=met)
+    met = None if aim.bound is None else aim.meets(value, aim.bound)
+    return Measure(value=round(value, 4), of=whole, better=aim.better, aim=aim.bound, met=met)
 
 
 def _is_completed(run: AnswerRecord) -> bool:

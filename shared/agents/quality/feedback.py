@@ -28,7 +28,8 @@ async def rate_run(run_id: str, rating: FeedbackBody, user: UserContext, service
     record = await owned_run(run_id, user, services)
     if record.status not in _ENDED:
         raise ConflictError("The run has not ended yet.", "Rate it when its last event has come.")
-    feedback = Feedback(**rating.model_dump(), given_at=datetime.now(UTC))
+    said = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
+    feedback = Feedback(**said, given_at=datetime.now(UTC))
     counted = _counted(record, feedback)
     await services.quality.put_rating(counted)
     try:
@@ -73,7 +74,7 @@ def _counted(record: RunRecord, feedback: Feedback) -> RatingRecord:
         at=record.created_at,
         rating=feedback.rating,
         thumb=feedback.thumb,
-        reasons=tuple(dict.fromkeys(feedback.reasons)),
+        reasons=feedback.reasons,
         has_comment=feedback.comment is not None,
     )
 

@@ -85,7 +85,7 @@ def test_without_data_no_measure_has_a_value_and_none_is_met() -> None:
             False,
         ),
         ("clarification_rate", [run(asked_back=True), *(run(key) for key in "bcdef")], 0.1667, 6, True),
-        ("clarification_rate", [run(asked_back=True), run("b")], 0.5, 2, False),
+        ("clarification_rate", [run(asked_back=True), *(run(key) for key in "bcde")], 0.2, 5, False),
         (
             "tool_success",
             [run(tool_calls=19, tool_calls_succeeded=19), run("b", tool_calls=1, outcome="failed")],

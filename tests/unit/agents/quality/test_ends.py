@@ -15,12 +15,14 @@ from shared.agents.runs import begin_run, close_dead_run
 from shared.core.loop import next_action, observe, start
 from shared.errors import DependencyError
 from shared.models.chat import ChatRequest
+from shared.models.prompts import CallLimits
 from shared.models.quality import AnswerRecord, QualityRecord
 from shared.models.runs import RunRequest
 from shared.models.steps import EndRun, StepInput
 from shared.services import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
+from tests.unit.agents.figure_world import picture
 from tests.unit.agents.world import ANNA, Model, plan, world
 
 QUESTION = "At what pressure does the pump run?"
@@ -57,6 +59,20 @@ async def test_a_record_names_neither_the_run_nor_its_owner_and_holds_no_words()
     text = noted.model_dump_json()
     for told in (request.run_id, request.thread_id, "anna", "pressure", "pump", "manual"):
         assert told not in text
+
+
+@pytest.mark.parametrize(("tag", "shown"), [('<figure block_id="manual-figure-1"/>', 1), ("", 0)])
+async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown: int) -> None:
+    answer = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    services = await world(Model(plan(), answer=answer + tag))
+    beside = picture(image_caption="Figure 1: The canteen in winter")
+    (vector,) = await services.embedder.embed(["canteen"], CallLimits(timeout_s=1))
+    row = beside.model_dump(exclude={"score", "content"}) | {"access_control_list": ["engineering"]}
+    await services.content_index.upload([{**row, "image_caption_vector": list(vector)}])
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    (noted,) = recorded(services)
+    assert (noted.figures_available, noted.figures_shown) == (1, shown)
 
 
 async def test_the_project_of_the_question_is_kept() -> None:

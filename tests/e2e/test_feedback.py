@@ -1,0 +1,117 @@
+"""Feedback and the measures through the whole stack: a person rates and opens, an administrator reads."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from azure.data.tables import TableServiceClient
+
+from local.run_all.stack import LocalStack
+from local.run_all.tokens import mint_token
+from samples.acl import ANNA, BEN
+from samples.questions import FIRST_QUESTION
+from tests.e2e.stack_client import HANG_GUARD_S
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+WORDS = "The drawing on page 4 was what I needed."
+NOWHERE = "a-project-without-documents"
+
+
+@pytest.fixture(name="anna")
+def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, stack.token(ANNA))
+
+
+@pytest.fixture(name="administrator")
+def make_administrator(stack: LocalStack) -> Iterator[httpx.Client]:
+    yield from client(stack, mint_token(BEN, stack.secrets.token_secret, roles=("admin",)))
+
+
+def client(stack: LocalStack, token: str) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S) as made:
+        yield made
+
+
+def ask(caller: httpx.Client, **more: Any) -> dict[str, Any]:
+    answered = caller.post("/chat", json={"question": FIRST_QUESTION.text, "stream": False, **more})
+    assert answered.status_code == 200, answered.text
+    view: dict[str, Any] = answered.json()
+    return view
+
+
+def measured(administrator: httpx.Client, **query: str) -> dict[str, Any]:
+    told = administrator.get("/metrics/quality", params={"hours": "1", **query})
+    assert told.status_code == 200, told.text
+    metrics: dict[str, Any] = told.json()
+    return metrics
+
+
+def measured_at_last(
+    administrator: httpx.Client, is_there: Callable[[dict[str, Any]], bool], **query: str
+) -> dict[str, Any]:
+    """The same once it holds what is recorded after an answer's last event."""
+    until = time.monotonic() + 5
+    while not is_there(told := measured(administrator, **query)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return told
+
+
+def rows_with(stack: LocalStack, words: str) -> list[str]:
+    """Tables that hold these words."""
+    with TableServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        return [
+            table.name
+            for table in service.list_tables()
+            if any(words in str(dict(row)) for row in service.get_table_client(table.name).list_entities())
+        ]
+
+
+def test_a_rated_and_opened_answer_counts_and_its_words_go_with_the_thread(
+    stack: LocalStack, anna: httpx.Client, administrator: httpx.Client
+) -> None:
+    before = measured(administrator)
+    run = ask(anna)
+    after = measured_at_last(administrator, lambda told: told["answers"] != before["answers"])
+    assert after["answers"]["answered"] == before["answers"]["answered"] + 1
+    assert after["measures"]["citation_accuracy"]["of"] == before["measures"]["citation_accuracy"][
+        "of"
+    ] + len(run["answer"]["citations"])
+    assert after["times"]["first_token_p50_ms"] is not None
+    assert after["times"]["latency_p95_ms"] >= after["times"]["first_token_p50_ms"]
+
+    path = f"/runs/{run['run_id']}"
+    said = {"rating": 5, "thumb": "up", "reasons": ["helpful"], "comment": WORDS}
+    assert anna.put(f"{path}/feedback", json=said).status_code == 200
+    for _ in range(2):
+        assert anna.post(f"{path}/openings", json={"n": 1}).status_code == 204
+    rated = measured(administrator)
+    assert rated["ratings"]["distribution"][4] == before["ratings"]["distribution"][4] + 1
+    assert rated["ratings"]["reasons"]["helpful"] == before["ratings"]["reasons"].get("helpful", 0) + 1
+    opened = [told["measures"]["click_through_rate"] for told in (after, rated)]
+    shares = [round((rate["value"] or 0) * rate["of"]) for rate in opened]
+    assert shares[1] == shares[0] + 1
+    messages = anna.get(f"/threads/{run['thread_id']}/messages").json()["messages"]
+    assert [message["feedback"]["comment"] for message in messages] == [WORDS]
+
+    assert rows_with(stack, WORDS) == ["runs"]
+    assert anna.delete(f"/threads/{run['thread_id']}").status_code == 204
+    until = time.monotonic() + HANG_GUARD_S
+    while rows_with(stack, WORDS) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert rows_with(stack, WORDS) == []
+    assert measured(administrator)["ratings"]["rated"] == rated["ratings"]["rated"]
+
+
+def test_an_abstention_of_one_project_is_told_apart(anna: httpx.Client, administrator: httpx.Client) -> None:
+    before = measured(administrator, project_id=NOWHERE)
+    assert ask(anna, project_id=NOWHERE)["answer"]["abstained"] is True
+    told = measured_at_last(
+        administrator, lambda told: told["answers"] != before["answers"], project_id=NOWHERE
+    )
+    assert told["answers"]["abstained"] == before["answers"]["abstained"] + 1
+    assert told["measures"]["abstention_rate"]["value"] == 1.0
+    assert told["measures"]["click_through_rate"]["value"] is None
