@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
@@ -25,7 +26,7 @@ from functions.http_io import (
 from functions.identity import caller_of
 from functions.orchestration_status import closer
 from functions.ready import ready_services
-from shared.errors import GroundworkError, NotFoundError, status_of
+from shared.errors import GroundworkError, NotFoundError, TooManyRequestsError, status_of
 from shared.models.chat import ChatRequest, RunView
 from shared.models.events import LogSlice
 from shared.models.identity import UserContext
@@ -34,6 +35,7 @@ from shared.tracing.spans import link_to
 
 if TYPE_CHECKING:
     from shared.agents.idempotency import Claimed
+    from shared.agents.runs import Admit
 
 blueprint = df.Blueprint()
 
@@ -108,7 +110,7 @@ async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
 
     if claimed.claim.is_done:
         raise NotFoundError("The run of this Idempotency-Key was deleted.", "Send a new key to ask again.")
-    run = await _store(claimed.resource_id, question)
+    run = await _store(claimed.resource_id, question, is_claimed=True)
     try:
         await _start(run.run_id, question)
     except Exception:
@@ -118,15 +120,25 @@ async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
     return run
 
 
-async def _store(run_id: str, question: _Question) -> _Run:
+async def _store(run_id: str, question: _Question, *, is_claimed: bool = False) -> _Run:
     from functions.requests import admitted
     from shared.agents.runs import begin_run, begun_log
-    from shared.agents.user_limits import release, slot_of_run
+    from shared.agents.user_limits import is_expected, release, slot_of_run
 
     user, services = question.user, question.services
-    await admitted(question.request, user, services, slot=slot_of_run(run_id, services.settings))
+    slot = slot_of_run(run_id, services.settings)
+    admit = partial(admitted, question.request, user, services, slot=slot)
+    beside: Admit | None = admit
+    if is_claimed or not is_expected(user, services, slot):
+        # A refusal takes back what was begun beside it: it must not be usual, nor meet another request's run.
+        await admit()
+        beside = None
     try:
-        request = await begin_run(question.chat, user, services, question.arrived_at, run_id=run_id)
+        request = await begin_run(
+            question.chat, user, services, question.arrived_at, run_id=run_id, admit=beside
+        )
+    except TooManyRequestsError:
+        raise
     except GroundworkError:
         await release(user.user_id, run_id, services)
         raise

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from shared.agents.sub_agents.viewing import live_views, without_unreadable
 from shared.agents.turns import OpenedTurn, open_turn
 from shared.agents.working_memory import WorkingMemory
 from shared.core.document_ids import digest
-from shared.errors import ConflictError, NotFoundError, PayloadTooLargeError
+from shared.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
 from shared.models.chat import ID_PATTERN, ChatRequest, RunView
 from shared.models.events import LogSlice, RunEvent
 from shared.models.identity import UserContext
@@ -29,6 +29,9 @@ from shared.retrieval.together import both, together
 from shared.services import Services
 from shared.telemetry import note_fields
 
+Admit = Callable[[], Awaitable[None]]
+"""Lets a question in, or raises."""
+
 _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
 
 
@@ -39,6 +42,7 @@ async def begin_run(
     arrived_at: datetime | None = None,
     *,
     run_id: str | None = None,
+    admit: Admit | None = None,
 ) -> RunRequest:
     """Store a question and its first event; the caller then starts the orchestration.
 
@@ -48,6 +52,7 @@ async def begin_run(
         arrived_at: when the question came, with zone: from then on its time counts. None = now.
         run_id: of a run that may have been begun already, in part or whole: then what is not there yet is
             made. None = a new one.
+        admit: awaited beside what nobody can see yet, and before what can be seen; raises to refuse.
 
     Raises:
         PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
@@ -71,7 +76,7 @@ async def begin_run(
         created_at=arrived_at or datetime.now(UTC),
     )
     note_fields(run_id=request.run_id, thread_id=request.thread_id)
-    turn = await _open(request, services, is_new=chat.thread_id is None)
+    turn = await _open(request, services, admit, is_new=chat.thread_id is None)
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
         keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
@@ -149,20 +154,26 @@ async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
         return  # another reader, or the run itself, was quicker; or its thread was deleted, and its log went
 
 
-async def _open(request: RunRequest, services: Services, *, is_new: bool) -> OpenedTurn:
+async def _open(request: RunRequest, services: Services, admit: Admit | None, *, is_new: bool) -> OpenedTurn:
     """Add the question to its thread while the log is begun: neither waits for the other.
 
     In a new thread nothing was said before, so the request is whole, and is stored at the same time.
     """
+    memory = WorkingMemory(services.blobs, request.run_id)
     writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
     if is_new:
-        writes.append(WorkingMemory(services.blobs, request.run_id).keep_request(request))
-    opened, written = await asyncio.gather(
-        open_turn(request, services, is_new=is_new), together(writes), return_exceptions=True
-    )
+        writes.append(memory.keep_request(request))
+
+    async def open_when_admitted() -> OpenedTurn:
+        if admit is not None:
+            await admit()
+        return await open_turn(request, services, is_new=is_new)
+
+    opened, written = await asyncio.gather(open_when_admitted(), together(writes), return_exceptions=True)
     if isinstance(opened, BaseException):
-        if isinstance(opened, NotFoundError):  # no repeat of it can have come further
-            await services.run_log.delete(request.run_id)
+        # Then no repeat of it can have come further; after other errors it may, and needs them.
+        if isinstance(opened, NotFoundError | TooManyRequestsError):
+            await both(services.run_log.delete(request.run_id), memory.erase())
         raise opened
     if isinstance(written, BaseException):
         raise written

@@ -95,6 +95,14 @@ async def admit(
         return None
 
 
+def is_expected(user: UserContext, services: Services, slot: Slot) -> bool:
+    """Whether `admit` will let in a call that begins this work, for all that this process remembers."""
+    rows = _remembered.get(services.user_limits)
+    known = rows.get(user.user_id) if rows is not None else None
+    rules, now = limit_rules(services.settings), datetime.now(UTC)
+    return _if_changed(known, lambda state: _admitted(state, 1, slot, rules, now)) is not None
+
+
 async def release(user_id: str, work_id: str, services: Services) -> None:
     """Give the slot of work back that has ended, or waits. Never raises."""
     await _booked(user_id, services, lambda state: released(state, work_id), "release")

@@ -1,6 +1,6 @@
 """The same request under the same key makes one thing, wherever the process died that was to make it."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -10,7 +10,10 @@ from functions import chat, runs, threads
 from shared.agents.idempotency import LIFETIME, purge_old_requests
 from shared.agents.thread_messages import read_messages
 from shared.agents.threads import list_threads, new_thread
+from shared.models.limits import Slot
+from shared.models.names import WORK
 from shared.services import Services
+from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
 from tests.unit.agents.world import ANNA, world
 from tests.unit.functions.asking_app import AskingClient, Death, Died
@@ -225,3 +228,36 @@ async def test_a_thread_whose_making_died_is_made_by_the_repeat(
         connect(monkeypatch, services)
         assert (await anna.post("/threads", json={}, headers=key)).status_code == 201
         assert (await anna.get("/threads")).json()["count"] == at + 1
+
+
+async def test_a_question_that_is_refused_after_all_leaves_nothing_behind(
+    anna: httpx.AsyncClient, services: Services, durable: AskingClient
+) -> None:
+    assert (await anna.post("/chat", json=QUESTION)).status_code == 200  # from now on the row is remembered
+    store = services.user_limits
+    assert isinstance(store, InMemoryUserLimitStore)
+    full = tuple(Slot(work_id=f"{n}", until=datetime.now(UTC) + timedelta(hours=1)) for n in range(5))
+    await store.write("anna", store.rows["anna"].model_copy(update={"slots": full}))  # by other instances
+    before = await stored_of(services)
+    for _ in range(2):
+        refused = await anna.post("/chat", json=QUESTION)
+        assert problem_of(refused) == (429, "TooManyRunsError")
+    assert await stored_of(services) == before
+    assert len(slots_of(services)) == 5
+    assert len(durable.started) == 1
+
+
+async def stored_of(services: Services) -> tuple[list[str], list[str], int]:
+    """Logs, work files and threads that there are."""
+    assert isinstance(services.run_log, InMemoryRunLog)
+    files = [blob.name async for blob in services.blobs.list_blobs(WORK, "")]
+    threads = (await list_threads(ANNA, services, 10)).threads
+    return sorted(services.run_log.logs), files, len(threads)
+
+
+async def test_a_question_that_is_too_long_takes_no_slot(anna: httpx.AsyncClient, services: Services) -> None:
+    for _ in range(2):
+        assert (await anna.post("/chat", json=QUESTION)).status_code == 200
+        long = await anna.post("/chat", json={"question": "x" * 8001})
+        assert problem_of(long) == (413, "PayloadTooLargeError")
+    assert slots_of(services) == []
