@@ -9,7 +9,7 @@ import json
 from shared.agents.quality.recording import NOTE_LIMIT_S, keep, key_of
 from shared.agents.working_memory import WorkingMemory
 from shared.core.quality import answer_record
-from shared.errors import GroundworkError, NotFoundError
+from shared.errors import NotFoundError
 from shared.models.plan import TodoItem
 from shared.models.quality import AnswerRecord, WritingFacts
 from shared.models.runs import RunAnswer, RunRecord
@@ -33,7 +33,7 @@ async def note_end(
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
             ended = await _ended(record, services, answer, answer_step)
-    except (GroundworkError, TimeoutError) as failed:
+    except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
         get_logger().warning("quality.not_kept", kind="answer", error_type=type(failed).__name__)
     else:
         await keep(ended, services)

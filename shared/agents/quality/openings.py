@@ -9,7 +9,7 @@ from shared.agents.closing import answer_path
 from shared.agents.journal import events_of
 from shared.agents.quality.recording import NOTE_LIMIT_S, keep, key_of
 from shared.agents.runs import owned_run
-from shared.errors import GroundworkError, NotFoundError
+from shared.errors import NotFoundError
 from shared.models.identity import UserContext
 from shared.models.names import RUN_LOG
 from shared.models.quality import OpeningRecord
@@ -29,7 +29,7 @@ async def note_opening(run_id: str, n: int, user: UserContext, services: Service
             await open_source(run_id, n, user, services)
     except NotFoundError:
         return  # an address that somebody made up, or passed on
-    except (GroundworkError, TimeoutError) as failed:
+    except Exception as failed:  # noqa: BLE001  # a source that is shown must not fail for being counted
         get_logger().warning("quality.not_kept", kind="opening", error_type=type(failed).__name__)
 
 

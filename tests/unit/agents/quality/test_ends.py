@@ -15,6 +15,7 @@ from shared.agents.runs import begin_run, close_dead_run
 from shared.core.loop import next_action, observe, start
 from shared.errors import DependencyError
 from shared.models.chat import ChatRequest
+from shared.models.events import LogSlice
 from shared.models.prompts import CallLimits
 from shared.models.quality import AnswerRecord, QualityRecord
 from shared.models.runs import RunRequest
@@ -146,6 +147,22 @@ async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatc
     record = await services.runs.get(request.run_id)
     assert record is not None
     assert record.status == "completed"
+
+
+async def test_a_log_that_is_not_as_expected_costs_no_answer() -> None:
+    class Strange(InMemoryRunLog):
+        async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+            written = await super().read(run_id, offset)
+            ended = any('"COMPLETE"' in line for line in written.lines)
+            strange = ('{"name":"TOOL_RESULT"',) if ended and not offset else ()
+            return written.model_copy(update={"lines": (*written.lines, *strange)})
+
+    services = await world(run_log=Strange())
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    record = await services.runs.get(request.run_id)
+    assert record is not None
+    assert (record.status, recorded(services)) == ("completed", [])
 
 
 async def test_old_records_go_and_young_ones_stay() -> None:
