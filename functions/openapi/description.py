@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from functions.openapi.attributes import attributed
+from functions.openapi.links import links_of
 from functions.openapi.operation import JSON, PROBLEM, Operation, Reply, Shape
 from shared.errors import (
     AccessDeniedError,
@@ -137,7 +138,9 @@ class Description:
         return {"required": True, "content": {media_type: self._content(shape, "validation")}}
 
     def _responses(self, operation: Operation) -> dict[str, Json]:
-        responses: dict[str, Json] = {str(reply.status): self._reply(reply) for reply in operation.replies}
+        responses: dict[str, Json] = {
+            str(reply.status): self._reply(reply, operation) for reply in operation.replies
+        }
         problem = {PROBLEM: self._content(Problem, "serialization")}
         for status, errors in _by_status(operation).items():
             response = responses.setdefault(str(status), {"description": "", "content": {}})
@@ -170,8 +173,10 @@ class Description:
             if status[0] in "45" and status not in (*_ENDED, "401"):
                 response["content"] = {**response["content"], **ended}
 
-    def _reply(self, reply: Reply) -> Json:
+    def _reply(self, reply: Reply, operation: Operation) -> Json:
         response: Json = {"description": reply.description}
+        if links := links_of(reply, operation, self._operations):
+            response["links"] = links
         if reply.headers:
             response["headers"] = _headers(reply.headers)
         if reply.contents:

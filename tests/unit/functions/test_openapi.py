@@ -79,6 +79,23 @@ def test_answers_hold_all_their_fields_and_bodies_only_what_they_must(document: 
     assert schemas["ChatRequest"]["additionalProperties"] is False
 
 
+def test_what_a_call_makes_is_linked_to_what_can_be_done_with_it(document: dict[str, Any]) -> None:
+    def links(path: str, status: str) -> dict[str, Any]:
+        found: dict[str, Any] = document["paths"][path]["post"]["responses"][status].get("links", {})
+        return found
+
+    by_header = {"operationId": "cancel_run", "parameters": {"run_id": "$response.header.X-Run-Id"}}
+    for status in ("200", "202"):
+        assert links("/chat", status)["cancel_run"] == by_header
+    assert {"get_run", "get_run_events", "answer_run", "put_feedback"} <= set(links("/chat", "200"))
+    thread = links("/threads", "201")
+    assert {"get_thread", "patch_thread", "delete_thread", "clear_thread"} <= set(thread)
+    assert thread["get_thread"]["parameters"] == {"thread_id": "$response.body#/thread_id"}
+    assert {"get_summary", "cancel_summary"} <= set(links("/summaries", "202"))
+    assert {"get_document", "delete_document"} <= set(links("/documents", "202"))
+    assert links("/documents/uploads", "201") == {}, "there is no document before it is uploaded"
+
+
 def test_the_limits_of_parameters_are_those_of_their_functions() -> None:
     assert MetricsQuery(hours=metrics.MAX_HOURS).hours == metrics.MAX_HOURS
     with pytest.raises(ValidationError):
