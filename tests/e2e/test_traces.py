@@ -1,0 +1,168 @@
+"""One trace from a request to each call, over a running host and a receiver of traces; and no word in it."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from shared.telemetry import pseudonym
+from tests.e2e.stack_client import drop, pdf_of, wait_until_ended
+from tests.e2e.sub_agents.hosts import configured
+from tests.otlp_receiver import ReceivedSpan, Receiver, otlp_receiver
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+FILE = "zanthoxylum-inventory.pdf"
+FACT = "The zanthoxylum orchard holds 4711 trees, counted in spring."
+QUESTION = "How many trees does the zanthoxylum orchard hold? Compare it with the annual report."
+SECRETS = ("zanthoxylum", "4711", "orchard", "annual-report", "anna", "sig=", "http://127")
+ARRIVE_S = 15.0
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A host that sends its traces to a receiver, and a question that was asked of it."""
+
+    stack: LocalStack
+    receiver: Receiver
+    trace_id: str
+    run_id: str
+    answered: httpx.Response
+
+    @property
+    def spans(self) -> list[ReceivedSpan]:
+        return self.receiver.of_trace(self.trace_id)
+
+    def one(self, name: str) -> ReceivedSpan:
+        """The first span whose name begins so."""
+        return next(span for span in self.spans if span.name.startswith(name))
+
+    def ancestors(self, span: ReceivedSpan) -> list[str]:
+        """Names from the span's parent up to the first."""
+        by_id = {one.span_id: one for one in self.receiver.spans}
+        names = []
+        while (parent := by_id.get(span.parent_id)) is not None:
+            names.append(parent.name)
+            span = parent
+        return names
+
+
+def ask(stack: LocalStack, trace_id: str, **body: Any) -> httpx.Response:
+    headers = {
+        "Authorization": f"Bearer {stack.token(ANNA)}",
+        "traceparent": f"00-{trace_id}-00f067aa0ba902b7-01",
+    }
+    asked = {"question": QUESTION, **body}
+    return httpx.post(f"{stack.base_url}/api/chat", json=asked, headers=headers, timeout=60)
+
+
+def wait_for(arrived: Callable[[], bool]) -> None:
+    until = time.monotonic() + ARRIVE_S
+    while not arrived():
+        assert time.monotonic() < until, "the span did not come"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def traced(stack: LocalStack) -> Iterator[Traced]:
+    with otlp_receiver() as receiver, configured(stack, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url):
+        drop(stack, FILE, pdf_of("Inventory", FACT))
+        assert wait_until_ended(stack, FILE)["status"] == "ready"
+        trace_id = "5b8aa5a2d2c872e8321cf37308d69df2"
+        answered = ask(stack, trace_id, deep=True)
+        traced = Traced(stack, receiver, trace_id, answered.headers["x-run-id"], answered)
+        wait_for(lambda: any(span.name == "answer_question" for span in traced.spans))
+        wait_for(lambda: any(span.name == "POST /api/chat" for span in traced.spans))
+        yield traced
+
+
+def test_a_question_is_one_trace_from_its_caller_to_each_call(traced: Traced) -> None:
+    assert traced.answered.status_code == 200
+    assert traced.one("POST /api/chat").parent_id == "00f067aa0ba902b7"
+    assert traced.ancestors(traced.one("answer_question")) == ["POST /api/chat"]
+    for kind in ("make_plan", "retrieve_blocks", "write_answer", "commit_answer"):
+        assert traced.ancestors(traced.one(f"perform_step {kind}")) == ["answer_question", "POST /api/chat"]
+    for call in ("search content-blocks", "chat ", "embeddings ", "blob storage append"):
+        step = traced.ancestors(traced.one(call))[-3:]
+        assert step[-2:] == ["answer_question", "POST /api/chat"] or step[-1:] == ["POST /api/chat"], call
+
+
+def test_sub_agents_are_in_the_trace_with_their_turns_tools_and_calls(traced: Traced) -> None:
+    child = traced.one("run_sub_agent ")
+    assert traced.ancestors(child) == ["answer_question", "POST /api/chat"]
+    assert child.attributes["gen_ai.operation.name"] == "invoke_agent"
+    turn = next(span for span in traced.spans if span.name == "take_sub_agent_turn")
+    assert traced.ancestors(turn)[0].startswith("run_sub_agent ")
+    below = {span.name for span in traced.spans if "take_sub_agent_turn" in traced.ancestors(span)}
+    assert any(name.startswith("chat ") for name in below)
+    assert any(name.startswith("search ") for name in below)
+
+
+def test_every_span_has_its_parent_and_lies_within_the_request(traced: Traced) -> None:
+    ids = {span.span_id for span in traced.spans}
+    orphans = [span.name for span in traced.spans if span.parent_id not in ids]
+    assert orphans == ["POST /api/chat"]
+    request = traced.one("POST /api/chat")
+    assert all(span.started >= request.started - 0.01 for span in traced.spans)
+    run = traced.one("answer_question")
+    assert request.started <= run.started <= run.ended <= request.ended + 0.5
+
+
+def test_calls_of_models_say_how_much_and_which(traced: Traced) -> None:
+    chat = [span.attributes for span in traced.spans if span.name.startswith("chat ")]
+    assert chat
+    for attributes in chat:
+        assert attributes["gen_ai.request.model"]
+        assert attributes["gen_ai.usage.input_tokens"] > 0
+        assert attributes["gen_ai.usage.output_tokens"] > 0
+
+
+def test_an_ingestion_is_one_trace_from_its_event(traced: Traced) -> None:
+    started = next(span for span in traced.receiver.spans if span.name == "blob_created")
+    wait_for(lambda: "ingest_document" in {span.name for span in traced.receiver.of_trace(started.trace_id)})
+    spans = traced.receiver.of_trace(started.trace_id)
+    accepted = next(span for span in spans if span.name == "ingest accept")
+    assert traced.ancestors(accepted) == ["ingest_document", "blob_created"]
+    assert any(span.name.startswith("upload content-blocks") for span in spans)
+
+
+def test_no_span_holds_a_word_of_documents_questions_names_or_addresses(traced: Traced) -> None:
+    assert "4711" in traced.answered.text
+    shown = json.dumps(
+        [
+            [span.name, dict(span.attributes), [list(event) for event in span.events]]
+            for span in traced.receiver.spans
+        ]
+    )
+    assert [secret for secret in SECRETS if secret in shown.lower()] == []
+    assert pseudonym(ANNA.user_id) in shown
+
+
+def test_lines_of_the_log_name_trace_run_thread_and_pseudonym(traced: Traced) -> None:
+    text = (traced.stack.data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
+    lines = [json.loads(found) for found in re.findall(r"\{\"[^\n]*\}", text) if traced.trace_id in found]
+    assert lines
+    assert {line["run_id"] for line in lines} == {traced.run_id}
+    known = {"thread_id", "user_id", "span_id"}
+    searches = [line for line in lines if line["event"] == "search.answered"]
+    assert searches
+    assert all(line.keys() >= known and line["user_id"] == pseudonym(ANNA.user_id) for line in searches)
+    spans = {span.span_id for span in traced.spans}
+    assert {line["span_id"] for line in searches} <= spans
+
+
+def test_a_receiver_that_is_gone_harms_nothing(traced: Traced) -> None:
+    traced.stack.kill_host()
+    traced.stack.start_host({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})
+    trace_id = "6b8aa5a2d2c872e8321cf37308d69df3"
+    answered = ask(traced.stack, trace_id, stream=False)
+    assert answered.status_code == 200
+    assert "4711" in answered.json()["answer"]["text"]
+    assert traced.receiver.of_trace(trace_id) == []
