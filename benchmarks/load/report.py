@@ -1,5 +1,6 @@
 """What a load run comes to: percentiles, throughput, memory, faults. Pure."""
 
+import math
 import os
 import statistics
 from collections import Counter
@@ -94,7 +95,7 @@ def _times(asked: Sequence[Asked], name: str) -> list[float]:
 
 
 def _at(ranked: Sequence[float], share: float) -> float:
-    return round(ranked[min(len(ranked) - 1, round(share * len(ranked)))], 1)
+    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)  # nearest rank
 
 
 def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:

@@ -1,0 +1,137 @@
+"""What a load run counts: people are the same each time, faults are seen, figures are right."""
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from benchmarks.load.crowd import Behaviour, Turn, person, turns
+from benchmarks.load.report import growth, percentiles, phase
+from benchmarks.load.visitor import Asked, Visitor
+from benchmarks.load.watching import Sample, Watch, slope_mb_per_minute
+
+COMPLETE = {"answer": {"abstained": False, "warnings": []}}
+WHOLE = (
+    (1, "status", {"thread_id": "t"}),
+    (2, "token", {"text": "a"}),
+    (3, "token", {"text": "b"}),
+    (4, "complete", COMPLETE),
+)
+
+
+class App:
+    """Answers every question with these events."""
+
+    def __init__(self, events: tuple[tuple[int, str, object], ...] = WHOLE, status: int = 200) -> None:
+        self._events = events
+        self._status = status
+        self.calls: list[str] = []
+
+    def client(self) -> httpx.AsyncClient:
+        routes = [
+            Route("/api/chat", self.stream, methods=["POST"]),
+            Route("/api/runs/r/events", self.stream),
+            Route("/api/runs/r/cancel", self.other, methods=["POST"]),
+        ]
+        transport = httpx.ASGITransport(Starlette(routes=routes))
+        return httpx.AsyncClient(transport=transport, base_url="http://app")
+
+    async def stream(self, request: Request) -> Response:
+        after = int(request.headers.get("last-event-id", 0))
+        self.calls.append(f"{request.method} after {after}")
+        frames = [
+            f": a comment\n\nid: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
+            for number, name, data in self._events
+            if number > after
+        ]
+        return Response("".join(frames), self._status, {"X-Run-Id": "r"}, "text/event-stream")
+
+    async def other(self, request: Request) -> Response:
+        self.calls.append("cancel")
+        return JSONResponse({})
+
+
+def always(behaviour: Behaviour) -> Iterator[Turn]:
+    return itertools.repeat(Turn("What?", True, behaviour, 2))
+
+
+async def asked_of(app: App, behaviour: Behaviour = "reads") -> Asked:
+    async with app.client() as client:
+        visitor = Visitor(client, "token", always(behaviour), 0.0)
+        await visitor.ask()
+    return visitor.asked[0]
+
+
+def test_people_ask_the_same_in_each_run_and_not_the_same_as_others() -> None:
+    first, again, other = (list(itertools.islice(turns(7, number), 200)) for number in (0, 0, 1))
+    assert first == again != other
+    assert first[0].begins
+    assert {turn.behaviour for turn in first} == {"reads", "reconnects", "cancels"}
+    assert person(3) != person(5)
+
+
+async def test_an_answer_is_timed_and_is_no_fault() -> None:
+    asked = await asked_of(App())
+    assert (asked.outcome, asked.faults, asked.events) == ("answered", [], 4)
+    assert None not in (asked.first_event, asked.first_token, asked.ended)
+
+
+async def test_whoever_hangs_up_goes_on_behind_the_last_event_received() -> None:
+    app = App()
+    asked = await asked_of(app, "reconnects")
+    assert app.calls == ["POST after 0", "GET after 2"]
+    assert (asked.faults, asked.reconnects, asked.outcome) == ([], 1, "answered")
+
+
+async def test_a_cancelled_run_is_none_of_ours_unless_we_cancelled_it() -> None:
+    app = App((*WHOLE[:2], (3, "error", {"type": "RunCancelledError", "message": "."})))
+    assert (await asked_of(app, "cancels")).outcome == "cancelled"
+    assert "cancel" in app.calls
+    assert (await asked_of(app)).faults == ["ended with RunCancelledError: ."]
+
+
+@pytest.mark.parametrize(
+    ("app", "fault"),
+    [
+        (App(status=500), "POST: 500"),
+        (App((WHOLE[0], WHOLE[2], WHOLE[3])), "event 3 came where 2 was due"),
+        (
+            App((*WHOLE[:2], (3, "error", {"type": "TimeoutError", "message": "."}))),
+            "ended with TimeoutError",
+        ),
+    ],
+)
+async def test_what_is_not_as_promised_is_a_fault(app: App, fault: str) -> None:
+    asked = await asked_of(app)
+    assert asked.faults[0].startswith(fault)
+
+
+def test_percentiles_are_of_the_ranked() -> None:
+    assert percentiles([float(value) for value in range(101)]) == {
+        "p50": 50.0,
+        "p95": 95.0,
+        "p99": 99.0,
+        "max": 100.0,
+    }
+    assert percentiles([])["p95"] is None
+
+
+def test_memory_that_goes_on_growing_is_told() -> None:
+    assert slope_mb_per_minute([(0.0, 100.0), (30.0, 110.0), (60.0, 120.0)]) == pytest.approx(20)
+    now = time.monotonic()
+    for megabytes, grown in ((0.0, 0), (1.0, 1)):
+        watch = Watch({"Functions host": 1})
+        watch.samples = [
+            Sample(now + second, {"Functions host": 100 + megabytes * second}, {"Functions host": second / 2})
+            for second in range(60)
+        ]
+        told = phase([Asked("reads", now)], watch, now, now + 60, 1)
+        assert told["processes"]["Functions host"]["cores"] == pytest.approx(0.5)
+        assert (told["outcomes"], len(growth(told))) == ({"no end": 1}, grown)
