@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents fuzz load teams-package bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
+.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,7 @@ audit: .set-up-run   ## whether the running local stack's files, states and inde
 
 docs: .set-up-test   ## write the generated parts of docs/ anew
 	$(BIN)/python -m scripts.settings_table --write
+	$(BIN)/python -m scripts.bicep_settings --write
 
 ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json
 	@$(BIN)/python -m evals.ingest_report --data "$(DATA)" --out "$(OUT)" $(ARGS)
@@ -78,6 +79,10 @@ fuzz: .set-up-test   ## requests made from the API's own description: CASES=5000
 load: .set-up-test   ## many people at once, at a real model's pace, against one alone: OUT=report.json USERS=50 SECONDS=120
 	@$(BIN)/python -m benchmarks.load --users "$(or $(USERS),50)" --seconds "$(or $(SECONDS),120)" \
 	  --out "$(or $(OUT),report.json)" $(ARGS)
+
+infra-check: .set-up-test           ## the rules over infra/bicep and azure.yaml, and that they find seeded defects
+	@$(BIN)/python -m scripts.infra_check
+	$(PYTEST) -q tests/infra $(ARGS)
 
 teams-package: .set-up-test         ## the Teams app package, checked by Microsoft's schema: APP_ID=guid HOST=name OUT=file; ARGS="--name ..."
 	@$(BIN)/python -m scripts.teams_package --app-id "$(APP_ID)" --host "$(HOST)" --out "$(or $(OUT),build/groundwork-teams.zip)" $(ARGS)

@@ -1,5 +1,6 @@
 """Keeping files, states and indexes in agreement: a timer makes good what events missed; an audit tells."""
 
+from collections import Counter
 from datetime import UTC, datetime
 
 import azure.durable_functions as df
@@ -10,6 +11,7 @@ from functions.identity import administrator_of
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
 from shared.models.audit import ReconcileReport
+from shared.telemetry import get_logger
 
 blueprint = df.Blueprint()
 
@@ -20,10 +22,11 @@ SCHEDULE = "0 */5 * * * *"
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
 @blueprint.durable_client_input(client_name="client")
 async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Start the ingestion of what differs from its file."""
+    """Start the ingestion of what differs from its file; say in the log what lies in the poison queues."""
     from shared.ingestion.block_census import part_of
 
     await _reconcile(client, part_of(datetime.now(UTC)))
+    await _tell_poison()
 
 
 @blueprint.route(route="maintenance/reconcile", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -55,6 +58,13 @@ async def get_poison(req: Request) -> Response:
     await administrator_of(req)
     messages = tuple(await (await ready_services()).poison.peek())
     return json_response(PoisonList(messages=messages, count=len(messages)))
+
+
+async def _tell_poison() -> None:
+    """An alert watches for this event: the messages stay until somebody has looked at them."""
+    found = Counter(message.queue for message in await (await ready_services()).poison.peek())
+    if found:
+        get_logger().warning("poison.found", queues=dict(found))
 
 
 async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> ReconcileReport:

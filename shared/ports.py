@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from pydantic import BaseModel
 
 from shared.log_tail import LogTail as LogTail
+from shared.ports_bot import BotFiles as BotFiles
+from shared.ports_bot import BotInbox as BotInbox
+from shared.ports_bot import BotOutbox as BotOutbox
+from shared.ports_bot import BotStream as BotStream
+from shared.ports_bot import BotTurnStore as BotTurnStore
 from shared.ports_documents import DocumentStore as DocumentStore
 from shared.ports_documents import LayoutReader as LayoutReader
 from shared.ports_documents import PageReader as PageReader

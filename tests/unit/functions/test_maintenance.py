@@ -1,5 +1,7 @@
 """Reconciliation and audit: each way in which things can differ is found, and made good."""
 
+import json
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -15,6 +17,7 @@ from shared.models.ingestion import IngestStep
 from shared.models.names import DOCUMENTS, FIGURES, WORK
 from shared.models.poison import PoisonMessage
 from shared.services import Services
+from shared.telemetry import LOGGER_NAME
 from tests.contract.ingestion.driving import ingest
 from tests.fakes.stores import InMemoryPoisonQueues
 from tests.unit.functions.conftest import AsUser
@@ -230,3 +233,20 @@ async def test_events_that_were_given_up_are_shown(services: Services, user: AsU
     services.poison.messages.append(message)
     shown = (await user("olga", roles=["admin"]).get("/maintenance/poison")).json()
     assert (shown["count"], shown["messages"][0]["blob_name"]) == (1, "a.md")
+
+
+async def test_the_log_tells_of_events_that_were_given_up_by_queue_alone(
+    services: Services, user: AsUser, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    assert isinstance(services.poison, InMemoryPoisonQueues)
+    await maintenance._tell_poison()
+    assert caplog.records == []
+    message = PoisonMessage(
+        queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="secret.md"
+    )
+    services.poison.messages += [message, message.model_copy(update={"message_id": "2"})]
+    await maintenance._tell_poison()
+    told = json.loads(caplog.records[0].getMessage())
+    assert (told["event"], told["queues"]) == ("poison.found", {"q": 2})
+    assert "secret.md" not in caplog.text

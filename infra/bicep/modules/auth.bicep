@@ -1,0 +1,64 @@
+metadata description = 'App Service Authentication: whoever calls is signed in, but for what has an own proof or tells nobody anything.'
+
+@description('Required. Name of the app.')
+param appName string
+
+@description('Required. Client id of the app registration that people sign in to.')
+param clientId string
+
+@description('Required. Tenant whose people may sign in.')
+param tenantId string
+
+@description('Optional. Paths without signing in; each checks its caller itself, or tells nobody anything.')
+param excludedPaths array = [
+  '/api/docs'
+  '/api/docs/*'
+  '/api/health'
+  '/api/health/ready'
+  '/api/messages'
+  '/api/openapi.json'
+  '/runtime/webhooks/blobs'
+]
+
+resource app 'Microsoft.Web/sites@2025-03-01' existing = {
+  name: appName
+}
+
+resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
+  parent: app
+  name: 'authsettingsV2'
+  properties: {
+    platform: {
+      enabled: true
+      runtimeVersion: '~1'
+    }
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'Return401'
+      excludedPaths: excludedPaths
+    }
+    httpSettings: {
+      requireHttps: true
+    }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: clientId
+          openIdIssuer: '${environment().authentication.loginEndpoint}${tenantId}/v2.0'
+        }
+        validation: {
+          allowedAudiences: [
+            clientId
+            'api://${clientId}'
+          ]
+        }
+      }
+    }
+    login: {
+      tokenStore: {
+        enabled: false
+      }
+    }
+  }
+}

@@ -1,0 +1,84 @@
+metadata description = 'A network of the app: it calls out through one subnet, and what it calls has private endpoints in another.'
+
+@description('Required. Name of the network.')
+param name string
+
+@description('Required. Region.')
+param location string
+
+@description('Optional. Addresses of the network; the first two /24 of it are used.')
+param addressPrefix string = '10.40.0.0/16'
+
+@description('Optional. Tags of the resources.')
+param tags object = {}
+
+resource endpointsGroup 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
+  name: '${name}-endpoints'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'deny-from-internet'
+        properties: {
+          priority: 4000
+          direction: 'Inbound'
+          access: 'Deny'
+          protocol: '*'
+          sourceAddressPrefix: 'Internet'
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '*'
+        }
+      }
+    ]
+  }
+}
+
+resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    addressSpace: {
+      addressPrefixes: [
+        addressPrefix
+      ]
+    }
+    subnets: [
+      {
+        name: 'app'
+        properties: {
+          addressPrefix: cidrSubnet(addressPrefix, 24, 0)
+          delegations: [
+            {
+              name: 'flex-consumption'
+              properties: {
+                serviceName: 'Microsoft.App/environments'
+              }
+            }
+          ]
+        }
+      }
+      {
+        name: 'endpoints'
+        properties: {
+          addressPrefix: cidrSubnet(addressPrefix, 24, 1)
+          networkSecurityGroup: {
+            id: endpointsGroup.id
+          }
+          privateEndpointNetworkPolicies: 'Enabled'
+        }
+      }
+    ]
+  }
+}
+
+@description('Resource id of the network.')
+output networkId string = network.id
+
+@description('Resource id of the subnet that the app calls out through.')
+output appSubnetId string = resourceId('Microsoft.Network/virtualNetworks/subnets', network.name, 'app')
+
+@description('Resource id of the subnet with the private endpoints.')
+output endpointsSubnetId string = resourceId('Microsoft.Network/virtualNetworks/subnets', network.name, 'endpoints')
