@@ -70,6 +70,7 @@ TABLE_CALLS: dict[str, Callable[[Table], Awaitable[Any]]] = {
     "insert": lambda table: table.insert({"PartitionKey": "p", "RowKey": "r"}),
     "replace": lambda table: table.replace({"PartitionKey": "p", "RowKey": "r"}),
     "delete": lambda table: table.delete("p", "r"),
+    "merge": lambda table: table.merge({"PartitionKey": "p", "RowKey": "r"}),
     "put": lambda table: table.put({"PartitionKey": "p", "RowKey": "r"}),
     "change": lambda table: table.change([Change("insert", {"PartitionKey": "p", "RowKey": "r"})]),
     "query": lambda table: everything(table.query()),
