@@ -21,7 +21,7 @@ TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
 OVERAGE = ("_claim_names", '{"groups":"src1"}')
 GROUPS = [f"{n:08x}-0000-4000-8000-000000000000" for n in range(2_500)]
 QUESTION = "How many days of annual leave do employees have?"  # leave-policy.pdf, for the group `hr`
-SETTINGS = {"WEBSITE_AUTH_ENABLED": "True", "GROUP_CACHE_S": "1", "GRAPH_TIMEOUT_S": "2"}
+SETTINGS = {"WEBSITE_AUTH_ENABLED": "True", "GROUP_CACHE_S": "1", "GRAPH_TIMEOUT_S": "15"}
 
 
 @dataclass
