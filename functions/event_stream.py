@@ -17,9 +17,8 @@ from shared.ports import LogTail, RunLog
 from shared.tracing.spans import unrecorded
 
 KEEP_ALIVE_S = 15.0  # proxies drop silent connections; the platform's limit is 230 s
-_POLL_FIRST_S = 0.02  # token to reader: 12 ms median at 10 ms, 36 ms at 50 ms (measured on Azurite)
-_POLL_SLOWEST_S = 0.25
-_POLL_BESIDE_WRITER_S = 1.0  # what it writes comes from memory: this finds a run that went on elsewhere
+_POLLS_S = (0.02, 0.25)  # first, slowest. Token to reader: 12 ms median at 10 ms, 36 at 50 (on Azurite)
+_POLLS_BESIDE_WRITER_S = (1.0, 3.0)  # its lines come from memory: these find a run that went on elsewhere
 _CHECK_AFTER_S = 3.0  # of silence: is the orchestration still there?
 
 _NUMBER = re.compile(r"[0-9]{1,18}")  # lines of a log, or microseconds since 1970
@@ -58,17 +57,17 @@ async def _slices(
 ) -> AsyncGenerator[LogSlice, None]:
     """The log, piece by piece; now and then an empty one."""
     written = begun or await _read(log, run_id, 0)
-    delay, heard = _POLL_FIRST_S, time.monotonic()
+    empty, heard = 0, time.monotonic()
     while True:
         yield written
+        empty = 0 if written.lines else empty + 1
         if written.lines:
-            delay, heard = _POLL_FIRST_S, time.monotonic()
-        else:
-            delay = min(delay * 1.5, _POLL_SLOWEST_S)
-        if time.monotonic() - heard >= _CHECK_AFTER_S:
+            heard = time.monotonic()
+        elif time.monotonic() - heard >= _CHECK_AFTER_S:
             await close_if_dead()
             heard = time.monotonic()
-        pause = _POLL_BESIDE_WRITER_S if tail.writer_is_here else delay
+        first, slowest = _POLLS_BESIDE_WRITER_S if tail.writer_is_here else _POLLS_S
+        pause = min(first * 1.5 ** min(empty, 9), slowest)
         written = await _next(log, run_id, written.next_offset, tail, pause)
 
 

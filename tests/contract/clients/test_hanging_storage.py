@@ -62,6 +62,7 @@ LOG_CALLS: dict[str, Callable[[BlobRunLog], Awaitable[Any]]] = {
     "create": lambda log: log.create("r1"),
     "append": lambda log: log.append("r1", [RunEvent(name="TOKEN", data={"text": "a"})]),
     "read": lambda log: log.read("r1"),
+    "read_piece": lambda log: log.read_piece("r1", 7),
     "delete": lambda log: log.delete("r1"),
 }
 TABLE_CALLS: dict[str, Callable[[Table], Awaitable[Any]]] = {
