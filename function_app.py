@@ -1,4 +1,4 @@
-"""The Functions app: registers the blueprints, nothing else."""
+"""The Functions app: registers the blueprints, nothing else. Wrong settings stop it right here."""
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -8,6 +8,7 @@ from functions import (
     chat,
     document_changes,
     document_events,
+    document_pages,
     documents,
     feedback,
     health,
@@ -23,12 +24,14 @@ from functions import (
     threads,
     uploads,
 )
+from functions.ready import require_settings
 from orchestrations.registered import DURABLE
 
+require_settings()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
 HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, threads)
-DOCUMENTS = (document_changes, document_events, documents, uploads)
+DOCUMENTS = (document_changes, document_events, document_pages, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
 
 for module in (*HTTP, *DOCUMENTS, *TRIGGERS, *DURABLE):

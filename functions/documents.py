@@ -3,6 +3,8 @@
 import azure.functions as func
 
 from functions.byte_range import byte_span, holds, is_known
+from functions.document_material import note_opened, reader_of
+from functions.etags import PASSING, tagged_response
 from functions.http_io import (
     Request,
     Response,
@@ -14,7 +16,7 @@ from functions.http_io import (
 )
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.models.queries import DocumentsQuery
+from shared.models.queries import CitationQuery, DocumentsQuery
 from shared.models.search import Filters
 
 blueprint = func.Blueprint()
@@ -39,7 +41,8 @@ async def get_document(req: Request) -> Response:
     from shared.agents.documents import get_document as found
 
     user = await caller_of(req)
-    return json_response(await found(req.path_params["doc_id"], user, await ready_services()))
+    detail = await found(req.path_params["doc_id"], user, await ready_services())
+    return tagged_response(req, detail, PASSING)
 
 
 @blueprint.route(route="documents/{doc_id}/content", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -49,9 +52,11 @@ async def get_document_content(req: Request) -> Response:
     from shared.agents.documents import readable_blob
     from shared.models.names import DOCUMENTS
 
-    user = await caller_of(req)
-    services = await ready_services()
-    blob = await readable_blob(req.path_params["doc_id"], user, services)
+    reader = await reader_of(req)
+    query = read_query(req, CitationQuery)
+    services = reader.services
+    blob = await readable_blob(reader.doc_id, reader.user, services)
+    note_opened(reader, query)
     wanted = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
     span = byte_span(wanted, blob.size_bytes)
     first, length = (span.first, span.length) if span else (0, None)

@@ -1,14 +1,16 @@
 """Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
 
 import uuid
+from collections.abc import Callable
 
 import azure.functions as func
 
+from functions.etags import etag_of, require_match, tagged_response
 from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query
 from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.models.queries import ListQuery, MessagesQuery
-from shared.models.threads import NewThread, ThreadRename
+from shared.models.threads import NewThread, ThreadRename, ThreadView
 
 blueprint = func.Blueprint()
 
@@ -54,7 +56,7 @@ async def get_thread(req: Request) -> Response:
     from shared.agents.threads import owned_thread, view_of
 
     user = await caller_of(req)
-    return json_response(view_of(await owned_thread(_id_of(req), user, await ready_services())))
+    return tagged_response(req, view_of(await owned_thread(_id_of(req), user, await ready_services())))
 
 
 @blueprint.route(route="threads/{thread_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -65,7 +67,8 @@ async def patch_thread(req: Request) -> Response:
 
     user = await caller_of(req)
     body = await read_model(req, ThreadRename)
-    return json_response(await rename_thread(_id_of(req), body.title, user, await ready_services()))
+    renamed = await rename_thread(_id_of(req), body.title, user, await ready_services(), _match(req))
+    return tagged_response(req, renamed)
 
 
 @blueprint.route(route="threads/{thread_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -75,7 +78,7 @@ async def delete_thread(req: Request) -> Response:
     from shared.agents.threads import delete_thread as deleted
 
     user = await caller_of(req)
-    await deleted(_id_of(req), user, await ready_services())
+    await deleted(_id_of(req), user, await ready_services(), _match(req))
     return Response(status_code=204)
 
 
@@ -99,6 +102,11 @@ async def get_thread_messages(req: Request) -> Response:
     page = read_query(req, MessagesQuery)
     before = int(page.cursor) if page.cursor else None
     return json_response(await read_messages(_id_of(req), user, await ready_services(), page.limit, before))
+
+
+def _match(request: Request) -> Callable[[ThreadView], None]:
+    """Refuses a thread that is not as the caller says (If-Match)."""
+    return lambda view: require_match(request.headers, etag_of(view))
 
 
 def _id_of(request: Request) -> str:

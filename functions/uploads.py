@@ -134,7 +134,7 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
     if unknown:
         raise CallerError(f"There is no field {unknown[0][:40]!r}.", f"Fields: {', '.join(_FIELDS)}, file.")
     given: dict[str, Any] = {}
-    for name in ("folder", "project_id"):
+    for name in ("folder", "project_id", "source_url"):
         values = [value for value in fields.get(name, ()) if value]
         if len(values) > 1:
             raise CallerError(f"The field {name} is given twice.", "Send it once.")

@@ -99,6 +99,13 @@ class SlowBodyError(CallerError):
     retryable = True
 
 
+class PreconditionFailedError(CallerError):
+    """The thing changed since the caller read it, and the caller said that this matters (If-Match)."""
+
+    code = "PreconditionFailedError"
+    status = 412
+
+
 class PayloadTooLargeError(CallerError):
     """A body, file or field exceeds its limit."""
 

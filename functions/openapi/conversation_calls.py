@@ -1,17 +1,35 @@
 """The calls of questions, runs, summaries, threads and memory. A table: one row per route."""
 
 from functions.openapi.operation import JSON, STREAM, Operation, Reply, json_reply
-from shared.errors import CallerError, ConflictError, NotFoundError, PayloadTooLargeError
+from shared.errors import (
+    CallerError,
+    ConflictError,
+    IdempotencyKeyReusedError,
+    NotFoundError,
+    PayloadTooLargeError,
+    PreconditionFailedError,
+    SlowBodyError,
+)
 from shared.models.chat import ChatRequest, RunView
 from shared.models.clarification import ClarificationAnswer
 from shared.models.feedback import Feedback, FeedbackBody, SourceOpened
 from shared.models.memories import MemoriesDeleted, MemoryList
-from shared.models.queries import ChatHeaders, ListQuery, MessagesQuery, ResumeHeaders, SummaryHeaders
+from shared.models.queries import (
+    CachedHeaders,
+    ChatHeaders,
+    IfMatchHeaders,
+    KeyHeaders,
+    ListQuery,
+    MessagesQuery,
+    ResumeHeaders,
+    SummaryHeaders,
+)
 from shared.models.streams import RunStreamEvent
 from shared.models.summaries import SummaryOrder, SummaryView
 from shared.models.threads import MessageList, NewThread, ThreadList, ThreadRename, ThreadView
 
-_BODY = (CallerError, PayloadTooLargeError)
+_BODY = (CallerError, PayloadTooLargeError, SlowBodyError)
+_REPLAYED = "Idempotency-Replayed"
 _QUESTIONS, _SUMMARIES, _THREADS, _MEMORY = "Questions", "Summaries", "Threads", "Memory"
 
 QUESTIONS = (
@@ -26,13 +44,16 @@ QUESTIONS = (
                 200,
                 "The run's events as they come; with `stream` false the run when it has ended.",
                 ((STREAM, RunStreamEvent), (JSON, RunView)),
-                ("X-Run-Id",),
+                ("X-Run-Id", _REPLAYED),
             ),
-            json_reply(202, "The run goes on, or waits for a choice.", RunView, "Location", "X-Run-Id"),
+            json_reply(
+                202, "The run goes on, or waits for a choice.", RunView, "Location", "X-Run-Id", _REPLAYED
+            ),
         ),
-        (*_BODY, NotFoundError, ConflictError),
+        (*_BODY, NotFoundError, ConflictError, IdempotencyKeyReusedError),
         body=ChatRequest,
         headers=ChatHeaders,
+        costs=True,
         ends_as=RunView,
     ),
     Operation(
@@ -124,12 +145,13 @@ SUMMARIES = (
         _SUMMARIES,
         "Begin a summary of 1-20 documents",
         (
-            json_reply(200, "The summary with its result.", SummaryView, "Location"),
-            json_reply(202, "It is being made.", SummaryView, "Location"),
+            json_reply(200, "The summary with its result.", SummaryView, "Location", _REPLAYED),
+            json_reply(202, "It is being made.", SummaryView, "Location", _REPLAYED),
         ),
-        (*_BODY, ConflictError),
+        (*_BODY, NotFoundError, IdempotencyKeyReusedError),
         body=SummaryOrder,
         headers=SummaryHeaders,
+        costs=True,
         ends_as=SummaryView,
     ),
     Operation(
@@ -168,9 +190,11 @@ THREADS = (
         "create_thread",
         _THREADS,
         "Begin a thread",
-        (json_reply(201, "The thread.", ThreadView, "Location"),),
-        _BODY,
+        (json_reply(201, "The thread.", ThreadView, "Location", _REPLAYED),),
+        (*_BODY, NotFoundError, IdempotencyKeyReusedError),
         body=NewThread,
+        headers=KeyHeaders,
+        costs=True,
     ),
     Operation(
         "GET",
@@ -188,8 +212,12 @@ THREADS = (
         "get_thread",
         _THREADS,
         "One thread, without its turns",
-        (json_reply(200, "The thread.", ThreadView),),
+        (
+            json_reply(200, "The thread.", ThreadView, "ETag"),
+            Reply(304, "The caller has this state already.", (), ("ETag",)),
+        ),
         (NotFoundError,),
+        headers=CachedHeaders,
     ),
     Operation(
         "PATCH",
@@ -197,9 +225,10 @@ THREADS = (
         "patch_thread",
         _THREADS,
         "Rename a thread",
-        (json_reply(200, "The thread.", ThreadView),),
-        (*_BODY, NotFoundError, ConflictError),
+        (json_reply(200, "The thread.", ThreadView, "ETag"),),
+        (*_BODY, NotFoundError, ConflictError, PreconditionFailedError),
         body=ThreadRename,
+        headers=IfMatchHeaders,
     ),
     Operation(
         "DELETE",
@@ -208,7 +237,8 @@ THREADS = (
         _THREADS,
         "Delete a thread and everything made of it",
         (Reply(204, "Nobody sees it any more."),),
-        (NotFoundError, ConflictError),
+        (NotFoundError, ConflictError, PreconditionFailedError),
+        headers=IfMatchHeaders,
     ),
     Operation(
         "POST",

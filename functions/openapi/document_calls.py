@@ -1,24 +1,36 @@
 """The calls of search and documents. A table: one row per route."""
 
-from functions.openapi.operation import BYTES, PDF, STREAM, Operation, Reply, json_reply
+from functions.openapi.operation import BYTES, PDF, PNG, STREAM, Operation, Reply, json_reply
 from shared.errors import (
     AccessDeniedError,
     BadDocumentError,
     CallerError,
     ConflictError,
     DocumentNotFoundError,
+    IdempotencyKeyReusedError,
     InvalidQueryError,
     PayloadTooLargeError,
+    PreconditionFailedError,
     RangeError,
+    SlowBodyError,
 )
 from shared.models.document_views import DocumentDeleting, DocumentDetail, DocumentList
-from shared.models.queries import CachedHeaders, DocumentsQuery, FileHeaders, ResumeHeaders
+from shared.models.queries import (
+    CachedHeaders,
+    CitationQuery,
+    DocumentsQuery,
+    FileHeaders,
+    IfMatchHeaders,
+    KeyHeaders,
+    ResumeHeaders,
+)
 from shared.models.search_views import SearchBody, SearchResults
 from shared.models.streams import DocumentStreamEvent
 from shared.models.uploads import AccessChange, MetadataCorrection, UploadForm, UploadRequest, UploadTicket
 
-_BODY = (CallerError, PayloadTooLargeError)
+_BODY = (CallerError, PayloadTooLargeError, SlowBodyError)
 _CHANGE = (AccessDeniedError, DocumentNotFoundError, ConflictError)
+_REPLAYED = "Idempotency-Replayed"
 _SEARCH, _DOCUMENTS = "Search", "Documents"
 
 SEARCH = (
@@ -31,6 +43,7 @@ SEARCH = (
         (json_reply(200, "What was found, best first.", SearchResults),),
         (*_BODY, InvalidQueryError),
         body=SearchBody,
+        costs=True,
     ),
 )
 
@@ -61,8 +74,12 @@ READING = (
         "get_document",
         _DOCUMENTS,
         "One document, with the history of its ingestion",
-        (json_reply(200, "The document.", DocumentDetail),),
+        (
+            json_reply(200, "The document.", DocumentDetail, "ETag"),
+            Reply(304, "The caller has this state already.", (), ("ETag",)),
+        ),
         (DocumentNotFoundError,),
+        headers=CachedHeaders,
     ),
     Operation(
         "GET",
@@ -80,6 +97,7 @@ READING = (
             ),
         ),
         (DocumentNotFoundError, ConflictError, RangeError),
+        query=CitationQuery,
         headers=FileHeaders,
     ),
     Operation(
@@ -89,7 +107,7 @@ READING = (
         _DOCUMENTS,
         "One of its pictures",
         (
-            Reply(200, "The picture.", (("image/png", None),), ("ETag",)),
+            Reply(200, "The picture.", ((PNG, None),), ("ETag",)),
             Reply(304, "The caller has it already.", (), ("ETag",)),
         ),
         (DocumentNotFoundError, ConflictError),
@@ -104,9 +122,11 @@ WRITING = (
         "upload_document",
         _DOCUMENTS,
         "Upload a file through the app",
-        (json_reply(202, "It lies there, and is being ingested.", DocumentDetail, "Location"),),
-        (*_BODY, ConflictError, BadDocumentError),
+        (json_reply(202, "It lies there, and is being ingested.", DocumentDetail, "Location", _REPLAYED),),
+        (*_BODY, ConflictError, BadDocumentError, IdempotencyKeyReusedError, DocumentNotFoundError),
         form=UploadForm,
+        headers=KeyHeaders,
+        costs=True,
     ),
     Operation(
         "POST",
@@ -114,9 +134,11 @@ WRITING = (
         "make_upload_ticket",
         _DOCUMENTS,
         "An address for a large file, past the app",
-        (json_reply(201, "Where to send it.", UploadTicket, "Location"),),
-        (*_BODY, ConflictError, BadDocumentError),
+        (json_reply(201, "Where to send it.", UploadTicket, "Location", _REPLAYED),),
+        (*_BODY, ConflictError, BadDocumentError, IdempotencyKeyReusedError),
         body=UploadRequest,
+        headers=KeyHeaders,
+        costs=True,
     ),
     Operation(
         "PATCH",
@@ -124,9 +146,10 @@ WRITING = (
         "correct_document",
         _DOCUMENTS,
         "Correct its metadata",
-        (json_reply(200, "The document.", DocumentDetail),),
-        (*_BODY, *_CHANGE),
+        (json_reply(200, "The document.", DocumentDetail, "ETag"),),
+        (*_BODY, *_CHANGE, PreconditionFailedError),
         body=MetadataCorrection,
+        headers=IfMatchHeaders,
     ),
     Operation(
         "PUT",
@@ -134,9 +157,10 @@ WRITING = (
         "change_access",
         _DOCUMENTS,
         "Set who may read it",
-        (json_reply(200, "The document.", DocumentDetail),),
-        (*_BODY, *_CHANGE),
+        (json_reply(200, "The document.", DocumentDetail, "ETag"),),
+        (*_BODY, *_CHANGE, PreconditionFailedError),
         body=AccessChange,
+        headers=IfMatchHeaders,
     ),
     Operation(
         "POST",
@@ -146,6 +170,7 @@ WRITING = (
         "Ingest it once more",
         (json_reply(202, "It is being ingested.", DocumentDetail, "Location"),),
         _CHANGE,
+        costs=True,
     ),
     Operation(
         "DELETE",
@@ -154,6 +179,7 @@ WRITING = (
         _DOCUMENTS,
         "Delete it and everything made of it",
         (json_reply(202, "It is out of the list.", DocumentDeleting),),
-        _CHANGE,
+        (*_CHANGE, PreconditionFailedError),
+        headers=IfMatchHeaders,
     ),
 )

@@ -3,11 +3,13 @@
 from functions.openapi.conversation_calls import MEMORY, QUESTIONS, SUMMARIES, THREADS
 from functions.openapi.document_calls import READING, SEARCH, WRITING
 from functions.openapi.operating_calls import CALLER, DESCRIPTION, HEALTH, OPERATION
+from functions.openapi.page_calls import PAGES
 
 OPERATIONS = (
     *QUESTIONS,
     *SEARCH,
     *READING,
+    *PAGES,
     *WRITING,
     *SUMMARIES,
     *THREADS,

@@ -122,7 +122,7 @@ async def write_answer(
     documents = documents_xml(evidence)
     writer = AnswerWriter(
         journal=journal,
-        book=_book(evidence),
+        book=_book(task, evidence),
         repairer=QuoteRepairer(
             chat_model, documents, lambda: _repair_limits(time, limits), question=task.question
         ),
@@ -150,7 +150,7 @@ async def write_answer(
 
 def answer_without_model(task: Task, why: GroundworkError) -> RunAnswer:
     """What the evidence says word for word; an abstention when there is none. Readers do not have it yet."""
-    words, book = task.words, _book(task.evidence)
+    words, book = task.words, _book(task, task.evidence)
     late = isinstance(why, CallTimeoutError)
     warning = words.not_written_in_time if late else words.not_written
     text = quote_passages(task.question, book, words) or list_documents(task.evidence.records, words)
@@ -258,9 +258,9 @@ async def _figures(
     return ()
 
 
-def _book(evidence: Evidence) -> CitationBook:
+def _book(task: Task, evidence: Evidence) -> CitationBook:
     source_urls = {record.doc_id: record.source_url for record in evidence.records if record.source_url}
-    return CitationBook(hits=evidence.hits, source_urls=source_urls)
+    return CitationBook(hits=evidence.hits, source_urls=source_urls, run_id=task.request.run_id)
 
 
 def _nothing_found(words: OwnWords) -> AbstainTag:

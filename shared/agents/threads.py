@@ -20,6 +20,9 @@ from shared.models.threads import EraseTask, Thread, ThreadList, ThreadTurn, Thr
 from shared.services import Services
 
 TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
+Check = Callable[[ThreadView], None]
+"""Raises when a change is not to be made to the thread as it is."""
+
 _TRIES = 8  # of a write that somebody else's came before
 
 
@@ -71,10 +74,14 @@ async def owned_thread(thread_id: str, user: UserContext, services: Services) ->
     return thread
 
 
-async def rename_thread(thread_id: str, title: str, user: UserContext, services: Services) -> ThreadView:
-    """Give the thread another title. NotFoundError as `owned_thread`."""
+async def rename_thread(
+    thread_id: str, title: str, user: UserContext, services: Services, check: Check | None = None
+) -> ThreadView:
+    """Give the thread another title, unless `check` raises. NotFoundError as `owned_thread`."""
 
     def renamed(thread: Thread) -> Thread:
+        if check is not None:
+            check(view_of(thread))
         return thread.model_copy(update={"title": title})
 
     return view_of(await change_thread(thread_id, user, services, renamed))
@@ -97,16 +104,22 @@ async def clear_thread(thread_id: str, user: UserContext, services: Services) ->
     return view_of(thread)
 
 
-async def delete_thread(thread_id: str, user: UserContext, services: Services) -> None:
-    """Delete the thread: nobody sees it from now on. Again while it goes: no error.
+async def delete_thread(
+    thread_id: str, user: UserContext, services: Services, check: Check | None = None
+) -> None:
+    """Delete the thread, unless `check` raises: nobody sees it from now on. Again while it goes: no error.
 
     Raises:
         NotFoundError: as `owned_thread`, but for one that is going.
     """
+
+    def deleted(found: Thread) -> Thread:
+        if check is not None:
+            check(view_of(found))
+        return found.model_copy(update={"is_deleted": True})
+
     try:
-        thread = await change_thread(
-            thread_id, user, services, lambda found: found.model_copy(update={"is_deleted": True})
-        )
+        thread = await change_thread(thread_id, user, services, deleted)
     except NotFoundError:
         known = await services.threads.get(user.user_id, thread_id)
         if known is None:

@@ -6,9 +6,10 @@ Whatever cannot be understood opens the document to its owner alone; no owner, a
 import json
 from collections.abc import Mapping, Sequence
 
+from shared.core.moments import web_address
 from shared.models.ingestion import Rights
 
-_FIELDS = frozenset({"acl", "owner_id", "project_id"})
+_FIELDS = frozenset({"acl", "owner_id", "project_id", "source_url"})
 _MAX_PRINCIPALS = 500
 
 
@@ -22,29 +23,33 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
     A sidecar says more than blob metadata, and metadata more than the default, each field for itself.
 
     Args:
-        metadata: of the blob, keys in lower case: `acl`, `owner_id`, `project_id`.
-        sidecar: content of NAME.acl.json: a list of principals, or an object with the same three fields.
+        metadata: of the blob, keys in lower case: `acl`, `owner_id`, `project_id`, `source_url`.
+        sidecar: content of NAME.acl.json: a list of principals, or an object with the same four fields.
         default_access: principals, comma separated, for documents that bring no list.
     """
-    owner_id = _text(metadata.get("owner_id"))
-    project_id = _text(metadata.get("project_id"))
+    known = Rights(
+        owner_id=_text(metadata.get("owner_id")),
+        project_id=_text(metadata.get("project_id")),
+        source_url=web_address(metadata.get("source_url")),
+    )
     try:
         fields = _read_sidecar(sidecar) if sidecar is not None else {}
-        owner_id = _text(fields.get("owner_id")) or owner_id
-        project_id = _text(fields.get("project_id")) or project_id
+        said = {name: _text(fields.get(name)) for name in ("owner_id", "project_id")}
+        said["source_url"] = web_address(_text(fields.get("source_url")))
+        known = known.model_copy(update={name: value for name, value in said.items() if value})
         acl = _principals(fields.get("acl", metadata.get("acl", default_access)))
     except _UnreadableError as error:
-        return _rights((), owner_id, project_id, f"{error} Only the owner can read the document.")
+        return _open_to((), known, f"{error} Only the owner can read the document.")
     warning = None
-    if not acl and owner_id is None:
+    if not acl and known.owner_id is None:
         warning = "Nobody can read the document: it has no access list and no owner."
-    return _rights(acl, owner_id, project_id, warning)
+    return _open_to(acl, known, warning)
 
 
-def _rights(acl: Sequence[str], owner_id: str | None, project_id: str | None, warning: str | None) -> Rights:
-    principals = {*acl, owner_id} if owner_id else set(acl)
-    names = sorted(name for name in principals if name)
-    return Rights(acl=tuple(names), owner_id=owner_id, project_id=project_id, warning=warning)
+def _open_to(acl: Sequence[str], known: Rights, warning: str | None) -> Rights:
+    principals = {*acl, known.owner_id} if known.owner_id else set(acl)
+    names = tuple(sorted(name for name in principals if name))
+    return known.model_copy(update={"acl": names, "warning": warning})
 
 
 def _read_sidecar(sidecar: str) -> Mapping[str, object]:
@@ -54,7 +59,9 @@ def _read_sidecar(sidecar: str) -> Mapping[str, object]:
         raise _UnreadableError("The sidecar is not JSON.") from None
     fields = {"acl": content} if isinstance(content, list) else content
     if not isinstance(fields, dict) or not _FIELDS.issuperset(fields):
-        raise _UnreadableError("The sidecar is neither a list nor an object of acl, owner_id and project_id.")
+        raise _UnreadableError(
+            "The sidecar is neither a list nor an object of acl, owner_id, project_id and source_url."
+        )
     return fields
 
 
@@ -77,5 +84,5 @@ def _text(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _UnreadableError("An owner or a project is not a text.")
+        raise _UnreadableError("An owner, a project or a source is not a text.")
     return value.strip() or None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 from shared.core.moments import clock_time, moment_url
 from shared.core.quotes import is_verbatim, normalise
@@ -10,6 +11,9 @@ from shared.models.citations import Citation
 from shared.models.search import Hit
 
 _MARKUP = re.compile(r"[\\`*|\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word is none
+
+CITED_ID = "cited"
+"""The anchor of the marked passage in a view of its document."""
 
 _ENTITY_START = re.compile(r"&(?=#?\w+;)")
 
@@ -21,11 +25,13 @@ class CitationBook:
     The same quotation of the same block keeps its number.
 
     Attributes:
+        run_id: of the run whose answer it is; empty where views cannot look a citation up.
         source_urls: where a recording can be seen, by doc_id, for those that were taken from elsewhere.
     """
 
     hits: tuple[Hit, ...]
     source_urls: Mapping[str, str] = field(default_factory=dict)
+    run_id: str = ""
     citations: list[Citation] = field(default_factory=list)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
@@ -44,8 +50,10 @@ class CitationBook:
         for known in self.citations:
             if known.block_id == hit.block_id and normalise(known.quote) == wanted:
                 return known, False
+        n = len(self.citations) + 1
+        led_by = {"run": self.run_id, "n": str(n)} if self.run_id else {}
         citation = Citation(
-            n=len(self.citations) + 1,
+            n=n,
             doc_id=hit.doc_id,
             block_id=hit.block_id,
             filename=hit.filename,
@@ -53,7 +61,7 @@ class CitationBook:
             start_seconds=hit.start_seconds,
             quote=quote,
             verified=hit.block_type == "text",
-            url=_content_url(hit, self.source_urls.get(hit.doc_id)),
+            url=_view_url(hit, self.source_urls.get(hit.doc_id), led_by),
         )
         self.citations.append(citation)
         return citation, True
@@ -88,8 +96,20 @@ def _shown_text(hit: Hit) -> str:
     return (hit.image_caption or "") if hit.block_type == "image" else hit.content
 
 
-def _content_url(hit: Hit, source_url: str | None) -> str:
-    content = f"/api/documents/{hit.doc_id}/content"
+def _view_url(hit: Hit, source_url: str | None, led_by: Mapping[str, str]) -> str:
+    """Where a reader sees the passage: its page, the moment of a recording, else the text around it.
+
+    No word of the document is in it: platforms log addresses. The view finds the passage by run and number.
+    """
+    document = f"/api/documents/{hit.doc_id}"
     if hit.start_seconds is not None:
-        return moment_url(source_url, hit.start_seconds) or moment_url(content, hit.start_seconds) or content
-    return f"{content}#page={hit.page_number}" if hit.page_number is not None else content
+        moment = moment_url(source_url, hit.start_seconds)
+        second = max(0, int(hit.start_seconds))
+        return moment or f"{document}/readable?{urlencode({**led_by, 't': second})}#t-{second}"
+    if hit.page_number is not None:
+        return _with_query(f"{document}/pages/{hit.page_number}", led_by)
+    return _with_query(f"{document}/readable", led_by)
+
+
+def _with_query(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}#{CITED_ID}" if query else path

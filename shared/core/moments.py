@@ -3,6 +3,7 @@
 import re
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+MAX_ADDRESS_CHARS = 2000  # what browsers and proxies take everywhere
 _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
 _PLAIN = re.compile(r"[\x21-\x7e]+")  # no blanks, no control characters, nothing outside ASCII
 # What a Markdown link or a sentence would end at is written in its percent form.
@@ -14,6 +15,13 @@ def clock_time(seconds: float) -> str:
     whole = max(0, int(seconds))
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
+
+
+def web_address(url: str | None) -> str | None:
+    """The address, if it is a plain one of the web; None for anything else, such as `javascript:`."""
+    text = (url or "").strip()
+    is_plain = len(text) <= MAX_ADDRESS_CHARS and not text.startswith("/")
+    return text if is_plain and moment_url(text, 0) is not None else None
 
 
 def moment_url(url: str | None, seconds: float) -> str | None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from shared.core.document_audit import ENDED, SeenBlocks, compare, compare_blocks
-from shared.ingestion import extracted
+from shared.ingestion import extracted, page_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.block_census import read_blocks
 from shared.ingestion.claims import now
@@ -26,12 +26,14 @@ async def audit(services: Services) -> AuditReport:
     figures = await _read_by_document(services, FIGURES, "")
     work = await _read_by_document(services, WORK, "ingest/")
     said = await _read_by_document(services, WORK, extracted.FOLDER)
+    read = await _read_by_document(services, WORK, page_files.FOLDER)
     differences = [
         *_of_documents(inventory, pipeline(services.settings)),
         *_of_blocks(inventory, blocks),
         *_of_figures(inventory, blocks, figures),
         *_of_work(inventory, work),
         *_of_work(inventory, {doc_id: said[doc_id] for doc_id in said.keys() - inventory.seen.keys()}),
+        *_of_work(inventory, {doc_id: read[doc_id] for doc_id in read.keys() - inventory.seen.keys()}),
     ]
     return AuditReport(
         agrees=not differences,

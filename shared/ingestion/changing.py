@@ -12,7 +12,13 @@ from functools import partial
 from shared.core.document_authority import may_change, may_see
 from shared.core.document_ids import SIDECAR_SUFFIX
 from shared.core.metadata_rules import with_corrections
-from shared.errors import AccessDeniedError, CallerError, ConflictError, DocumentNotFoundError
+from shared.errors import (
+    AccessDeniedError,
+    CallerError,
+    ConflictError,
+    DocumentNotFoundError,
+    PreconditionFailedError,
+)
 from shared.ingestion import claims, extracted, index_rows
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import ClaimLostError
@@ -62,6 +68,8 @@ def corrections_of(wanted: MetadataCorrection) -> Corrections:
 async def write_rights(blob_name: str, rights: Rights, services: Services) -> None:
     """Put rights into the document's sidecar, which wins over everything else that says who may read it."""
     content = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
+    if rights.source_url:
+        content["source_url"] = rights.source_url
     await services.blobs.write(DOCUMENTS, blob_name + SIDECAR_SUFFIX, json.dumps(content).encode())
 
 
@@ -72,10 +80,8 @@ async def change_access(state: DocumentState, change: AccessChange, services: Se
     on it writes it into all others.
     """
     project_id = change.project_id or state.wanted_rights.project_id
-    owner_id = state.wanted_rights.owner_id
-    await write_rights(
-        state.blob_name, Rights(acl=change.acl, owner_id=owner_id, project_id=project_id), services
-    )
+    changed = {"acl": change.acl, "project_id": project_id, "warning": None}
+    await write_rights(state.blob_name, state.wanted_rights.model_copy(update=changed), services)
     properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if properties is None:
         raise _gone(state)
@@ -92,14 +98,23 @@ async def change_access(state: DocumentState, change: AccessChange, services: Se
     return await claims.release(services.documents, step)
 
 
-async def correct(state: DocumentState, corrections: Corrections, services: Services) -> bool:
+async def correct(
+    state: DocumentState, corrections: Corrections, services: Services, *, only_unchanged: bool = False
+) -> bool:
     """Make corrections hold, in the state and in the indexes. True = start an ingestion.
+
+    Args:
+        only_unchanged: not if somebody changed the document since `state` was read.
 
     Raises:
         ConflictError: the document is being ingested.
+        PreconditionFailedError: it changed, and must not have; start an ingestion.
     """
     step = claims.change_step(state.blob_name)
     held = await _claimed(step, services)
+    if only_unchanged and _editable(held) != _editable(state):
+        await claims.release(services.documents, step)
+        raise PreconditionFailedError("The document was changed just now.", "Read it again.")
     merged = {**held.corrections, **corrections}
     held = await _update(step, services, {"corrections": merged})
     if _is_indexed(held, services):
@@ -175,6 +190,11 @@ async def _update(step: IngestStep, services: Services, change: dict[str, object
 
 def _with(state: DocumentState, change: dict[str, object]) -> DocumentState:
     return state.model_copy(update=change)
+
+
+def _editable(state: DocumentState) -> tuple[object, ...]:
+    """What people change, and what a correction is about."""
+    return state.corrections, state.wanted_rights, state.content_hash
 
 
 def _is_indexed(state: DocumentState, services: Services) -> bool:

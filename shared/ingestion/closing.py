@@ -2,7 +2,7 @@
 
 from shared.core.document_ids import document_id
 from shared.errors import GroundworkError
-from shared.ingestion import claims, extracted, index_rows, work_files
+from shared.ingestion import claims, extracted, index_rows, page_files, work_files
 from shared.ingestion.renaming import hand_over
 from shared.ingestion.undoing import clear_up
 from shared.models.ingestion import Closed, CloseRequest, IngestStep
@@ -31,6 +31,7 @@ async def remove(step: IngestStep, services: Services) -> Closed:
     await services.blobs.delete_prefix(FIGURES, f"{doc_id}/")
     await work_files.remove_all(services.blobs, doc_id)
     await extracted.remove(services.blobs, doc_id)
+    await page_files.remove_all(services.blobs, doc_id)
     return await claims.forget(services.documents, step)
 
 

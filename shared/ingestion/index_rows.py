@@ -119,7 +119,7 @@ async def merge_rights(services: Services, doc_id: str, rights: Rights) -> int:
     keys = await block_ids(services.content_index, doc_id)
     await services.content_index.merge([{"block_id": key, **fields} for key in keys])
     if await document_record(services.documents_index, doc_id) is not None:
-        owner = {"doc_id": doc_id, "owner_id": rights.owner_id}
+        owner = {"doc_id": doc_id, "owner_id": rights.owner_id, "source_url": rights.source_url}
         await services.documents_index.merge([{**owner, **fields}])
     return len(keys)
 

@@ -12,6 +12,7 @@ from shared.models.base import Model
 from shared.models.blocks import Element, ParsedDocument
 from shared.models.ingestion import ParsedFile
 from shared.models.layout import Layout, PageTexts
+from shared.models.page_views import Reading
 
 OPENING_CHARS = 6000
 
@@ -25,6 +26,7 @@ class ParseJob(Model):
         recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
         pages_elsewhere: pages without text are read by a service, and not by Tesseract.
         page_texts: what the service read, a PageTexts as JSON; None = nothing yet.
+        reading: where the document's pieces go, a Reading as JSON; None = nobody wants them.
         layout: what a parser service found, a Layout as JSON; None = our own parsers find out.
     """
 
@@ -39,6 +41,7 @@ class ParseJob(Model):
     pages_elsewhere: bool = False
     page_texts: Path | None = None
     layout: Path | None = None
+    reading: Path | None = None
 
 
 def parse_file(job: ParseJob) -> ParsedFile:
@@ -53,6 +56,9 @@ def parse_file(job: ParseJob) -> ParsedFile:
     max_figures = job.max_figures if job.figures else 0
     with open_workbench(folder, max_figures, job.recognition_budget_s, _read_elsewhere(job)) as bench:
         document = _parse(known, job, bench)
+    if job.reading is not None:
+        reading = Reading(elements=document.elements, page_count=document.page_count)
+        job.reading.write_text(reading.model_dump_json(), encoding="utf-8", errors="replace")
     chunks = chunk_elements(document.elements, job.max_tokens, token_counter(job.tokenizer_path))
     warnings = (*document.warnings, *_left_out(bench.figures))
     if not chunks and not warnings:

@@ -15,6 +15,9 @@ from queue import Empty, SimpleQueue
 from shared.errors import BadDocumentError
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_worker import WorkerReply
+from shared.ingestion.render_page import RenderJob
+
+Job = ParseJob | RenderJob
 
 _WORKERS = 2  # at once; parsing is bound by the processor
 _JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
@@ -29,8 +32,8 @@ class ParserPool:
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         self.started = 0  # workers so far: many mean many crashes
 
-    async def run(self, job: ParseJob, timeout_s: float) -> None:
-        """Parse one file; the result lies in `job.target`.
+    async def run(self, job: Job, timeout_s: float) -> None:
+        """Read one file; the result lies in `job.target`.
 
         Raises:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
@@ -47,7 +50,7 @@ class ParserPool:
             except Empty:
                 return
 
-    def _exchange(self, job: ParseJob, timeout_s: float) -> WorkerReply:
+    def _exchange(self, job: Job, timeout_s: float) -> WorkerReply:
         with self._slots:
             worker = self._take()
             reply = worker.ask(job, timeout_s)
@@ -89,7 +92,7 @@ class _Worker:
     def usable(self) -> bool:
         return not self._broken and self._process.poll() is None and self._jobs < _JOBS_PER_WORKER
 
-    def ask(self, job: ParseJob, timeout_s: float) -> WorkerReply:
+    def ask(self, job: Job, timeout_s: float) -> WorkerReply:
         """The worker's reply; a reply of ours when it crashed or was ended for lateness."""
         self._jobs += 1
         late = threading.Event()

@@ -7,9 +7,11 @@ does not outlive the host.
 import json
 import os
 import sys
+from typing import Any
 
 from shared.errors import BadDocumentError, GroundworkError
 from shared.ingestion.parse_file import ParseJob, parse_file
+from shared.ingestion.render_page import RenderJob, render
 from shared.models.base import Model
 
 MEMORY_LIMIT_BYTES = 3 << 30  # of address space; the 252-page filing of financebench takes 0.3 GB of it
@@ -36,8 +38,7 @@ def main() -> None:
 
 def _answer(line: str) -> WorkerReply:
     try:
-        job = ParseJob.model_validate(json.loads(line))
-        job.target.write_text(parse_file(job).model_dump_json(), encoding="utf-8", errors="replace")
+        _do(json.loads(line))
     except MemoryError:
         limit_gib = MEMORY_LIMIT_BYTES >> 30
         return _refused(
@@ -54,6 +55,14 @@ def _answer(line: str) -> WorkerReply:
             )
         )
     return WorkerReply(ok=True)
+
+
+def _do(asked: dict[str, Any]) -> None:
+    if asked.get("kind") == "render":
+        render(RenderJob.model_validate(asked))
+        return
+    job = ParseJob.model_validate(asked)
+    job.target.write_text(parse_file(job).model_dump_json(), encoding="utf-8", errors="replace")
 
 
 def _refused(error: GroundworkError) -> WorkerReply:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from shared.errors import ConflictError, DependencyError, PayloadTooLargeError
-from shared.ingestion import figure_store, work_files
+from shared.ingestion import figure_store, page_files, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, update
 from shared.ingestion.parse_file import ParseJob
@@ -44,6 +44,7 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
         refuse_what_always_failed(state)
         job = await asyncio.to_thread(_job, services, source, state.filename)
         parsed = await read_file(job, services, last_attempt=step.last_attempt)
+        await page_files.put_reading(services.blobs, state.doc_id, content_hash, job.reading)
         if job.figures is not None:
             await figure_store.put_new(services.blobs, state.doc_id, parsed.figures, job.figures)
     keyed = step.model_copy(update={"content_hash": content_hash})
@@ -63,6 +64,7 @@ def _job(services: Services, source: Path, filename: str) -> ParseJob:
         max_tokens=settings.max_block_tokens,
         tokenizer_path=settings.embedding_tokenizer_path,
         figures=figures,
+        reading=source.parent / "reading.json",
         max_figures=settings.max_figures,
         recognition_budget_s=settings.recognition_seconds,
     )

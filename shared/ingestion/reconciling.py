@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from shared.core.document_audit import SeenBlocks, SeenDocument, compare, compare_blocks, is_stuck
 from shared.errors import GroundworkError
-from shared.ingestion import extracted, index_rows
+from shared.ingestion import extracted, index_rows, page_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.block_census import read_blocks
 from shared.ingestion.changing import mend
@@ -118,4 +118,5 @@ async def _remove_orphan(doc_id: str, services: Services) -> bool:
     while keys := await index_rows.block_ids(services.content_index, doc_id):
         await services.content_index.delete(keys)
     await extracted.remove(services.blobs, doc_id)
+    await page_files.remove_all(services.blobs, doc_id)
     return True

@@ -5,7 +5,7 @@ Half a document must not be found; another try pays again for what it embeds and
 
 from shared.core.record_manager import make_blocks, make_figure_blocks
 from shared.errors import NotFoundError
-from shared.ingestion import figure_store, index_rows, work_files
+from shared.ingestion import figure_store, index_rows, page_files, work_files
 from shared.ingestion.accepting import pipeline
 from shared.models.ingestion import BlockChanges, DocumentState, IngestStep, ParsedFile
 from shared.models.names import FIGURES
@@ -21,8 +21,10 @@ async def clear_up(step: IngestStep, state: DocumentState, services: Services) -
     is_whole = (state.content_hash, state.pipeline) == (state.tried_hash, pipeline(services.settings))
     if not state.content_hash:
         await _remove_all(state.doc_id, services)
+        await page_files.remove_all(services.blobs, state.doc_id)
     elif not is_whole:
         await _remove_new(step.model_copy(update={"content_hash": state.tried_hash}), state, services)
+        await page_files.keep_only(services.blobs, state.doc_id, state.content_hash)
     await work_files.remove_all(services.blobs, state.doc_id)
 
 

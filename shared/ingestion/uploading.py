@@ -91,6 +91,7 @@ async def _write_rights(path: str, request: UploadRequest, user: UserContext, se
         acl=rights.acl if request.acl is None else request.acl,
         owner_id=rights.owner_id or user.user_id,
         project_id=request.project_id or rights.project_id,
+        source_url=request.source_url or rights.source_url,
     )
     if known is None or wanted != rights.model_copy(update={"warning": None}):
         await write_rights(path, wanted, services)

@@ -11,7 +11,7 @@ from functools import partial
 from shared.core.chunking import embedded_text
 from shared.core.metadata_rules import with_corrections
 from shared.core.record_manager import make_blocks, make_figure_blocks, plan_changes
-from shared.ingestion import copying, extracted, figure_store, index_rows, rights, work_files
+from shared.ingestion import copying, extracted, figure_store, index_rows, page_files, rights, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, look, now, update, with_model_calls
 from shared.ingestion.sitting import current_sitting
@@ -116,6 +116,8 @@ async def finish(step: IngestStep, services: Services) -> Written:
     keys = {figure.key for figure in version.parsed.figures}
     await figure_store.keep_only(services.blobs, state.doc_id, keys)
     await _keep_extracted(step, version, services)
+    if version.record.version > 1:
+        await page_files.keep_only(services.blobs, state.doc_id, step.content_hash)
     await work_files.remove_all(services.blobs, state.doc_id)
     return Written(block_count=len(version.blocks))
 
@@ -191,6 +193,7 @@ def _record(
         page_count=parsed.page_count,
         summary_brief=metadata.summary_brief,
         summary_standard=metadata.summary_standard,
+        source_url=wanted.source_url,
         content_hash=step.content_hash,
         version=state.version + 1 if is_new_content else max(state.version, 1),
         status="ready",
@@ -203,6 +206,7 @@ def _with_rights(record: DocumentRecord, wanted: Rights) -> DocumentRecord:
     fields = {
         "project_id": wanted.project_id,
         "owner_id": wanted.owner_id,
+        "source_url": wanted.source_url,
         "access_control_list": wanted.acl,
     }
     return record.model_copy(update=fields)

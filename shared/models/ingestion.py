@@ -188,12 +188,14 @@ class Rights(Model):
 
     Attributes:
         acl: principals, sorted, the owner among them; empty = nobody.
+        source_url: where it was taken from, such as the recording that a transcript is of.
         warning: what was wrong with the rights that came with the file; it is open to its owner only.
     """
 
     acl: tuple[str, ...] = ()
     owner_id: str | None = None
     project_id: str | None = None
+    source_url: str | None = None
     warning: str | None = None
 
 

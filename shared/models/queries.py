@@ -21,6 +21,9 @@ Page = Annotated[int, Field(ge=1, le=100), BeforeValidator(_plain)]
 Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week, as functions/metrics.py
 
 
+Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
+
+
 class ListQuery(Model):
     """Of lists that are read a page at a time."""
 
@@ -50,6 +53,23 @@ class DocumentsQuery(Model):
     limit: Page = Field(default=100, description="How many at most.")
 
 
+class CitationQuery(Model):
+    """Of what a citation leads to. One that is not the caller's own marks nothing."""
+
+    run: str = Field(default="", max_length=64, description="The run whose answer cites it.")
+    n: Number = Field(default=0, description="The citation's number.")
+
+
+class ReadableQuery(CitationQuery):
+    """Of the readable view: by cursor, else by citation, page or moment; else from the beginning."""
+
+    cursor: str = Field(
+        default="", pattern=r"^([0-9]{1,7})?$", description="`cursor` or `previous_cursor` of a view."
+    )
+    page: Number = Field(default=0, description="The page to begin at.")
+    t: Number = Field(default=0, description="The moment of a recording to begin at, in seconds.")
+
+
 class MetricsQuery(Model):
     """Of the metrics of sub-agents."""
 
@@ -76,23 +96,34 @@ class ResumeHeaders(Model):
     )
 
 
-class ChatHeaders(Model):
-    """Of a question."""
+class KeyHeaders(Model):
+    """Of requests that make something, and may be sent again."""
 
-    prefer: str = Field(default="", alias="Prefer", description="`respond-async` answers 202 at once.")
-
-
-class SummaryHeaders(Model):
-    """Of an order for a summary."""
-
-    prefer: str = Field(
-        default="", alias="Prefer", description="`wait=60` waits so many seconds for the result."
-    )
     idempotency_key: str = Field(
         default="",
         alias="Idempotency-Key",
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="The same order under the same key is the same summary; another order is a 409.",
+        description="The same request under the same key within 24 hours makes one thing; another is a 422.",
+    )
+
+
+class ChatHeaders(KeyHeaders):
+    """Of a question."""
+
+    prefer: str = Field(default="", alias="Prefer", description="`respond-async` answers 202 at once.")
+    last_event_id: str = Field(
+        default="",
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,18}$",
+        description="Where the question was sent before under this key: what follows is sent.",
+    )
+
+
+class SummaryHeaders(KeyHeaders):
+    """Of an order for a summary."""
+
+    prefer: str = Field(
+        default="", alias="Prefer", description="`wait=60` waits so many seconds for the result."
     )
 
 
@@ -111,6 +142,12 @@ class CachedHeaders(Model):
     if_none_match: str = Field(default="", alias="If-None-Match", description="ETags that the caller has.")
 
 
+class IfMatchHeaders(Model):
+    """Of a change that holds only for the version that the caller has seen."""
+
+    if_match: str = Field(default="", alias="If-Match", description="ETag that the thing must still have.")
+
+
 class PathNames(Model):
     """The names in paths."""
 
@@ -119,6 +156,7 @@ class PathNames(Model):
     summary_id: str = Field(min_length=1, description="As POST /summaries tells it.")
     doc_id: str = Field(min_length=1, description="As lists, results and citations tell it.")
     name: str = Field(min_length=1, description="File name of a picture, as answers refer to it.")
+    page: str = Field(pattern=r"^[1-9][0-9]{0,6}$", description="Number of a page, counted from 1.")
     asset: str = Field(min_length=1, description="A file of the page.")
 
 
@@ -133,4 +171,17 @@ class ReplyHeaders(Model):
     )
     accept_ranges: str = Field(alias="Accept-Ranges", description="`bytes`.")
     www_authenticate: str = Field(alias="WWW-Authenticate", description="How to say who is asking.")
+    replayed: str = Field(
+        alias="Idempotency-Replayed", pattern=r"^true$", description="An earlier request made this."
+    )
+    limit: str = Field(alias="RateLimit-Limit", pattern=r"^[0-9]+$", description="Calls in a minute.")
+    remaining: str = Field(
+        alias="RateLimit-Remaining", pattern=r"^[0-9]+$", description="Calls that could be made at once."
+    )
+    reset: str = Field(
+        alias="RateLimit-Reset", pattern=r"^[0-9]+$", description="Seconds until all are there again."
+    )
+    max_body_bytes: str = Field(
+        alias="X-Max-Body-Bytes", pattern=r"^[0-9]+$", description="How large the body or file may be."
+    )
     retry_after: str = Field(alias="Retry-After", pattern=r"^[0-9]+$", description="Seconds to wait.")

@@ -20,6 +20,11 @@ ProjectId = Annotated[
     StringConstraints(strip_whitespace=True, min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$"),
 ]
 AccessList = Annotated[tuple[Principal, ...], Field(max_length=MAX_PRINCIPALS)]
+SourceUrl = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=2000, pattern=r"^https?://[!-~]+$")
+]
+"""A plain address of the web."""
+
 ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
@@ -31,6 +36,8 @@ class UploadRequest(Model):
         folder: a path below the uploader's own folder; the same folder and name are the same document.
         acl: who may read it beside its owner; None keeps what holds already, for a new document nobody.
         project_id: None keeps what holds already.
+        source_url: where the file was taken from, such as the recording that a transcript is of; moments of
+            answers then lead there. None keeps what is known already.
         size_bytes: how large the file will be, if that is known.
     """
 
@@ -38,6 +45,7 @@ class UploadRequest(Model):
     folder: str = Field(default="", max_length=1000)
     project_id: ProjectId | None = None
     acl: AccessList | None = None
+    source_url: SourceUrl | None = None
     size_bytes: int | None = Field(default=None, ge=0)
 
 
@@ -47,6 +55,9 @@ class UploadForm(Model):
     folder: str = Field(default="", max_length=1000, description="A path below the caller's own folder.")
     project_id: ProjectId | None = Field(default=None, description="The project it belongs to.")
     acl: AccessList = Field(default=(), description="Who may read it; repeated, or separated by commas.")
+    source_url: SourceUrl | None = Field(
+        default=None, description="Where it was taken from, such as the recording that a transcript is of."
+    )
     file: bytes = Field(description="The file. What it is called decides how it is read.")
 
 

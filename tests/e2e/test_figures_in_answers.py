@@ -129,10 +129,15 @@ def test_a_recording_is_cited_with_a_link_to_its_moment(stack: LocalStack, anna:
     )
     drop(stack, "review.vtt", cues.encode())
     document = wait_until_ended(stack, "review.vtt")
-    answer = ask(anna, "How many passengers does the ferry in Ludlow carry?", document["doc_id"])["answer"]
+    run = ask(anna, "How many passengers does the ferry in Ludlow carry?", document["doc_id"])
+    answer = run["answer"]
     (citation, *_) = [one for one in answer["citations"] if "48 passengers" in one["quote"]]
     seconds = int(citation["start_seconds"])
-    assert citation["url"] == f"/api/documents/{document['doc_id']}/content#t={seconds}"
+    path = f"/api/documents/{document['doc_id']}/readable"
+    assert citation["url"] == f"{path}?run={run['run_id']}&n={citation['n']}&t={seconds}#t-{seconds}"
+    view = anna.get(citation["url"].removeprefix("/api")).text
+    assert f'id="t-{seconds}"' in view
+    assert '<mark id="cited">' in view
     assert (
         f"(Source: review.vtt, [{seconds // 60:02}:{seconds % 60:02}]({citation['url']}))" in answer["text"]
     )

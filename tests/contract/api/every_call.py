@@ -60,7 +60,8 @@ def _threads_and_memory(user: httpx.Client) -> None:
     user.get(f"/threads/{newest}/messages").raise_for_status()
     made = user.post("/threads", json={"title": "valves"})
     thread = f"/threads/{made.json()['thread_id']}"
-    user.get(thread).raise_for_status()
+    etag = user.get(thread).raise_for_status().headers["etag"]
+    assert user.get(thread, headers={"If-None-Match": etag}).status_code == 304
     user.patch(thread, json={"title": "pumps"}).raise_for_status()
     user.post(f"{thread}/clear").raise_for_status()
     user.delete(thread).raise_for_status()
@@ -87,7 +88,11 @@ def _documents(user: httpx.Client) -> None:
     _wait_until_ready(user, document)
     user.get(f"{document}/content").raise_for_status()
     assert user.get(f"{document}/content", headers={"Range": "bytes=0-5"}).status_code == 206
-    user.patch(document, json={"title": "Valves"}).raise_for_status()
+    _reading(user, document)
+    etag = user.get(document).headers["etag"]
+    assert user.get(document, headers={"If-None-Match": etag}).status_code == 304
+    user.patch(document, json={"title": "Valves"}, headers={"If-Match": etag}).raise_for_status()
+    assert user.patch(document, json={"title": "V"}, headers={"If-Match": etag}).status_code == 412
     _wait_until_ready(user, document)
     user.put(f"{document}/access", json={"acl": ["engineering"]}).raise_for_status()
     _wait_until_ready(user, document)
@@ -98,6 +103,16 @@ def _documents(user: httpx.Client) -> None:
     found = user.post("/search", json=pictures).json()["results"][0]
     name = urlsplit(found["image_url"]).path.rpartition("/")[2]
     user.get(f"/documents/{found['doc_id']}/figures/{name}").raise_for_status()
+    picture = f"/documents/{found['doc_id']}/pages/{found['page_number']}/image"
+    kept = {"If-None-Match": user.get(picture).raise_for_status().headers["etag"]}
+    assert user.get(picture, headers=kept).status_code == 304
+
+
+def _reading(user: httpx.Client, document: str) -> None:
+    for kind in ("text/html", "application/json"):
+        user.get(f"{document}/pages/1", headers={"Accept": kind}).raise_for_status()
+    for kind in ("text/html", "application/json", "text/markdown"):
+        user.get(f"{document}/readable", headers={"Accept": kind}).raise_for_status()
 
 
 def _wait_until_ready(user: httpx.Client, document: str) -> None:

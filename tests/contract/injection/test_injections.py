@@ -31,7 +31,7 @@ __all__ = ["connect", "model_server"]
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 
 HARMLESS = "The colour of the housing is grey."
-_OWN_LINK = re.compile(r"/api/documents/[\w-]+/content(#[\w=]+)?")
+_OWN_LINK = re.compile(r"/api/documents/[\w-]+/(pages/\d+|readable)(\?[\w=&]+)?(#[\w-]+)?")
 HOSTILE = pytest.mark.parametrize("passage", PASSAGES, ids=[passage["id"] for passage in PASSAGES])
 
 

@@ -110,6 +110,20 @@ def open_links_of(world: World, name: str) -> None:
             assert answered.status_code == (200 if may_read(person, PAPERS[key]) else 404), (name, other, url)
 
 
+def drawn(world: World) -> None:
+    """The picture of a page: for readers of a PDF; whoever reads another file is told that it has none."""
+    for name, person in PEOPLE.items():
+        caller = world.caller(name)
+        absent = caller.get(f"/documents/{ABSENT}/pages/1/image")
+        for key, paper in PAPERS.items():
+            doc_id = world.doc_id(key)
+            answer = caller.get(f"/documents/{doc_id}/pages/1/image")
+            if not may_read(person, paper):
+                same_as_absent(answer, doc_id, absent, (name, key))
+                continue
+            assert answer.status_code == (200 if paper.suffix == "pdf" else 404), (name, key)
+
+
 def threads_listed(world: World) -> None:
     for name in PEOPLE:
         threads = world.caller(name).get("/threads", params={"limit": "100"}).json()["threads"]
@@ -235,6 +249,9 @@ ROUTES: Mapping[str, Probe] = {
     "GET documents/{doc_id}": of_document("GET"),
     "GET documents/{doc_id}/content": of_document("GET", "/content"),
     "GET documents/{doc_id}/figures/{name}": of_document("GET", "/figures/{figure}", figure=True),
+    "GET documents/{doc_id}/pages/{page}": of_document("GET", "/pages/1"),
+    "GET documents/{doc_id}/pages/{page}/image": drawn,
+    "GET documents/{doc_id}/readable": of_document("GET", "/readable"),
     "PATCH documents/{doc_id}": of_owner("PATCH", body=CHANGE),
     "PUT documents/{doc_id}/access": of_owner("PUT", "/access", body=ACCESS),
     "POST documents/{doc_id}/reingest": of_owner("POST", "/reingest"),

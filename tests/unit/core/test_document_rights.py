@@ -25,6 +25,15 @@ def test_the_sidecar_wins_over_metadata_and_metadata_over_the_default() -> None:
     assert decide_rights(metadata, None, "x").project_id == "p1"
 
 
+def test_where_it_was_taken_from_comes_from_either_and_only_if_it_is_an_address() -> None:
+    metadata = {"acl": "a", "source_url": "https://video.example/talk"}
+    assert decide_rights(metadata, None, "").source_url == "https://video.example/talk"
+    other = '{"source_url": "https://video.example/other"}'
+    assert decide_rights(metadata, other, "").source_url == "https://video.example/other"
+    hostile = decide_rights({"acl": "a", "source_url": "javascript:alert(1)"}, None, "")
+    assert (hostile.source_url, hostile.acl, hostile.warning) == (None, ("a",), None)
+
+
 def test_an_empty_list_is_a_list_and_not_the_default() -> None:
     assert decide_rights({"owner_id": "u1"}, '{"acl": []}', "everybody").acl == ("u1",)
 

@@ -26,7 +26,16 @@ def test_a_citation_names_the_block_where_the_quotation_stands() -> None:
     assert is_new
     assert (citation.n, citation.block_id, citation.page_number) == (1, "b2", 4)
     assert citation.verified
-    assert citation.url == "/api/documents/manual/content#page=4"
+    assert citation.url == "/api/documents/manual/pages/4"
+
+
+def test_its_address_leads_to_the_page_by_run_and_number_and_holds_no_word_of_the_document() -> None:
+    book = CitationBook((*HITS, hit("b4", "notes", "Doors stay shut.")), run_id="r1")
+    book.prove("manual", "It weighs 40 kg")
+    book.prove("notes", "Doors stay shut")
+    paged, unpaged = (citation.url for citation in book.citations)
+    assert paged == "/api/documents/manual/pages/4?run=r1&n=1#cited"
+    assert unpaged == "/api/documents/notes/readable?run=r1&n=2#cited"
 
 
 def test_the_same_quotation_keeps_its_number() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.core.evidence import CitationBook, marker
-from shared.core.moments import clock_time, moment_url
+from shared.core.moments import clock_time, moment_url, web_address
 from shared.core.own_words import ENGLISH, GERMAN, own_words
 from shared.models.search import Hit
 
@@ -43,8 +43,11 @@ def test_an_address_begins_at_the_moment(url: str | None, timed: str | None) -> 
 def test_a_recording_is_cited_with_its_time_as_a_link() -> None:
     proof = CitationBook((TALK,)).prove("talk", "We will ship in May.")
     assert proof is not None
-    assert proof[0].url == "/api/documents/talk/content#t=83"
-    assert marker(proof[0]) == " (Source: talk.vtt, [01:23](/api/documents/talk/content#t=83))[1]"
+    assert proof[0].url == "/api/documents/talk/readable?t=83#t-83"
+    assert marker(proof[0]) == " (Source: talk.vtt, [01:23](/api/documents/talk/readable?t=83#t-83))[1]"
+    led = CitationBook((TALK,), run_id="r1").prove("talk", "We will ship in May.")
+    assert led is not None
+    assert led[0].url == "/api/documents/talk/readable?run=r1&n=1&t=83#t-83"
 
 
 def test_a_recording_from_elsewhere_is_linked_where_it_is() -> None:
@@ -54,7 +57,23 @@ def test_a_recording_from_elsewhere_is_linked_where_it_is() -> None:
     assert proof[0].url == "https://video.example/talk#t=83"
     hostile = CitationBook((TALK,), {"talk": "javascript:alert(1)"}).prove("talk", "We will ship in May.")
     assert hostile is not None
-    assert hostile[0].url == "/api/documents/talk/content#t=83"
+    assert hostile[0].url == "/api/documents/talk/readable?t=83#t-83"
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        (" https://video.example/a ", "https://video.example/a"),
+        ("http://video.example/a?x=1#y", "http://video.example/a?x=1#y"),
+        ("/api/documents/x", None),
+        ("javascript:alert(1)", None),
+        ("https://video.example/" + "a" * 2000, None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_only_plain_addresses_of_the_web_are_taken(url: str | None, address: str | None) -> None:
+    assert web_address(url) == address
 
 
 @pytest.mark.parametrize(

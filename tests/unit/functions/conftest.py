@@ -6,7 +6,8 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import document_changes, document_events, documents, maintenance, uploads
+from functions import document_changes, document_events, document_pages, documents, maintenance, uploads
+from shared.ingestion.page_pictures import page_pool
 from shared.ingestion.parser_process import parser_pool
 from shared.services import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
@@ -20,6 +21,7 @@ AsUser = Callable[..., httpx.AsyncClient]
 def workers_end() -> Iterator[None]:
     yield
     parser_pool().close()
+    page_pool().close()
 
 
 @pytest.fixture
@@ -40,7 +42,8 @@ def durable(services: Services) -> IngestingClient:
 
 @pytest.fixture
 def app(durable: IngestingClient) -> Starlette:
-    return make_app([documents, uploads, document_changes, document_events, maintenance], durable)
+    modules = [documents, document_pages, uploads, document_changes, document_events, maintenance]
+    return make_app(modules, durable)
 
 
 @pytest.fixture

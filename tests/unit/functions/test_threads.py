@@ -165,3 +165,22 @@ async def test_an_old_run_has_its_answer_and_no_events(anna: httpx.AsyncClient, 
 @pytest.mark.parametrize("thread_id", ["a%2Fb", "%00", "..", "x" * 65, "a'b"])
 async def test_an_id_that_cannot_exist_is_not_found(anna: httpx.AsyncClient, thread_id: str) -> None:
     assert (await anna.get(f"/threads/{thread_id}/messages")).status_code == 404
+
+
+async def test_a_thread_that_somebody_renamed_meanwhile_is_not_renamed_again(
+    anna: httpx.AsyncClient, ben: httpx.AsyncClient
+) -> None:
+    path = f"/threads/{(await anna.post('/threads', json={'title': 'Pumps'})).json()['thread_id']}"
+    etag = (await anna.get(path)).headers["etag"]
+    assert (await anna.get(path, headers={"If-None-Match": etag})).status_code == 304
+    seen = {"If-Match": etag}
+    renamed = await anna.patch(path, json={"title": "Valves"}, headers=seen)
+    assert renamed.headers["etag"] == (await anna.get(path)).headers["etag"] != etag
+    for late in (
+        await anna.patch(path, json={"title": "Motors"}, headers=seen),
+        await anna.delete(path, headers=seen),
+    ):
+        assert problem_of(late) == (412, "PreconditionFailedError")
+    assert problem_of(await ben.delete(path, headers=seen))[0] == 404
+    assert (await anna.get(path)).json()["title"] == "Valves"
+    assert (await anna.delete(path, headers={"If-Match": renamed.headers["etag"]})).status_code == 204

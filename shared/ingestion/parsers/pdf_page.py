@@ -1,0 +1,158 @@
+"""One page of a PDF as a picture, with its words and where they stand. Runs in the worker process only."""
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.errors import BadDocumentError, NotFoundError
+from shared.ingestion.parsers.pdf import open_pdf
+from shared.models.layout import PageArea
+from shared.models.page_views import PageSheet, PageWord
+
+SCALE = 2.0  # pixels of a point: an A4 page is 1,190 wide, sharp in half a window of a dense screen
+MAX_SIDE_PX = 3000  # of a drawing on large paper
+_MAX_WORDS = 20_000
+_BLANKS = frozenset({0, 0x02, 0xAD, 0xFFFE, 0xFFFF, 0x200B, 0xFEFF})  # marks of hyphens, and invisible signs
+_SAME_LINE = 0.3  # of a letter's height, that letters of one word share
+_DIGITS = 4  # of a fraction of the page: a tenth of a pixel
+
+
+def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
+    """Write the page to `picture` as PNG.
+
+    Raises:
+        BadDocumentError: the page, or the file, cannot be read.
+        NotFoundError: the file has no such page.
+    """
+    import pypdfium2
+
+    document = open_pdf(source)
+    try:
+        if not 1 <= page_number <= len(document):
+            raise NotFoundError(f"There is no page {page_number}.", f"The file has {len(document)} pages.")
+        page = document[page_number - 1]
+        width, height = page.get_size()
+        scale = min(SCALE, MAX_SIDE_PX / max(width, height, 1.0))
+        image = page.render(scale=scale, may_draw_forms=False).to_pil().convert("RGB")
+        image.save(picture, "PNG")
+        return PageSheet(width_px=image.width, height_px=image.height, words=tuple(page_words(page)))
+    except pypdfium2.PdfiumError:
+        raise BadDocumentError(f"Page {page_number} cannot be read.", "Export the document again.") from None
+    finally:
+        document.close()
+
+
+def page_words(page: Any) -> Iterator[PageWord]:
+    """The words of a pypdfium2 page in content order, at most 20,000; nothing for a scan.
+
+    Raises:
+        pypdfium2.PdfiumError: the page's text cannot be read.
+    """
+    text_page = page.get_textpage()
+    try:
+        words = _Words(page, text_page)
+        for count, word in enumerate(words.read()):
+            if count == _MAX_WORDS:
+                break
+            yield word
+    finally:
+        text_page.close()
+
+
+@dataclass
+class _Word:
+    """A word while it is read; its box in points, y upwards."""
+
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+class _Words:
+    """Reads letters, and puts them together."""
+
+    def __init__(self, page: Any, text_page: Any) -> None:
+        import pypdfium2.raw as pdfium
+
+        self._pdfium = pdfium
+        self._page = page
+        self._text_page = text_page
+        # Device units fine enough for fractions of four digits: PDFium turns and crops as it renders.
+        self._side = 100_000
+
+    def read(self) -> Iterator[PageWord]:
+        word: _Word | None = None
+        for index in range(self._text_page.count_chars()):
+            code = self._pdfium.FPDFText_GetUnicode(self._text_page, index)
+            box = None if _is_blank(code) else self._box(index)
+            if word is not None and (box is None or not _continues(word, box)):
+                yield self._finished(word)
+                word = None
+            if box is not None:
+                word = _with_letter(word, chr(code), box)
+        if word is not None:
+            yield self._finished(word)
+
+    def _box(self, index: int) -> tuple[float, float, float, float] | None:
+        """Left, bottom, right, top of a letter; None for one without a place."""
+        rectangle = self._pdfium.FS_RECTF()
+        if not self._pdfium.FPDFText_GetLooseCharBox(self._text_page, index, rectangle):
+            return None
+        left, right = sorted((rectangle.left, rectangle.right))
+        bottom, top = sorted((rectangle.bottom, rectangle.top))
+        return (left, bottom, right, top) if right > left and top > bottom else None
+
+    def _finished(self, word: _Word) -> PageWord:
+        corners = [self._on_page(word.left, word.bottom), self._on_page(word.right, word.top)]
+        (left, right), (top, bottom) = (sorted(values) for values in zip(*corners, strict=True))
+        return PageWord(text=word.text, area=PageArea(left=left, top=top, right=right, bottom=bottom))
+
+    def _on_page(self, x: float, y: float) -> tuple[float, float]:
+        """A point of the page as fractions of what is rendered, from the upper left corner."""
+        across, down = ctypes.c_int(), ctypes.c_int()
+        self._pdfium.FPDF_PageToDevice(
+            self._page, 0, 0, self._side, self._side, 0, x, y, ctypes.byref(across), ctypes.byref(down)
+        )
+        return _fraction(across.value / self._side), _fraction(down.value / self._side)
+
+
+def _is_blank(code: int) -> bool:
+    return code in _BLANKS or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or chr(code).isspace()
+
+
+def _continues(word: _Word, box: tuple[float, float, float, float]) -> bool:
+    """Whether a letter belongs to the word: beside it on its line, as no blank parts joined lines."""
+    left, bottom, right, top = box
+    shared = min(word.top, top) - max(word.bottom, bottom)
+    size = max(min(word.top - word.bottom, top - bottom), 0.1)
+    gap = max(left - word.right, word.left - right)
+    return (shared >= _SAME_LINE * size and gap <= 2 * size) or _is_upright(word, box)
+
+
+def _is_upright(word: _Word, box: tuple[float, float, float, float]) -> bool:
+    """Text that runs upwards or downwards: its letters stand above each other, close by."""
+    left, bottom, right, top = box
+    shared = min(word.right, right) - max(word.left, left)
+    gap = max(bottom - word.top, word.bottom - top)
+    return shared >= 0.8 * min(word.right - word.left, right - left) and gap <= 0.1 * (top - bottom)
+
+
+def _with_letter(word: _Word | None, letter: str, box: tuple[float, float, float, float]) -> _Word:
+    left, bottom, right, top = box
+    if word is None:
+        return _Word(letter, left, bottom, right, top)
+    return _Word(
+        word.text + letter,
+        min(word.left, left),
+        min(word.bottom, bottom),
+        max(word.right, right),
+        max(word.top, top),
+    )
+
+
+def _fraction(value: float) -> float:
+    return round(min(max(value, 0.0), 1.0), _DIGITS)

@@ -1,0 +1,232 @@
+"""GET /api/documents/{id}/pages/… and …/readable: a page with its picture, the text, and what was cited."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shared.agents.closing import answer_path
+from shared.core.page_style import POLICY
+from shared.models.citations import Citation
+from shared.models.names import DOCUMENTS, RUN_LOG, WORK
+from shared.models.runs import RunAnswer, RunRecord
+from shared.services import Services
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, problem_of
+from tests.unit.ingestion.pdf_files import PdfMaker
+
+QUOTE = "The heron stands in shallow water."
+RUN = "a" * 32
+HTML = {"Accept": "text/html"}
+JSON = {"Accept": "application/json"}
+MARKDOWN = {"Accept": "text/markdown"}
+
+
+@pytest.fixture
+def pdf(tmp_path: Path) -> bytes:
+    made = PdfMaker().page().heading("Birds").paragraph("Many live here.").page().heading("Herons")
+    return made.paragraph(f"Early. {QUOTE} It waits.").write(tmp_path / "birds.pdf").read_bytes()
+
+
+async def ingested(user: AsUser, durable: IngestingClient, name: str, content: bytes) -> str:
+    sent = await user("anna").post("/documents", files={"file": (name, content)}, data={"acl": "readers"})
+    assert sent.status_code == 202, sent.text
+    await durable.run()
+    return str(sent.json()["doc_id"])
+
+
+async def cite(services: Services, doc_id: str, quote: str = QUOTE, page: int | None = 2) -> None:
+    """A completed run of Ben's that cites the document as its first source."""
+    record = RunRecord(
+        run_id=RUN,
+        thread_id="t",
+        owner_id="ben",
+        question="?",
+        status="completed",
+        created_at=datetime.now(UTC),
+    )
+    await services.runs.create(record)
+    citation = Citation(
+        n=1, doc_id=doc_id, block_id="b", filename="f", page_number=page, quote=quote, verified=True, url="u"
+    )
+    answer = RunAnswer(run_id=RUN, text="It does.", citations=(citation,))
+    await services.blobs.write(RUN_LOG, answer_path(RUN), answer.model_dump_json().encode())
+
+
+@pytest.fixture
+async def doc_id(services: Services, durable: IngestingClient, user: AsUser, pdf: bytes) -> str:
+    found = await ingested(user, durable, "birds.pdf", pdf)
+    await cite(services, found)
+    return found
+
+
+@pytest.fixture
+def ben(user: AsUser) -> httpx.AsyncClient:
+    return user("ben", groups=["readers"])
+
+
+async def test_a_cited_page_shows_its_picture_with_the_passage_marked(
+    ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    page = await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "1"}, headers=HTML)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"] == POLICY
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["vary"] == "Accept"
+    assert f'<mark id="cited">{QUOTE.removesuffix(".")}</mark>' in page.text
+    assert page.text.count("<rect ") == 1
+    view = (await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "1"}, headers=JSON)).json()
+    assert view["cited"] == {
+        "run_id": RUN,
+        "n": 1,
+        "quote": QUOTE,
+        "verified": True,
+        "page_number": 2,
+        "is_marked": True,
+    }
+    assert len(view["picture"]["marks"]) == 1
+    assert view["picture"]["image_url"]
+    assert next(one["text"] for one in view["elements"]) == "Herons"
+
+
+async def test_the_picture_is_drawn_once_and_kept_with_its_version(
+    services: Services, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    address = f"/documents/{doc_id}/pages/2/image"
+    first = await ben.get(address)
+    assert first.content.startswith(b"\x89PNG")
+    assert first.headers["content-type"] == "image/png"
+    state = await services.documents.get(doc_id)
+    assert state is not None
+    await services.blobs.write(DOCUMENTS, state.blob_name, b"another version")
+    assert (await ben.get(address)).content == first.content
+    kept = {"If-None-Match": first.headers["etag"]}
+    assert (await ben.get(address, headers=kept)).status_code == 304
+    # A page that nobody looked at cannot be drawn from a file that is not what the index tells of.
+    assert problem_of(await ben.get(f"/documents/{doc_id}/pages/1/image")) == (409, "ConflictError")
+    assert (await ben.get(f"/documents/{doc_id}/pages/1")).status_code == 200
+
+
+async def test_somebody_elses_citation_marks_nothing_and_says_nothing(
+    services: Services, user: AsUser, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    anna = user("anna")
+    plain = (await anna.get(f"/documents/{doc_id}/pages/2", headers=JSON)).json()
+    assert plain["cited"] is None
+    for query in (
+        {"run": RUN, "n": "1"},
+        {"run": "b" * 32, "n": "1"},
+        {"run": "../../x", "n": "1"},
+        {"run": RUN},
+    ):
+        assert (await anna.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json() == plain
+    other = await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "2"}, headers=JSON)
+    assert other.json()["cited"] is None
+    assert (await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "x"})).status_code == 400
+
+
+async def test_what_may_not_be_read_is_told_from_what_is_not_there_by_nothing(
+    user: AsUser, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    absent = "0" * 24
+    for suffix in ("/pages/2", "/pages/9", "/pages/2/image", "/readable"):
+        foreign = await user("eve").get(f"/documents/{doc_id}{suffix}", params={"run": RUN, "n": "1"})
+        missing = await user("eve").get(f"/documents/{absent}{suffix}", params={"run": RUN, "n": "1"})
+        assert problem_of(foreign) == problem_of(missing) == (404, "DocumentNotFoundError"), suffix
+        assert foreign.text.replace(doc_id, absent) == missing.text
+        nobody = user("eve")
+        nobody.headers.pop("authorization")
+        assert (await nobody.get(f"/documents/{doc_id}{suffix}")).status_code == 401
+    changed = await user("anna").put(f"/documents/{doc_id}/access", json={"acl": []})
+    assert changed.status_code == 200
+    for suffix in ("/pages/2", "/pages/2/image", "/readable"):
+        assert (await ben.get(f"/documents/{doc_id}{suffix}")).status_code == 404
+
+
+@pytest.mark.parametrize("page", ["0", "3", "x", "1.0", "99999999999"])
+async def test_a_page_that_is_not_there(ben: httpx.AsyncClient, doc_id: str, page: str) -> None:
+    assert (await ben.get(f"/documents/{doc_id}/pages/{page}")).status_code == 404
+    assert (await ben.get(f"/documents/{doc_id}/pages/{page}/image")).status_code in (404, 422)
+
+
+async def test_the_whole_text_in_three_forms(ben: httpx.AsyncClient, doc_id: str) -> None:
+    query = {"run": RUN, "n": "1"}
+    html = await ben.get(f"/documents/{doc_id}/readable", params=query, headers=HTML)
+    assert '<mark id="cited">' in html.text
+    assert 'id="page-2"' in html.text
+    markdown = await ben.get(f"/documents/{doc_id}/readable", headers=MARKDOWN)
+    assert markdown.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert f"Herons\n\nEarly. {QUOTE} It waits." in markdown.text
+    view = (await ben.get(f"/documents/{doc_id}/readable", headers=JSON)).json()
+    assert [one["text"] for one in view["elements"] if one["kind"] == "heading"] == ["Birds", "Herons"]
+    strange = await ben.get(f"/documents/{doc_id}/readable", params={"cursor": "x"})
+    assert problem_of(strange) == (400, "InvalidRequestError")
+
+
+async def test_a_document_without_pages_has_parts_and_no_picture(
+    services: Services, user: AsUser, durable: IngestingClient, ben: httpx.AsyncClient
+) -> None:
+    content = f"# Herons\n\n- one\n- two\n\n{QUOTE}\n\n| a | b |\n|---|---|\n| 1 | 2 |\n".encode()
+    doc_id = await ingested(user, durable, "m.md", content)
+    await cite(services, doc_id, page=None)
+    view = (await ben.get(f"/documents/{doc_id}/pages/1", headers=JSON)).json()
+    kinds = [one["kind"] for one in view["elements"]]
+    assert kinds == ["heading", "list_item", "list_item", "paragraph", "table"]
+    assert (view["has_pages"], view["page_count"], view["picture"]) == (False, 1, None)
+    answered = await ben.get(f"/documents/{doc_id}/pages/1/image")
+    assert problem_of(answered)[0] == 404
+    readable = await ben.get(f"/documents/{doc_id}/readable", params={"run": RUN, "n": "1"})
+    assert '<mark id="cited">' in readable.text
+    assert "<td>1</td><td>2</td>" in readable.text
+
+
+async def test_a_document_from_before_its_pieces_were_kept_is_read_from_its_blocks(
+    services: Services, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    await services.blobs.delete_prefix(WORK, "views/")
+    view = (await ben.get(f"/documents/{doc_id}/pages/2", headers=JSON)).json()
+    assert QUOTE in " ".join(one["text"] for one in view["elements"])
+    assert view["page_count"] == 2
+
+
+async def test_pieces_and_pictures_go_with_their_version_and_their_document(
+    services: Services, user: AsUser, durable: IngestingClient, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    assert (await ben.get(f"/documents/{doc_id}/pages/1/image")).status_code == 200
+
+    async def kept() -> list[str]:
+        return [
+            blob.name.rpartition("/")[2] async for blob in services.blobs.list_blobs(WORK, f"views/{doc_id}/")
+        ]
+
+    assert await kept() == ["page-1.json", "page-1.png", "reading.json"]
+    made = PdfMaker().page().paragraph("A new version.")
+    await ingested(user, durable, "birds.pdf", bytes(made.pdf.output()))
+    assert await kept() == ["reading.json"]
+    assert "A new version." in (await ben.get(f"/documents/{doc_id}/readable")).text
+    assert (await user("anna").delete(f"/documents/{doc_id}")).status_code == 202
+    await durable.run()
+    assert await kept() == []
+
+
+async def test_where_a_document_was_taken_from_is_kept_and_shown(
+    user: AsUser, durable: IngestingClient
+) -> None:
+    anna = user("anna")
+    cues = b"WEBVTT\n\n00:01:23.000 --> 00:01:30.000\nWelcome to the review.\n"
+    form = {"source_url": "https://video.example/review"}
+    sent = await anna.post("/documents", files={"file": ("review.vtt", cues)}, data=form)
+    await durable.run()
+    path = f"/documents/{sent.json()['doc_id']}"
+    assert (await anna.get(path)).json()["source_url"] == form["source_url"]
+    assert 'href="https://video.example/review#t=83"' in (await anna.get(f"{path}/readable?t=83")).text
+    changed = await anna.put(f"{path}/access", json={"acl": ["readers"]})
+    assert changed.json()["source_url"] == form["source_url"]
+    again = await anna.post("/documents", files={"file": ("review.vtt", cues)})
+    await durable.run()
+    assert again.status_code == 202
+    assert (await anna.get(path)).json()["source_url"] == form["source_url"]
+    hostile = {"source_url": "javascript:alert(1)"}
+    refused = await anna.post("/documents", files={"file": ("x.vtt", cues)}, data=hostile)
+    assert problem_of(refused)[0] == 400

@@ -1,0 +1,93 @@
+"""Changes that hold only for the state that their caller has seen, and answers that say so."""
+
+import httpx
+import pytest
+
+from shared.models.ingestion import DocumentState
+from shared.services import Services
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, problem_of
+
+FAILED = (412, "PreconditionFailedError")
+
+
+@pytest.fixture
+async def address(durable: IngestingClient, user: AsUser) -> str:
+    sent = await user("anna").post("/documents", files={"file": ("m.md", b"# Herons\n\nHerons stand.")})
+    await durable.run()
+    return f"/documents/{sent.json()['doc_id']}"
+
+
+async def etag_of(client: httpx.AsyncClient, address: str) -> str:
+    etag = (await client.get(address)).headers["etag"]
+    assert etag.startswith('"')
+    return etag
+
+
+async def test_a_document_that_did_not_change_is_not_sent_again(user: AsUser, address: str) -> None:
+    anna = user("anna")
+    etag = await etag_of(anna, address)
+    known = await anna.get(address, headers={"If-None-Match": f'"x", {etag}'})
+    assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", etag)
+    assert (await anna.get(address, headers={"If-None-Match": '"x"'})).status_code == 200
+    changed = await anna.patch(address, json={"title": "Waders"})
+    assert changed.headers["etag"] == await etag_of(anna, address) != etag
+    assert (await anna.get(address, headers={"If-None-Match": etag})).status_code == 200
+
+
+async def test_of_two_people_who_change_the_same_state_the_second_is_told(user: AsUser, address: str) -> None:
+    anna, boss = user("anna"), user("boss", roles=["admin"])
+    etag = await etag_of(anna, address)
+    first = await anna.patch(address, json={"title": "Waders"}, headers={"If-Match": etag})
+    assert first.status_code == 200
+    second = await anna.patch(address, json={"title": "Storks"}, headers={"If-Match": etag})
+    assert problem_of(second) == FAILED
+    assert (await anna.get(address)).json()["title"] == "Waders"
+    again = {"If-Match": f'"old", {first.headers["etag"]}'}
+    assert (await anna.patch(address, json={"title": "Storks"}, headers=again)).status_code == 200
+    unread = await boss.put(address + "/access", json={"acl": ["boss"]}, headers={"If-Match": etag})
+    assert problem_of(unread) == FAILED
+
+
+@pytest.mark.parametrize("condition", ['"other"', "W/{etag}", "{bare}", "", ","])
+async def test_only_the_very_etag_lets_a_change_through(user: AsUser, address: str, condition: str) -> None:
+    anna = user("anna")
+    etag = await etag_of(anna, address)
+    headers = {"If-Match": condition.format(etag=etag, bare=etag.strip('"'))}
+    for refused in (
+        await anna.patch(address, json={"title": "x"}, headers=headers),
+        await anna.put(address + "/access", json={"acl": ["*"]}, headers=headers),
+        await anna.delete(address, headers=headers),
+    ):
+        assert problem_of(refused) == FAILED
+    assert (await anna.get(address)).headers["etag"] == etag
+    assert (await anna.delete(address, headers={"If-Match": etag})).status_code == 202
+
+
+async def test_a_change_in_between_is_noticed_although_the_condition_held(
+    services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else corrects the document after the condition was looked at, and before it is held."""
+    anna = user("anna")
+    etag = await etag_of(anna, address)
+    replace = services.documents.replace
+    done: list[bool] = []
+
+    async def slower(state: DocumentState) -> DocumentState:
+        if not done:
+            done.append(True)
+            assert (await anna.patch(address, json={"title": "Waders"})).status_code == 200
+        return await replace(state)
+
+    monkeypatch.setattr(services.documents, "replace", slower)
+    late = await anna.patch(address, json={"title": "Storks"}, headers={"If-Match": etag})
+    assert problem_of(late) == FAILED
+    assert (await anna.get(address)).json()["title"] == "Waders"
+
+
+async def test_any_state_will_do_for_a_star_and_foreign_ones_stay_absent(user: AsUser, address: str) -> None:
+    star = {"If-Match": "*"}
+    assert (await user("anna").patch(address, json={"title": "x"}, headers=star)).status_code == 200
+    assert problem_of(await user("ben").patch(address, json={"title": "x"}, headers=star))[0] == 404
+    foreign = {"If-Match": await etag_of(user("anna"), address)}
+    assert problem_of(await user("ben").delete(address, headers=foreign))[0] == 404
