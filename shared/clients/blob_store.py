@@ -12,9 +12,10 @@ from shared.clients.calling import (
     STORAGE_LIMITS,
     PieceClock,
     StorageLimits,
+    call_span,
     calling,
     each_within,
-    storage_span,
+    listed,
 )
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOBS
@@ -96,7 +97,7 @@ class AzureBlobStore(BlobStore):
     ) -> None:
         """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
         client = await self._connection.opened()
-        with storage_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 await client.get_blob_client(container, name).upload_blob(
                     content,
@@ -112,7 +113,7 @@ class AzureBlobStore(BlobStore):
         from azure.core import MatchConditions
 
         try:
-            with storage_span(BLOBS, "create"), azure_errors(BLOBS, _gone(container, name)):
+            with call_span(BLOBS, "create"), azure_errors(BLOBS, _gone(container, name)):
                 async with asyncio.timeout(self._limits.piece_s) as limit:
                     await client.get_blob_client(container, name).upload_blob(
                         content,
@@ -132,7 +133,7 @@ class AzureBlobStore(BlobStore):
         and the service drops it after a week.
         """
         blob = (await self._connection.opened()).get_blob_client(container, name)
-        with storage_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await blob.upload_blob(
                     PieceClock(limit, self._limits.piece_s).waiting_for(parts),
@@ -152,7 +153,7 @@ class AzureBlobStore(BlobStore):
             name_starts_with=prefix or None, include=["metadata"]
         )
         try:
-            async for found in each_within(self._limits.call_s, blobs, BLOBS):
+            async for found in listed(each_within(self._limits.call_s, blobs, BLOBS), BLOBS, "list"):
                 yield _properties(found)
         except NotFoundError:
             return

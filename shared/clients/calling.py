@@ -13,7 +13,8 @@ from typing import TypeVar
 from shared.clients.connection import Connection, SdkClient
 from shared.clients.dependency import Dependency
 from shared.clients.translate import StatusTranslation, azure_errors
-from shared.tracing.spans import Span, span
+from shared.errors import GroundworkError
+from shared.tracing.spans import Attributes, Span, begin, span
 
 Item = TypeVar("Item")
 
@@ -45,15 +46,20 @@ async def calling(
 ) -> AsyncIterator[SdkClient]:
     """The client, for a block that must end within the limit. `operation` names it in a trace."""
     client = await connection.opened()
-    with storage_span(dependency, operation), azure_errors(dependency, read_status):
+    with call_span(dependency, operation), azure_errors(dependency, read_status):
         async with asyncio.timeout(timeout_s):
             yield client
 
 
-def storage_span(dependency: Dependency, operation: str) -> AbstractContextManager[Span]:
-    """The span of one call of an Azure service. Without addresses: they hold names of files and people."""
+def call_span(dependency: Dependency, operation: str) -> AbstractContextManager[Span]:
+    """The span of one call of a service. Without addresses: they hold names of files and people."""
+    name, attributes = _described(dependency, operation)
+    return span(name, attributes, "client")
+
+
+def _described(dependency: Dependency, operation: str) -> tuple[str, Attributes]:
     attributes = {"azure_operation": operation, "groundwork.dependency": dependency.name}
-    return span(f"{dependency.name.removeprefix('the ')} {operation}", attributes, "client")
+    return f"{dependency.name.removeprefix('the ')} {operation}", attributes
 
 
 async def each_within(
@@ -72,6 +78,23 @@ async def each_within(
                 except StopAsyncIteration:
                     return
         yield item
+
+
+async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: str) -> AsyncIterator[Item]:
+    """`items` as one span, from the first that is asked for until the last, or until nobody asks any more."""
+    name, attributes = _described(dependency, operation)
+    begun = begin(name, attributes, "client")
+    count = 0
+    try:
+        async for item in items:
+            count += 1
+            yield item
+    except GroundworkError as failed:
+        begun.fail_by(failed)
+        raise
+    finally:
+        begun.set({"result_count": count})
+        begun.end()
 
 
 class PieceClock:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
+from shared.clients.calling import call_span
 from shared.clients.connection import Connection
 from shared.clients.dependency import DOCLING as SERVICE
 from shared.clients.docling_layout import DoclingDocument, layout_of
@@ -90,13 +91,8 @@ class Docling(LayoutReader):
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         """The file by docling's standard pipeline, with its own text recognition."""
-        session = await self._connection.opened()
-        deadline = Deadline(limits.timeout_s)
-        task = await call_within(
-            deadline, limits.max_retries, lambda: _submit(session, source, filename, deadline)
-        )
-        await self._done(session, task, deadline, limits.max_retries)
-        converted = await call_within(deadline, limits.max_retries, lambda: _result(session, task, deadline))
+        with call_span(SERVICE, "read layout"):
+            converted = await self._converted(source, filename, limits)
         document = converted.document.json_content
         if converted.status not in _SUCCESSES or document is None:
             raise cannot_read(SERVICE)
@@ -104,6 +100,15 @@ class Docling(LayoutReader):
             return await asyncio.to_thread(layout_of, document, SERVICE.name)
         except ValueError:
             raise not_understood(SERVICE) from None
+
+    async def _converted(self, source: Path, filename: str, limits: CallLimits) -> _Converted:
+        session = await self._connection.opened()
+        deadline = Deadline(limits.timeout_s)
+        task = await call_within(
+            deadline, limits.max_retries, lambda: _submit(session, source, filename, deadline)
+        )
+        await self._done(session, task, deadline, limits.max_retries)
+        return await call_within(deadline, limits.max_retries, lambda: _result(session, task, deadline))
 
     async def _done(self, session: "ClientSession", task: _Task, deadline: Deadline, retries: int) -> None:
         """Return when the task has succeeded."""

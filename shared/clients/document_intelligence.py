@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import Field, ValidationError
 
+from shared.clients.calling import call_span
 from shared.clients.connection import Connection
 from shared.clients.credentials import Credentials, credential_modules
 from shared.clients.dependency import DOCUMENT_INTELLIGENCE as SERVICE
@@ -108,7 +109,8 @@ class DocumentIntelligence(LayoutReader, PageReader):
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         """The file by the layout model."""
-        result = await self._analyze(LAYOUT_MODEL, source, limits)
+        with call_span(SERVICE, "read layout"):
+            result = await self._analyze(LAYOUT_MODEL, source, limits)
         try:
             return await asyncio.to_thread(layout_of, result, SERVICE.name)
         except ValueError:
@@ -116,7 +118,8 @@ class DocumentIntelligence(LayoutReader, PageReader):
 
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
         """The words of these pages by the read model; only they are paid for."""
-        result = await self._analyze(READ_MODEL, source, limits, page_ranges(pages))
+        with call_span(SERVICE, "read pages"):
+            result = await self._analyze(READ_MODEL, source, limits, page_ranges(pages))
         return PageTexts(texts=page_texts(result))
 
     async def _analyze(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import Field, ValidationError
 
+from shared.clients.calling import call_span
 from shared.clients.connection import Connection
 from shared.clients.credentials import Credentials
 from shared.clients.dependency import GRAPH as SERVICE
@@ -130,7 +131,8 @@ class GraphDirectory(GroupDirectory):
         return f"{self._base}users/{user_id}"
 
     async def _read(self, address: str, kind: type[Answer], deadline: Deadline) -> Answer:
-        content = await call_within(deadline, _RETRIES, lambda: self._got(address, deadline))
+        with call_span(SERVICE, "read"):
+            content = await call_within(deadline, _RETRIES, lambda: self._got(address, deadline))
         try:
             return kind.model_validate_json(content)
         except ValidationError:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shared.clients.calling import STORAGE_LIMITS, StorageLimits, calling, each_within, storage_span
+from shared.clients.calling import STORAGE_LIMITS, StorageLimits, call_span, calling, each_within
 from shared.clients.connection import Connection
 from shared.clients.dependency import BLOBS
 from shared.clients.retrying import Deadline, call_within
@@ -85,7 +85,7 @@ class BlobRunLog(RunLog):
 
         async def attempt() -> int:
             blob = self._blob(await self._connection.opened(), run_id)
-            with storage_span(BLOBS, "append"), azure_errors(BLOBS, _append_status):
+            with call_span(BLOBS, "append"), azure_errors(BLOBS, _append_status):
                 async with asyncio.timeout_at(deadline.at):
                     return await _append(blob, lines, at_offset)
 

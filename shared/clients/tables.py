@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from shared.clients.calling import STORAGE_LIMITS, calling, each_within
+from shared.clients.calling import STORAGE_LIMITS, calling, each_within, listed
 from shared.clients.connection import Connection
 from shared.clients.dependency import TABLES
 from shared.errors import ConflictError, GroundworkError, NotFoundError
@@ -131,7 +131,7 @@ class Table:
         table = (await self._connection.opened()).get_table_client(self._name)
         found = table.query_entities(condition, results_per_page=page_size)
         try:
-            async for entity in each_within(self._timeout_s, found, TABLES):
+            async for entity in listed(each_within(self._timeout_s, found, TABLES), TABLES, "query"):
                 yield entity
         except NotFoundError:
             return

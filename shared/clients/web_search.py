@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from shared.clients.calling import call_span
 from shared.clients.connection import Connection
 from shared.clients.dependency import WEB_SEARCH as SERVICE
 from shared.clients.documents_wire import Wire, folded, http_errors, not_understood
@@ -81,7 +82,8 @@ class SearxngWebSearch(WebSearch):
         """
         form = {"q": folded(query)[:MAX_QUERY_CHARS], "format": "json"}
         deadline = Deadline(limits.timeout_s)
-        found = await call_within(deadline, limits.max_retries, lambda: self._found(form, deadline))
+        with call_span(SERVICE, "query"):
+            found = await call_within(deadline, limits.max_retries, lambda: self._found(form, deadline))
         return _hits(found.results, min(count, MAX_HITS))
 
     async def _found(self, form: Mapping[str, str], deadline: Deadline) -> _Found:

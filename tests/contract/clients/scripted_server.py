@@ -27,6 +27,7 @@ class ScriptedServer:
 
     def __init__(self, *answers: Answer) -> None:
         self.requests: list[str] = []
+        self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self._answers = list(answers)
         self._server: asyncio.Server | None = None
@@ -59,6 +60,7 @@ class ScriptedServer:
                 lines = head.decode().split("\r\n")
                 self.bodies.append(await reader.readexactly(_content_length(lines)))
                 self.requests.append(lines[0])
+                self.heads.append(head.decode())
                 answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
                 await asyncio.sleep(answer.delay_s)
                 if answer.lost:
