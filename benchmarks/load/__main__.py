@@ -32,8 +32,9 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 PACE = "ttft=500,tps=65"
 """First token after half a second, 65 tokens a second: what hosted models of the small class show."""
-# A person asks one question at a time here; what limits of users do is tested elsewhere.
-UNLIMITED = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
+# As deployed: nobody here comes near them, but each question pays for being counted.
+LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_CONCURRENT_RUNS": "5"}
+ALONE_PAUSE_S = 1.0  # mean; one person alone asks little in a minute as it is
 WARM_UP_QUESTIONS = 2
 
 
@@ -44,7 +45,7 @@ def main() -> int:
     model = f"{LOCAL_CHAT_MODEL}@{arguments.pace}" if arguments.pace else LOCAL_CHAT_MODEL
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-load-", ignore_cleanup_errors=True) as folder,
-        LocalStack(StackSettings(FREE_PORTS, Path(folder)), UNLIMITED, environment) as stack,
+        LocalStack(StackSettings(FREE_PORTS, Path(folder)), LIMITS, environment) as stack,
     ):
         bring_samples(stack, lambda done, whole, current: None)
         stack.kill_host()
@@ -67,9 +68,10 @@ async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str,
         watch = Watch(_pids(stack))
         watching = asyncio.create_task(watch.keep(client))
         await _warm_up(stack, client)
-        people = functools.partial(_visitor, stack, client, arguments)
-        alone = await _phase([people(0)], watch, arguments.alone, 0.0)
-        crowd = [people(number) for number in range(arguments.users)]
+        people = functools.partial(_visitor, stack, client, arguments.seed)
+        lonely = people(arguments.users, min(arguments.pause, ALONE_PAUSE_S))
+        alone = await _phase([lonely], watch, arguments.alone, 0.0)
+        crowd = [people(number, arguments.pause) for number in range(arguments.users)]
         crowd_told = await _phase(crowd, watch, arguments.seconds, arguments.pause)
         watching.cancel()
         with suppress(asyncio.CancelledError):
@@ -85,10 +87,8 @@ async def _warm_up(stack: LocalStack, client: httpx.AsyncClient) -> None:
         await visitor.ask()
 
 
-def _visitor(
-    stack: LocalStack, client: httpx.AsyncClient, arguments: argparse.Namespace, number: int
-) -> Visitor:
-    return Visitor(client, stack.token(person(number)), turns(arguments.seed, number), arguments.pause)
+def _visitor(stack: LocalStack, client: httpx.AsyncClient, seed: int, number: int, pause_s: float) -> Visitor:
+    return Visitor(client, stack.token(person(number)), turns(seed, number), pause_s)
 
 
 async def _phase(
@@ -115,7 +115,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=120.0, help="of the crowd")
-    parser.add_argument("--alone", type=float, default=30.0, help="seconds of one user alone, before")
+    parser.add_argument("--alone", type=float, default=60.0, help="seconds of one user alone, before")
     parser.add_argument("--pause", type=float, default=10.0, help="mean seconds between answer and question")
     parser.add_argument("--pace", default=PACE, help="knobs of the local model; empty = as fast as it can")
     parser.add_argument("--seed", type=int, default=20251121)
