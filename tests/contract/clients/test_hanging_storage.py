@@ -75,6 +75,7 @@ TABLE_CALLS: dict[str, Callable[[Table], Awaitable[Any]]] = {
     "put": lambda table: table.put({"PartitionKey": "p", "RowKey": "r"}),
     "change": lambda table: table.change([Change("insert", {"PartitionKey": "p", "RowKey": "r"})]),
     "query": lambda table: everything(table.query()),
+    "delete_found": lambda table: table.delete_found("PartitionKey eq 'p'", 1),
     "first": lambda table: table.first("PartitionKey eq 'p'", 1),
 }
 QUEUE_CALLS: dict[str, Callable[[AzureTaskQueues], Awaitable[Any]]] = {
