@@ -31,6 +31,7 @@ def _open_calls(nobody: httpx.Client) -> None:
 
 
 def _operation(administrator: httpx.Client) -> None:
+    administrator.get("/me").raise_for_status()
     administrator.get("/maintenance/audit").raise_for_status()
     administrator.get("/maintenance/poison").raise_for_status()
     administrator.post("/maintenance/reconcile").raise_for_status()
