@@ -1,6 +1,7 @@
-"""The services, with what they write to in place."""
+"""The services, with what they write to in place; and whether the settings allow a start at all."""
 
 from shared.services import Services
+from shared.settings import get_settings
 from shared.wiring import get_services
 
 
@@ -14,3 +15,12 @@ async def ready_services() -> Services:
     services = get_services()
     await ensure_ready(services)
     return services
+
+
+def require_settings() -> None:
+    """Stop the start when a setting is missing or wrong, rather than fail with each request.
+
+    Raises:
+        ConfigurationError: all that is wrong, each with its name, its purpose and an example.
+    """
+    get_settings()

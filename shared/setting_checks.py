@@ -64,12 +64,34 @@ def check_graph(address: str) -> None:
         )
 
 
+def _example(field: FieldInfo) -> str:
+    """A value that is taken: the field's own example, or its default; "" when it has neither."""
+    given = field.examples[0] if field.examples else field.default
+    if isinstance(given, bool):
+        return str(given).lower()
+    return str(given) if isinstance(given, str | int | float) else ""
+
+
+def check_public_address(address: str) -> None:
+    """
+    Raises:
+        ValueError: no bare address that people can follow safely.
+    """
+    parts = urlsplit(address)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    is_bare = parts.path in ("", "/") and not parts.query and not parts.fragment and "@" not in parts.netloc
+    if not is_safe or not is_bare or not parts.hostname:
+        raise ValueError(
+            "PUBLIC_URL is not an https address without path: links in chats lead there. "
+            "Example: PUBLIC_URL=https://groundwork.contoso.com"
+        )
+
+
 def explain(fields: Mapping[str, FieldInfo], location: str, message: str) -> str:
     """What is wrong with one variable: its name, what it is for, an example."""
     for name, field in fields.items():
         if location.lower() in (name, (field.alias or name).lower()):
-            example = (
-                f" Example: {(field.alias or name.upper())}={field.examples[0]}" if field.examples else ""
-            )
-            return f"{field.alias or name.upper()}: {message}. {field.description}{example}"
+            variable = field.alias or name.upper()
+            example = f" Example: {variable}={_example(field)}" if _example(field) else ""
+            return f"{variable}: {message}. {field.description}{example}"
     return message.removeprefix("Value error, ")

@@ -67,12 +67,15 @@ def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
     """Import the app's module from `folder` and return its one top-level app object.
 
     Raises:
-        AppError: no such module, or not exactly one app object in it.
+        AppError: no such module, not exactly one app object in it, or it refuses its settings.
     """
     sys.path.insert(0, str(folder))
     if importlib.util.find_spec(module_name) is None:
         raise AppError(f"no module {module_name} in {folder}: name it with --app")
-    module = importlib.import_module(module_name)
+    try:
+        module = importlib.import_module(module_name)
+    except ValueError as refused:  # as an app says that a setting is wrong
+        raise AppError(f"{module_name} refuses to start. {refused}") from refused
     apps = {id(value): value for value in vars(module).values() if isinstance(value, func.FunctionRegister)}
     if len(apps) != 1:
         raise AppError(

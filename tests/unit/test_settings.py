@@ -115,3 +115,12 @@ def test_a_secret_that_is_refused_is_not_repeated(environment: pytest.MonkeyPatc
 
 def test_every_setting_says_what_it_is_for() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_without_an_example_of_its_own_a_variable_shows_its_default(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("STREAM_SECONDS", "-1")
+    environment.setenv("SEMANTIC_RANKER", "perhaps")
+    with pytest.raises(ConfigurationError) as wrong:
+        load_settings()
+    assert "Example: STREAM_SECONDS=180" in wrong.value.detail
+    assert "Example: SEMANTIC_RANKER=false" in wrong.value.detail

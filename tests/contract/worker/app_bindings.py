@@ -6,6 +6,7 @@ can be indexed only once per process.
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any, TypeAlias
 
 ROOT = Path(__file__).resolve().parents[3]
 TIMEOUT_S = 60.0
+# The app refuses to start without settings; it reaches nothing by them as it is indexed.
+SETTINGS: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text(encoding="utf-8"))[
+    "Values"
+]
 AppBindings: TypeAlias = dict[str, dict[str, Any]]
 
 
@@ -31,7 +36,10 @@ def describe(functions: list[Any]) -> AppBindings:
 def read_app_bindings(app_folder: Path) -> AppBindings:
     """The description of the app whose function_app.py lies in `app_folder`."""
     command = [sys.executable, "-m", "tests.contract.worker.app_bindings", str(app_folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    environment = {**os.environ, **SETTINGS}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
     if done.returncode != 0:
         raise AssertionError(f"the app cannot be indexed:\n{done.stderr[-3000:]}")
     described: AppBindings = json.loads(done.stdout)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.worker.app_bindings import ROOT, read_app_bindings
+from tests.contract.worker.app_bindings import ROOT, SETTINGS, read_app_bindings
 from tests.contract.worker.python313 import find_python313, worker_python
 
 pytestmark = [pytest.mark.e2e, pytest.mark.contract, pytest.mark.timeout(900)]
@@ -30,7 +30,7 @@ def probe(python: str, folder: Path, calls: list[dict[str, Any]] | None = None, 
     done = subprocess.run(
         [python, str(PROBE), str(folder), json.dumps(calls or [])],
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**os.environ, **SETTINGS, **environment},
         capture_output=True,
         text=True,
         timeout=120,
