@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import azure.functions as func
 
@@ -17,6 +18,8 @@ from shared.errors import CallerError
 
 if TYPE_CHECKING:
     from shared.agents.document_feed import DocumentFeed, FeedEvent
+    from shared.agents.shared_scans import SharedScans
+    from shared.ports import DocumentStore
 
 blueprint = func.Blueprint()
 
@@ -24,6 +27,7 @@ _POLL_FIRST_S = 0.5
 _POLL_SLOWEST_S = 2.0  # each poll scans the table of states
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_AGE = timedelta(days=1)
+_scans: "WeakKeyDictionary[DocumentStore, SharedScans]" = WeakKeyDictionary()
 
 
 @blueprint.route(route="documents/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -32,11 +36,13 @@ async def get_document_events(req: Request) -> Response:
     """Documents in work, then every change of a document that the caller may see."""
     # Imported when used: a worker that answers no such request never pays for it.
     from shared.agents.document_feed import DocumentFeed
+    from shared.agents.shared_scans import SharedScans
 
     user = await caller_of(req)
     after = _moment(last_event_id(req.headers.get("last-event-id")))
     services = await ready_services()
-    feed = DocumentFeed(services.documents, user, after)
+    scans = _scans.setdefault(services.documents, SharedScans(services.documents))
+    feed = DocumentFeed(services.documents, user, after, scans)
     return event_stream(frames(feed, services.settings.stream_seconds))
 
 

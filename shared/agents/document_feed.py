@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from shared.agents.documents import view_of_state
+from shared.agents.shared_scans import SharedScans
 from shared.core.document_authority import may_see
 from shared.models.document_views import DocumentView
 from shared.models.identity import UserContext
@@ -37,9 +38,21 @@ class FeedEvent:
 class DocumentFeed:
     """One reader's place in the changes of all documents."""
 
-    def __init__(self, store: DocumentStore, user: UserContext, after: datetime | None) -> None:
-        """`after` is the moment of the last event that the reader saw; None = begin with what is in work."""
+    def __init__(
+        self,
+        store: DocumentStore,
+        user: UserContext,
+        after: datetime | None,
+        scans: SharedScans | None = None,
+    ) -> None:
+        """A reader's feed.
+
+        Args:
+            after: the moment of the last event that the reader saw; None = begin with what is in work.
+            scans: of the same store, for all readers of the process; None = this one scans for itself.
+        """
         self._store = store
+        self._scans = scans
         self._user = user
         self._moment = after
         self._told: dict[str, DocumentView] = {}
@@ -53,9 +66,14 @@ class DocumentFeed:
             self._moment = max([begin, *(state.updated_at for state in states)])
         else:
             since = self._moment - _OVERLAP
-            states = [state async for state in self._store.changed_since(since)]
+            states = await self._changed_since(since)
         changed = self._changes(sorted(states, key=lambda state: state.updated_at))
         return [*changed, *await self._removals({state.doc_id for state in states})]
+
+    async def _changed_since(self, since: datetime) -> list[DocumentState]:
+        if self._scans is not None:
+            return await self._scans.changed_since(since)
+        return [state async for state in self._store.changed_since(since)]
 
     def _changes(self, states: Iterable[DocumentState]) -> list[FeedEvent]:
         events = []
