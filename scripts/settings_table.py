@@ -11,6 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from shared.settings import Settings
 from shared.settings_agents import AgentSettings
+from shared.settings_bot import BotSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
@@ -20,7 +21,8 @@ def render_table() -> str:
     """One row per setting: name, what it is for, default, example."""
     lines = ["| name | what it is for | default | example |", "|---|---|---|---|"]
     # Fields of a base come first in a class; what is required should.
-    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in AgentSettings.model_fields)
+    later = {**AgentSettings.model_fields, **BotSettings.model_fields}
+    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in later)
     for name, field in fields:
         cells = (f"`{field.alias or name.upper()}`", field.description, _default(field), _example(field))
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from shared.ports import (
     BlobStore,
+    BotFiles,
+    BotInbox,
+    BotOutbox,
+    BotTurnStore,
     ChatModel,
     ControlStore,
     DocumentStore,
@@ -63,6 +67,10 @@ class Services:
     directory: GroupDirectory
     parser_services: ParserServices = ParserServices()
     web_search: WebSearch | None = None  # None = the web is not searched
+    bot_inbox: BotInbox | None = None  # None, as of the next three: not even built; wiring builds them all
+    bot_outbox: BotOutbox | None = None
+    bot_files: BotFiles | None = None
+    bot_turns: BotTurnStore | None = None
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:

@@ -12,10 +12,11 @@ from pydantic_settings import SettingsConfigDict
 from shared.errors import ConfigurationError
 from shared.setting_checks import check_address, check_document_intelligence, explain
 from shared.settings_agents import AgentSettings
+from shared.settings_bot import BotSettings
 from shared.settings_identity import IdentitySettings
 
 
-class Settings(IdentitySettings, AgentSettings):
+class Settings(IdentitySettings, AgentSettings, BotSettings):
     """What a deployment sets. Names are the environment variables', in upper case."""
 
     model_config = SettingsConfigDict(
@@ -245,9 +246,10 @@ class Settings(IdentitySettings, AgentSettings):
                 "DocumentsStorage__blobServiceUri=https://NAME.blob.core.windows.net and "
                 "DocumentsStorage__tableServiceUri=https://NAME.table.core.windows.net"
             )
-        if self.in_azure and (self.dev_token_secret or self.allow_anonymous):
+        if self.in_azure and (self.dev_token_secret or self.allow_anonymous or self.bot_local_anonymous):
             raise ValueError(
-                "DEV_TOKEN_SECRET and ALLOW_ANONYMOUS are for development; remove them in Azure."
+                "DEV_TOKEN_SECRET, ALLOW_ANONYMOUS and BOT_LOCAL_ANONYMOUS are for development; "
+                "remove them in Azure."
             )
         return self
 
