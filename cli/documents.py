@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import httpx
 from rich.text import Text
 
 from cli.api import Api
@@ -28,6 +29,9 @@ def register(tree: Tree) -> None:
         listing.add_argument(f"--{name}", metavar="VALUE", help=f"only those of this {name}")
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (1-100)")
     showing = tree.leaf("documents show", show_document, "show one document")
+    reading = tree.leaf("documents read", read_document, "read its text, as Markdown")
+    reading.add_argument("--page", type=int, metavar="N", help="begin with this page")
+    reading.add_argument("--parts", type=int, default=100, metavar="N", help="at most so many parts")
     downloading = tree.leaf("documents download", download_document, "get the file")
     downloading.add_argument(
         "--out", metavar="FILE", help="where to (default: its own name; - is the output)"
@@ -41,7 +45,7 @@ def register(tree: Tree) -> None:
     access.add_argument("--private", action="store_true", help="nobody but its owner")
     access.add_argument("--project", metavar="ID", help="move it to a project")
     again = tree.leaf("documents reingest", reingest_document, "ingest the file once more")
-    for parser in (showing, downloading, editing, access, again):
+    for parser in (showing, reading, downloading, editing, access, again):
         parser.add_argument("document", metavar="DOC", help="its id, or its file name if only one has it")
     deleting = tree.leaf("documents delete", delete_documents, "delete documents and all made of them")
     deleting.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
@@ -96,6 +100,29 @@ def show_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
     """Print all that is known of one."""
     document = api.call("GET", f"/documents/{resolve(api, given.document)}")
     _show(terminal, document)
+    return DONE
+
+
+def read_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print the text, part by part; with --json a list of the parts as the API shows them."""
+    address = f"/documents/{resolve(api, given.document)}/readable"
+    parameters: dict[str, Any] = {} if given.page is None else {"page": given.page}
+    parts = []
+    for _ in range(given.parts):
+        wanted = "application/json" if terminal.as_json else "text/markdown"
+        answered = api.send("GET", address, params=parameters, headers={"Accept": wanted})
+        if terminal.as_json:
+            parts.append(answered.json())
+            cursor = parts[-1].get("cursor")
+        else:
+            terminal.markdown(answered.text)
+            following = answered.links.get("next", {}).get("url", "")
+            cursor = httpx.URL(following).params.get("cursor") if following else None
+        if not cursor:
+            break
+        parameters = {"cursor": cursor}
+    if terminal.as_json:
+        terminal.json(parts)
     return DONE
 
 

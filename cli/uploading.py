@@ -36,6 +36,7 @@ class UploadOptions:
         acl: who may read them; None leaves what holds already, for new ones nobody else.
         is_forced: also what is there already.
         user_id: who sends them, if the app says so.
+        source_url: where what they are made of is, such as the recording of a transcript.
     """
 
     project_id: str | None = None
@@ -44,6 +45,7 @@ class UploadOptions:
     folder: str | None = None
     is_forced: bool = False
     user_id: str | None = None
+    source_url: str | None = None
 
 
 @dataclass
@@ -68,6 +70,7 @@ def register(tree: Tree) -> None:
     sending_.add_argument(
         "--folder", metavar="PATH", help="where to put them (default: the folder's own name)"
     )
+    sending_.add_argument("--source-url", metavar="URL", help="where the recording of a transcript is")
     sending_.add_argument("--force", action="store_true", help="send also what is there already")
     sending_.add_argument("--timeout", type=float, default=3600.0, metavar="SECONDS", help="for all of it")
 
@@ -89,6 +92,7 @@ def upload(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         given.folder,
         given.force,
         str(who["user_id"]) if who else None,
+        given.source_url,
     )
     outcomes = _send_all(Uploader(api, options, terminal.note), files, terminal)
     _report(terminal, outcomes)
@@ -110,7 +114,7 @@ class Uploader:
         """Send one file. What the app refuses is an outcome, so that the others go on."""
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
-            there = None if self._options.is_forced else self._there(path, folder)
+            there = None if self._options.is_forced or self._options.source_url else self._there(path, folder)
             if there is not None:
                 on_bytes(path.stat().st_size)
                 self._set_access(there)
@@ -172,7 +176,8 @@ class Uploader:
 
     def _fields(self, folder: str) -> dict[str, Any]:
         acl = None if self._options.acl is None else list(self._options.acl)
-        return {"folder": folder, "project_id": self._options.project_id, "acl": acl}
+        fields = {"folder": folder, "project_id": self._options.project_id, "acl": acl}
+        return fields | ({"source_url": self._options.source_url} if self._options.source_url else {})
 
     def _begun(self, doc_id: str) -> str | None:
         """When the version that there is was ingested: what follows must be told from it."""
