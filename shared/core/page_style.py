@@ -27,10 +27,10 @@ h1 { font-size: 1.35rem; line-height: 1.3; margin-block: 0; overflow-wrap: anywh
 .about { margin-block: .25rem .5rem; color: var(--soft); overflow-wrap: anywhere; }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; }
 nav .off { color: var(--soft); }
-main { max-width: 84rem; margin: 0 auto; padding: 1.25rem 1.5rem 3rem; }
+main { max-width: 87rem; margin: 0 auto; padding: 1.25rem 1.5rem 3rem; }
 main.two { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 1.5rem;
   align-items: start; }
-main.one { max-width: 52rem; }
+main.one { max-width: 55rem; }
 @media (max-width: 62rem) { main.two { grid-template-columns: minmax(0, 1fr); } }
 .cited { grid-column: 1 / -1; background: var(--paper); border: 1px solid var(--line);
   border-left: .35rem solid var(--box); border-radius: .4rem; padding: .6rem 1rem; margin-bottom: .25rem; }

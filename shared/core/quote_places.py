@@ -15,6 +15,7 @@ from shared.models.page_views import PageWord
 _CONTEXT_LETTERS = 80  # to either side: tells one "15 bar" of a page from another
 _MIN_CELL_LETTERS = 6  # of a table's cell that is looked for alone: shorter ones stand anywhere
 _PARTS = re.compile(r"\n+")
+_SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
 _CELLS = re.compile(r"[|\n]+")
 _SAME_LINE = 0.5  # of the lower word's height, that two words of a line share
 _WORD_GAP = 2.5  # line heights: further apart, words belong to different columns
@@ -60,7 +61,7 @@ def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Pl
     around = _fold([context]).letters
     whole = _best(folded, _fold([quote]).letters, around)
     if whole is not None:
-        return _merged(folded, [whole])
+        return _with_end(_merged(folded, [whole]), texts, quote)
     spans = [span for part in _PARTS.split(quote) for span in _part_spans(folded, part, around)]
     return _merged(folded, spans)
 
@@ -78,6 +79,17 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
             areas.append(area)
         last = index
     return tuple(areas)
+
+
+def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
+    """The places with the signs that the quotation ends with, such as its full stop."""
+    end = _SIGNS_AT_END.search(quote)
+    if not places or end is None:
+        return places
+    last = places[-1]
+    if not texts[last.index].startswith(end[0], last.end):
+        return places
+    return [*places[:-1], Place(last.index, last.start, last.end + len(end[0]))]
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from shared.models.page_views import TextMark, ViewedElement, ViewedFigure
 _MAX_LEVEL = 6
 _PIPE = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|(?: *:?-+:? *\|)+ *")
+_BULLET = re.compile(r"[-\u2013\u2022\u00b7\u25aa\u25cf*o]\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # not allowed in HTML text
 BY_MODEL = "Described by a model; the picture itself is the source."
 
@@ -50,7 +51,7 @@ class ElementsHtml:
             return self._figure(element)
         if element.kind == "table":
             return self._table(element)
-        text = self._marked(element, 0, len(element.text))
+        text = self._marked(element, after_bullet(element), len(element.text))
         if element.kind == "heading":
             level = min(_MAX_LEVEL, (element.level or 1) + 1)  # the document's title is the page's h1
             return f"<h{level}{self._anchor(element)}>{text}</h{level}>"
@@ -80,7 +81,8 @@ class ElementsHtml:
         if element.figure is None:
             return f'<p class="none">[Figure] {words}</p>'
         figure = element.figure
-        lines = [words] if words else []
+        is_said = bool(figure.caption) and element.text in (figure.caption or "") and not element.marks
+        lines = [words] if words and not is_said else []
         if figure.caption and figure.caption != element.text:
             lines.append(as_text(figure.caption))
         if figure.by_model:
@@ -114,6 +116,12 @@ class ElementsHtml:
             position = mark.end
         parts.append(as_text(element.text[position:end]))
         return "".join(parts)
+
+
+def after_bullet(element: ViewedElement) -> int:
+    """Where the text of a list item begins: some formats keep the sign before it, and a list has its own."""
+    found = _BULLET.match(element.text) if element.kind == "list_item" else None
+    return found.end() if found else 0
 
 
 def moment_id(seconds: float) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shared.core.moments import clock_time
-from shared.core.reading_html import BY_MODEL
+from shared.core.reading_html import BY_MODEL, after_bullet
 from shared.models.page_views import ReadableView, ViewedElement
 
 _SIGNS = re.compile(r"[\\`*_\[\]<]")
@@ -41,7 +41,7 @@ def _element(element: ViewedElement) -> str:
     if element.kind == "code":
         fence = max([*_FENCE.findall(element.text), "``"], key=len) + "`"
         return f"{fence}\n{_CONTROL.sub('', element.text)}\n{fence}"
-    text = _escaped(element.text)
+    text = _escaped(element.text[after_bullet(element) :])
     if element.kind == "heading":
         return f"{'#' * min(6, (element.level or 1) + 1)} {' '.join(text.split())}"
     if element.kind == "list_item":

@@ -29,7 +29,7 @@ ELEMENTS = (
     Element(kind="heading", text=f"1 Setup {HOSTILE}", page_number=1, level=1),
     Element(kind="paragraph", text=f"The pump runs at 15 bar. {HOSTILE}", page_number=1),
     Element(kind="list_item", text="first", page_number=1),
-    Element(kind="list_item", text="second", page_number=1),
+    Element(kind="list_item", text="- second", page_number=1),
     Element(
         kind="table",
         text="| Model | Weight |\n| --- | --- |\n| P1 \\| P2 | 40 <b>kg</b> |",
@@ -153,6 +153,17 @@ def test_a_table_is_a_table_and_a_model_is_named_where_it_described_a_picture() 
     assert "A &lt;i&gt;pump&lt;/i&gt; in section." in page
     assert BY_MODEL in page
     assert page.count("<img") == 1, "a picture that is no figure is not shown"
+
+
+def test_a_figure_whose_caption_says_its_name_says_it_once() -> None:
+    captions = {KEY: Caption(text="Figure 1: A pump.", by_model=False)}
+    page = page_html(page_view(Material(RECORD, ELEMENTS, page_count=3, captions=captions), 2))
+    assert "<figcaption>Figure 1: A pump.</figcaption>" in page
+
+
+def test_an_item_of_a_list_has_one_bullet() -> None:
+    page = page_html(page_view(material(), 1))
+    assert "<ul>\n<li>first</li>\n<li>second</li>\n</ul>" in page
 
 
 def test_a_passage_in_a_table_is_marked_in_its_cells() -> None:

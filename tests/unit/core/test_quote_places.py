@@ -15,7 +15,7 @@ def marked(texts: list[str], quote: str, context: str = "") -> list[str]:
     ("texts", "quote", "found"),
     [
         (["The pump runs at 15 bar."], "runs at 15 bar", ["runs at 15 bar"]),
-        (["The pump runs", "at 15 bar."], "runs at 15 bar.", ["runs", "at 15 bar"]),
+        (["The pump runs", "at 15 bar."], "runs at 15 bar.", ["runs", "at 15 bar."]),
         (["a main-", "tenance plan"], "maintenance plan", ["main", "tenance plan"]),
         (["the  oﬃce\nin Köln"], "office in Köln", ["oﬃce\nin Köln"]),
         (["Ko\u0308ln is closed"], "Köln is closed", ["Ko\u0308ln is closed"]),
