@@ -31,7 +31,8 @@ async def record_end(run_id: str, link: TraceLink, services: Services) -> None:
         return
     by_step = {delegation.step: delegation for delegation in delegations}
     for child in children:
-        _record_child(child, by_step[child.task.step], link)
+        is_cancelled = record is not None and record.status == "cancelled"
+        _record_child(child, by_step[child.task.step], link, is_cancelled=is_cancelled)
     if record is not None:
         _record_run(record, link)
 
@@ -50,13 +51,14 @@ def _record_run(record: RunRecord, link: TraceLink) -> None:
     spans.record("answer_question", link, attributes, error_type=error_type, ended_at=record.finished_at)
 
 
-def _record_child(child: Child, delegation: Delegation, parent: TraceLink) -> None:
+def _record_child(child: Child, delegation: Delegation, parent: TraceLink, *, is_cancelled: bool) -> None:
     task, state = child.task, child.state
     link = link_below(parent.own, task.child_id, delegation.decided_at)
     if link is None:
         return
     ended_at = min((state and state.ended_at) or task.deadline, datetime.now(UTC))
-    status = final_status(child, datetime.now(UTC))
+    is_cut_off = is_cancelled and (state is None or state.status == "running")
+    status = "cancelled" if is_cut_off else final_status(child, datetime.now(UTC))
     attributes: spans.Attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": task.profile,

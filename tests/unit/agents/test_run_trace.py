@@ -1,14 +1,18 @@
 """The trace of a run that has ended: itself and its sub-agents, from what is stored, without its words."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+from shared.agents.cancelling import cancel_run
 from shared.agents.inline import run_to_end
 from shared.agents.run_trace import record_end
 from shared.agents.runs import begin_run, close_dead_run
+from shared.agents.sub_agents.stored import put_delegation
 from shared.core.trace_context import link_below
 from shared.errors import DependencyError
 from shared.models.chat import ChatRequest
+from shared.models.delegation import BudgetAllocation, DelegationPolicyOutput
 from shared.models.runs import RunRecord
+from shared.models.subagents import Delegation, SubagentTask
 from shared.models.tracing import TraceLink
 from shared.services import Services
 from shared.telemetry import pseudonym
@@ -80,6 +84,32 @@ async def test_a_run_that_died_is_a_failed_span(recorded: Recorded) -> None:
     await record_end(request.run_id, link, services)
     assert recorded.attributes("answer_question")["error.type"] == "InternalError"
     assert not recorded.one("answer_question").status.is_ok
+
+
+async def test_a_run_that_was_cancelled_is_none_that_failed(recorded: Recorded) -> None:
+    services = fake_services()
+    with spans.root("request", "server"):
+        request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+        link = link_of(request.run_id)
+    await cancel_run(request.run_id, services)
+    task = SubagentTask(
+        child_id="c0",
+        run_id=request.run_id,
+        step=3,
+        index=0,
+        profile="comparator",
+        question="SECRET",
+        tools=(),
+        budget=BudgetAllocation(),
+        deadline=datetime.now(UTC) + timedelta(seconds=15),
+    )
+    decided = DelegationPolicyOutput(decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",))
+    delegation = Delegation(step=3, decided=decided, tasks=(task,), decided_at=datetime.now(UTC))
+    await put_delegation(services.blobs, request.run_id, delegation)
+    await record_end(request.run_id, link, services)
+    for name in ("answer_question", "run_sub_agent comparator"):
+        assert recorded.attributes(name)["groundwork.status"] == "cancelled"
+        assert "error.type" not in recorded.attributes(name)
 
 
 async def test_what_cannot_be_read_costs_the_trace_and_nothing_else(recorded: Recorded) -> None:
