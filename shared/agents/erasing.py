@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.sub_agents.stored import child_ids, remember_ids
+from shared.agents.user_limits import release
 from shared.agents.working_memory import WorkingMemory
 from shared.errors import ConflictError, NotFoundError
 from shared.models.names import ERASURES_QUEUE, RUN_LOG
@@ -64,6 +65,7 @@ async def erase_run(run_id: str, services: Services, stop: StopRun, *, is_last: 
     # First the record: a commit that comes after it finds none, and takes its own answer away again.
     await services.runs.delete(run_id)
     if record is not None and record.finished_at is None:
+        await release(record.owner_id, run_id, services)
         await _tell_readers(run_id, services)
     await asyncio.gather(
         services.run_log.delete(run_id),

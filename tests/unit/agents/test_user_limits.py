@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from shared.agents.erasing import erase
 from shared.agents.inline import run_to_end
 from shared.agents.runs import begin_run, close_dead_run
+from shared.agents.threads import delete_thread, list_threads
 from shared.agents.user_limits import admit, hold, release, slot_of_run
 from shared.core.loop import observe
 from shared.errors import DependencyError, TooManyRequestsError, TooManyRunsError
 from shared.models.chat import ChatRequest
 from shared.models.limits import UserLimits
 from shared.models.steps import AnswerArrived
+from shared.models.threads import EraseTask
 from shared.services import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_requests import InMemoryUserLimitStore
@@ -160,3 +163,16 @@ async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit(
     watching.rows = services.user_limits.rows  # type: ignore[attr-defined]
     await run_to_end(run_id, replace(services, user_limits=watching), observe(state, AnswerArrived()))
     assert seen == [["another", run_id], ["another"]]
+
+
+async def test_a_run_whose_thread_is_deleted_gives_its_slot_back() -> None:
+    services = await world()
+    run_id = await asked(services)
+    (thread,) = (await list_threads(ANNA, services, 1)).threads
+    await delete_thread(thread.thread_id, ANNA, services)
+
+    async def stop(_: str) -> None:
+        return
+
+    await erase(EraseTask(owner_id=ANNA.user_id, thread_id=thread.thread_id, through=1), services, stop)
+    assert run_id not in held(services)
