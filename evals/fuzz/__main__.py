@@ -19,6 +19,7 @@ import httpx
 from evals.evaluation.revision import revision
 from evals.fuzz.generating import requests
 from evals.fuzz.report import as_text, is_clean, report
+from evals.fuzz.scenarios import Player
 from evals.fuzz.sending import Sender
 from evals.fuzz.things import Things, bring
 from local.run_all.app_settings import ENDPOINT_NAMES
@@ -30,6 +31,7 @@ from samples.acl import ANNA, BEN
 
 STREAM_SECONDS = "1"  # a stream that waits for events would hold up all others for three minutes
 CALL_TIMEOUT_S = 120.0
+_CASES_PER_SCENARIO = 50  # a scenario has some six calls, and runs among them
 
 
 def main() -> int:
@@ -38,7 +40,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as folder, _stack(Path(folder)) as stack:
-            told = fuzz(stack, arguments.cases, arguments.seed)
+            told = fuzz(stack, arguments.cases, arguments.seed, arguments.scenarios)
     except (StackError, httpx.HTTPError, TimeoutError) as failed:
         print(failed, file=sys.stderr)
         return 2
@@ -49,8 +51,8 @@ def main() -> int:
     return 0 if is_clean(told) else 1
 
 
-def fuzz(stack: LocalStack, cases: int, seed_number: int) -> dict[str, Any]:
-    """Send `cases` requests to a running stack; the report."""
+def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None = None) -> dict[str, Any]:
+    """Send `cases` requests to a running stack, then play scenarios; the report."""
     url, secret = f"{stack.base_url}/api", stack.secrets.token_secret
     tokens = {
         ANNA.user_id: mint_token(ANNA, secret, roles=("admin",)),
@@ -65,7 +67,9 @@ def fuzz(stack: LocalStack, cases: int, seed_number: int) -> dict[str, Any]:
     made = requests(document, cases, seed_number)
     sender = Sender(url, tokens, things, seed_number)
     seen = sender.send_all(made)
-    return report(seen, sender.without_identity(made, open_calls(document)))
+    count = cases // _CASES_PER_SCENARIO if scenarios is None else scenarios
+    told = Player(document, url, things, seed_number).play(tokens, count)
+    return report(seen, sender.without_identity(made, open_calls(document)), told)
 
 
 def open_calls(document: dict[str, Any]) -> frozenset[str]:
@@ -84,6 +88,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.fuzz", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument("--cases", type=int, default=5000, help="requests to send")
+    parser.add_argument("--scenarios", type=int, help="calls that follow from one another; else cases / 50")
     parser.add_argument("--seed", type=int, default=1, help="decides what is sent")
     return parser.parse_args()
 

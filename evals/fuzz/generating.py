@@ -66,9 +66,7 @@ def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[
     made: list[tuple[str, bool, AnyCase]] = []
     for name, count in shares(sorted(operations), cases).items():
         for mode, part in zip(_MODES, (count - count // 2, count // 2), strict=True):
-            generated = _cases(
-                operations[name], mode, part, zlib.crc32(f"{seed_number} {name} {mode}".encode())
-            )
+            generated = cases_of(operations[name], mode, part, f"{seed_number} {name} {mode}")
             made += [(name, _is_valid(case), case) for case in generated]
     random.Random(seed_number).shuffle(made)
     return [Request(number, *one) for number, one in enumerate(made)]
@@ -78,7 +76,7 @@ def _is_valid(case: AnyCase) -> bool:
     return case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE
 
 
-def _cases(operation: Any, mode: GenerationMode, count: int, seed_number: int) -> list[AnyCase]:
+def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -> list[AnyCase]:
     """`count` cases; a call without anything to get wrong is sent valid ones."""
     found: list[AnyCase] = []
 
@@ -95,9 +93,9 @@ def _cases(operation: Any, mode: GenerationMode, count: int, seed_number: int) -
     try:
         strategy = operation.as_strategy(generation_mode=mode)
         # hypothesis types `given` for written functions; this one is made, and run at once.
-        seed(seed_number)(chosen(given(strategy)(collect)))()  # type: ignore[no-untyped-call]
+        seed(zlib.crc32(seed_text.encode()))(chosen(given(strategy)(collect)))()  # type: ignore[no-untyped-call]
     except Exception:
         if mode is GenerationMode.POSITIVE:
             raise
-        return _cases(operation, GenerationMode.POSITIVE, count, seed_number)
+        return cases_of(operation, GenerationMode.POSITIVE, count, seed_text)
     return [found[number % len(found)] for number in range(count)] if found else []

@@ -4,22 +4,28 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from evals.fuzz.scenarios import Told
 from evals.fuzz.sending import Seen
 
 _TOLD = 100  # complaints in full; the counts are of all
 
 
-def report(seen: Sequence[Seen], unknown: Sequence[Seen]) -> dict[str, Any]:
-    """Counts over all, by call, and the first complaints. `unknown`: requests without an identity."""
-    complained = [one for one in (*seen, *unknown) if one.complaints]
+def report(seen: Sequence[Seen], unknown: Sequence[Seen], told: Told | None = None) -> dict[str, Any]:
+    """Counts over all, by call, and the first complaints.
+
+    `unknown`: requests without an identity. `told`: of the scenarios; their failures count as all others do.
+    """
+    everything = (*seen, *unknown, *(told.seen if told else ()))
+    complained = [one for one in everything if one.complaints]
     return {
         "cases": len(seen),
         "valid_cases": sum(one.is_valid for one in seen),
         "without_identity": len(unknown),
-        "server_errors": sum(_is_server_error(one) for one in (*seen, *unknown)),
+        "server_errors": sum(_is_server_error(one) for one in everything),
         "mismatches": sum(not _is_server_error(one) for one in complained),
-        "no_answer": sum(one.status is None for one in (*seen, *unknown)),
+        "no_answer": sum(one.status is None for one in everything),
         "statuses": _statuses(seen),
+        "stateful": told.body if told else Told().body,
         "calls": {name: _of_call([one for one in seen if one.name == name]) for name in _names(seen)},
         "complaints": [vars(one) for one in complained[:_TOLD]],
     }
@@ -36,6 +42,11 @@ def as_text(told: dict[str, Any]) -> str:
         f"{told['cases']} requests ({told['valid_cases']} valid), {told['without_identity']} without "
         f"identity: {told['server_errors']} errors of the server, {told['mismatches']} other than described"
     ]
+    stateful = told["stateful"]
+    lines[0] += (
+        f"; {stateful['scenarios']} scenarios of {stateful['calls']} calls, {stateful['followed_links']} by "
+        f"links, {stateful['foreign_tries']} tried by another user"
+    )
     lines += [f"  {status}: {count}" for status, count in told["statuses"].items()]
     for one in told["complaints"][:20]:
         lines += [f"- {one['name']} {one['status']} as {one['user']}: {one['sent']}"]

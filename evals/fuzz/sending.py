@@ -25,7 +25,7 @@ _CHECKS = (
     response_headers_conformance,
     response_schema_conformance,
 )
-_TIMEOUT_S = 60.0
+TIMEOUT_S = 60.0
 _MESSAGE_CHARS = 600
 _SHARE_OF_THINGS = 0.8  # of requests with names in the path, how many name something that is, or was, there
 
@@ -81,21 +81,21 @@ class Sender:
             thing = self._things.choose(kind, chance)
             if thing is not None and chance.random() < _SHARE_OF_THINGS:
                 request.case.path_parameters[kind] = thing
-        _keep_to_one_line(request.case)
+        keep_to_one_line(request.case)
         return self._answered(request, user, {"Authorization": f"Bearer {self._tokens[user]}"})
 
     def _answered(self, request: Request, user: str, headers: Mapping[str, str]) -> Seen:
         case = request.case
-        sent = f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
+        sent = shown(case)
         try:
-            answer = case.call(base_url=self._url, headers=dict(headers), timeout=_TIMEOUT_S)
+            answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
         except OSError as failed:  # all errors of the HTTP library that it uses are of this kind
             return Seen(
                 request.name, user, request.is_valid, None, (f"no answer: {type(failed).__name__}",), sent
             )
         if answer.status_code < 300:
             self._learn(answer)
-        complaints = tuple(_complaints(case, answer))
+        complaints = tuple(complaints_of(case, answer))
         return Seen(request.name, user, request.is_valid, answer.status_code, complaints, sent)
 
     def _learn(self, answer: Any) -> None:
@@ -103,13 +103,19 @@ class Sender:
             self._things.learn(answer.json())
 
 
-def _keep_to_one_line(case: AnyCase) -> None:
+def keep_to_one_line(case: AnyCase) -> None:
     """A path with a line break never reaches the app: the router of the streaming extension matches none."""
     for kind, value in case.path_parameters.items():
         case.path_parameters[kind] = str(value).replace("%0A", "-").replace("\n", "-")
 
 
-def _complaints(case: AnyCase, answer: Any) -> list[str]:
+def shown(case: AnyCase) -> str:
+    """A request, for whoever looks into it; without the identity."""
+    return f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
+
+
+def complaints_of(case: AnyCase, answer: Any) -> list[str]:
+    """What of an answer is not as described."""
     try:
         case.validate_response(answer, checks=[_SERVER_ERROR, *_CHECKS])
     except FailureGroup as found:

@@ -20,6 +20,9 @@ def test_requests_made_from_the_description_are_answered_as_described(tmp_path: 
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(out.read_text(encoding="utf-8"))
     assert told["cases"] == CASES
+    stateful = told["stateful"]
+    assert stateful["scenarios"] == CASES // 50
+    assert stateful["followed_links"] > 2 * stateful["scenarios"]
     assert (told["server_errors"], told["mismatches"], told["no_answer"]) == (0, 0, 0)
     assert len(told["calls"]) - told["without_identity"] == 5, (
         "every call, and each but the open ones as nobody"

@@ -1,0 +1,214 @@
+"""Scenarios: something is made, and the description's links say what can be done with it.
+
+Each user in turn makes something, then follows links in any order; what deletes comes last, and what was
+deleted is looked for once more. Now and then the other user tries the same first: for that user it does not
+exist. The seed decides which; ids and times are the app's.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import schemathesis
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.core.transport import Response
+
+from evals.fuzz.generating import AnyCase, cases_of
+from evals.fuzz.sending import TIMEOUT_S, Seen, complaints_of, keep_to_one_line, shown
+from evals.fuzz.things import Things
+
+_FOLLOWED = 5  # links of one scenario, beside the deletion
+_FOREIGN_SHARE = 0.25  # of calls on what was made: the other user tries them first
+_LIKELY_SHARE = 0.8  # of what makes something: as a person would send it, for the rest is mostly refused
+_UPLOAD = "upload_document"
+_POOL = 12  # cases of each call, made once
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Told:
+    """What came of the scenarios. `foreign`: tries of the other user; `gone`: looks for what was deleted."""
+
+    seen: list[Seen] = field(default_factory=list)
+    links: Counter[str] = field(default_factory=Counter)
+    scenarios: int = 0
+    foreign: int = 0
+    gone: int = 0
+
+    @property
+    def body(self) -> Json:
+        """Counts, as JSON."""
+        return {
+            "scenarios": self.scenarios,
+            "calls": len(self.seen),
+            "followed_links": sum(self.links.values()),
+            "foreign_tries": self.foreign,
+            "looked_for_deleted": self.gone,
+            "links": dict(sorted(self.links.items())),
+        }
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who calls."""
+
+    name: str
+    token: str
+
+
+class Player:
+    """Plays scenarios against one app."""
+
+    def __init__(self, document: Mapping[str, Any], url: str, things: Things, seed_number: int) -> None:
+        """`things`: of both users, for bodies that name documents."""
+        self.told = Told()
+        self._url = url
+        self._things = things
+        self._chance = random.Random(f"scenarios {seed_number}")
+        schema = schemathesis.openapi.from_dict(dict(document))
+        found = (one.ok() for one in schema.get_all_operations() if isinstance(one, Ok))
+        self._operations = {one.definition.raw["operationId"]: one for one in found}
+        self._pools: dict[str, list[AnyCase]] = {}
+        self._seed = seed_number
+
+    def play(self, tokens: Mapping[str, str], count: int) -> Told:
+        """`count` scenarios; `tokens` are of two users."""
+        people = [Person(name, tokens[name]) for name in sorted(tokens)]
+        makers = sorted(name for name, one in self._operations.items() if _has_links(one.definition.raw))
+        for number in range(count):
+            owner, other = people[number % 2], people[1 - number % 2]
+            self.told.scenarios += 1
+            self._scenario(makers[number // 2 % len(makers)], owner, other)
+        return self.told
+
+    def _scenario(self, maker: str, owner: Person, other: Person) -> None:
+        case = self._case(maker)
+        is_likely = self._chance.random() < _LIKELY_SHARE
+        if is_likely and maker == _UPLOAD:
+            answer = self._upload(case, owner)
+        else:
+            if is_likely:
+                make_likely(maker, case, self._things, self._chance)
+            answer = self._send(case, owner)
+        if answer is None:
+            return
+        links = list(_links(self._operations[maker].definition.raw, answer))
+        self._chance.shuffle(links)
+        deletions = [one for one in links if self._method(one[0]) == "delete"]
+        others = [one for one in links if one not in deletions][:_FOLLOWED]
+        for name, parameters in others:
+            self._follow(name, parameters, owner, other)
+        for name, parameters in deletions[:1]:
+            if self._follow(name, parameters, owner, other):
+                self._look_for_deleted(name, parameters, owner)
+
+    def _follow(self, name: str, parameters: Mapping[str, str], owner: Person, other: Person) -> bool:
+        """Whether the owner's call succeeded."""
+        self.told.links[name] += 1
+        case = self._case(name, parameters)
+        if self._chance.random() < _FOREIGN_SHARE:
+            self.told.foreign += 1
+            self._send(case, other, must_fail="answered with {} to another user")
+        return self._send(case, owner) is not None
+
+    def _look_for_deleted(self, deletion: str, parameters: Mapping[str, str], owner: Person) -> None:
+        path = self._operations[deletion].path
+        readers = [name for name, one in self._operations.items() if (one.path, one.method) == (path, "get")]
+        for name in readers:
+            self.told.gone += 1
+            self._send(self._case(name, parameters), owner, must_fail="answered with {} after its deletion")
+
+    def _case(self, name: str, parameters: Mapping[str, str] | None = None) -> AnyCase:
+        """A valid case of the call; the pool is used again and again, as a case can be sent again."""
+        if name not in self._pools:
+            made = cases_of(self._operations[name], GenerationMode.POSITIVE, _POOL, f"{self._seed} {name}")
+            for case in made[::2]:
+                case.headers.pop("If-Match", None)  # the description knows no tag that would fit
+            self._pools[name] = made
+        case = self._chance.choice(self._pools[name])
+        case.path_parameters.update(parameters or {})
+        keep_to_one_line(case)
+        return case
+
+    def _send(self, case: AnyCase, person: Person, must_fail: str | None = None) -> Any | None:
+        """The answer, if it is one of success; what is wrong with it is noted."""
+        name = case.operation.definition.raw["operationId"]
+        try:
+            answer = case.call(base_url=self._url, headers=_headers(person), timeout=TIMEOUT_S)
+        except OSError as failed:
+            problem = f"no answer: {type(failed).__name__}"
+            self.told.seen.append(Seen(name, person.name, True, None, (problem,), shown(case)))
+            return None
+        return self._heard(case, person, answer, must_fail)
+
+    def _upload(self, case: AnyCase, person: Person) -> Any | None:
+        """A note under a name of its own: what is generated has none, and no format that is read."""
+        number = self._chance.randrange(10**9)
+        files = {"file": (f"valve-{number}.md", f"# Valve {number}\n\nIt is opened by hand.".encode())}
+        request = httpx.Request("POST", f"{self._url}/documents", files=files, headers=_headers(person))
+        request.read()  # the check of an answer looks at what was sent
+        with httpx.Client(timeout=TIMEOUT_S) as client:
+            answer = client.send(request)
+        return self._heard(case, person, Response.from_any(answer), None)
+
+    def _heard(self, case: AnyCase, person: Person, answer: Any, must_fail: str | None) -> Any | None:
+        name = case.operation.definition.raw["operationId"]
+        complaints = complaints_of(case, answer)
+        if must_fail is not None and answer.status_code < 400:
+            complaints.append(must_fail.format(answer.status_code))
+        seen = Seen(name, person.name, True, answer.status_code, tuple(complaints), shown(case))
+        self.told.seen.append(seen)
+        return answer if answer.status_code < 300 else None
+
+    def _method(self, name: str) -> str:
+        method: str = self._operations[name].method
+        return method
+
+
+def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random) -> None:
+    """The body as a person would send it, for calls that refuse nearly everything else."""
+    bodies: dict[str, Json] = {
+        "chat": {
+            "question": chance.choice(("How are valves opened?", "How often is the seal changed?")),
+            "stream": chance.random() < 0.5,
+        },
+        "create_summary": {"doc_ids": [things.choose("doc_id", chance)]},
+        "create_thread": {"title": "valves"},
+    }
+    if maker in bodies:
+        case.body = bodies[maker]
+        case.headers.pop("Idempotency-Key", None)  # it would be refused with another body than before
+
+
+def _headers(person: Person) -> dict[str, str]:
+    return {"Authorization": f"Bearer {person.token}"}
+
+
+def _has_links(call: Json) -> bool:
+    return any(response.get("links") for response in call["responses"].values())
+
+
+def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    """Calls that an answer leads to, and what they are to be called with."""
+    response: Json = call["responses"].get(str(answer.status_code), {})
+    for link in response.get("links", {}).values():
+        values = {name: _value(place, answer) for name, place in link["parameters"].items()}
+        if all(values.values()):
+            yield link["operationId"], {name: str(value) for name, value in values.items()}
+
+
+def _value(place: str, answer: Any) -> str | None:
+    """What a runtime expression of OpenAPI means: of a header, or of a field of the body."""
+    kind, _, name = place.removeprefix("$response.").partition(".")
+    if kind == "header":
+        found: Sequence[str] = answer.headers.get(name.lower(), ())
+        return found[0] if found else None
+    field_name = place.partition("#/")[2]
+    body = answer.json()
+    value = body.get(field_name) if isinstance(body, dict) else None
+    return value if isinstance(value, str) else None
