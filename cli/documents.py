@@ -30,7 +30,7 @@ def register(tree: Tree) -> None:
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (1-100)")
     showing = tree.leaf("documents show", show_document, "show one document")
     reading = tree.leaf("documents read", read_document, "read its text, as Markdown")
-    reading.add_argument("--page", type=int, metavar="N", help="begin with this page")
+    reading.add_argument("--page", type=int, metavar="N", help="begin with the part that holds it")
     reading.add_argument("--parts", type=int, default=100, metavar="N", help="at most so many parts")
     downloading = tree.leaf("documents download", download_document, "get the file")
     downloading.add_argument(
