@@ -10,7 +10,9 @@ from shared.wiring import start_telemetry
 
 @asynccontextmanager
 async def consumed(name: str, **fields: str) -> AsyncIterator[None]:
-    """Handle an event: a trace begins with it. `fields`: of contracts.md, section 6."""
+    """Handle an event: a trace begins with it, unless one goes on. `fields`: contracts.md, section 6."""
     await start_telemetry()
-    with log_scope(**fields), spans.root(name, "consumer", attributes=fields):
+    goes_on = spans.current().traceparent
+    begun = spans.span(name, fields) if goes_on else spans.root(name, "consumer", attributes=fields)
+    with log_scope(**fields), begun:
         yield

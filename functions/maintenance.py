@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import azure.durable_functions as df
 import azure.functions as func
 
+from functions.consuming import consumed
 from functions.http_io import Request, Response, endpoint, json_response
 from functions.identity import administrator_of
 from functions.ingest import start_ingestion
@@ -71,6 +72,7 @@ async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> R
     from shared.ingestion.reconciling import reconcile
 
     async def start(blob_name: str, occasion: str) -> str:
-        return await start_ingestion(client, blob_name, occasion)
+        async with consumed("reconcile_documents"):
+            return await start_ingestion(client, blob_name, occasion)
 
     return await reconcile(await ready_services(), start, part)

@@ -44,7 +44,8 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
     from shared.agents.erasing import erase
 
     task = EraseTask.model_validate_json(message.get_body())
-    await erase(task, await ready_services(), _forgetter(client) if task.is_last else _stopper(client))
+    async with consumed("erase_turns", thread_id=task.thread_id):
+        await erase(task, await ready_services(), _forgetter(client) if task.is_last else _stopper(client))
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
