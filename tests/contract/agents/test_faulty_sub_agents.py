@@ -39,8 +39,11 @@ async def test_it_ends_in_time_and_within_its_budget(
     assert end.status == "done" or state.warnings
 
 
-async def test_without_a_fault_it_is_done(to_models: Connections, model_server: ModelServer) -> None:
-    world = await child_at_work(to_models, model_server.chat_model, 30)
+@pytest.mark.parametrize("knobs", ["", "@without=tools+json_schema+json_object+stream_options+system,fenced"])
+async def test_without_a_fault_it_is_done(
+    to_models: Connections, model_server: ModelServer, knobs: str
+) -> None:
+    world = await child_at_work(to_models, f"{model_server.chat_model}{knobs}", 30)
     assert (await world.run()).status == "done"
     assert (await world.state()).warnings == ()
 

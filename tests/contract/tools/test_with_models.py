@@ -46,10 +46,11 @@ def agent(world: World, model: OpenAIChatModel, *tools: str, limits: LoopLimits 
     )
 
 
+@pytest.mark.parametrize("knobs", ["", "@without=tools+json_schema+json_object+stream_options+system"])
 async def test_an_agent_searches_and_answers_from_what_it_found(
-    local_world: World, make_model: MakeModel
+    local_world: World, make_model: MakeModel, knobs: str
 ) -> None:
-    reader = agent(local_world, make_model(), "rag_semantic_search", "rag_list_documents")
+    reader = agent(local_world, make_model(knobs), "rag_semantic_search", "rag_list_documents")
     events = [event async for event in reader.execute("At what pressure does the pump run?")]
     assert [event.name for event in events] == [
         "THOUGHT",
