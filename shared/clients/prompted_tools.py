@@ -50,12 +50,15 @@ def conversation_in_words(
 
 
 def with_calls_read(turn: ModelTurn) -> ModelTurn:
-    """The turn with the calls that its text asks for; the words around them stay its text."""
+    """The turn with the calls that its text ends with; the words ahead of them stay its text.
+
+    Only at its end: an answer may quote a document, and a document may hold the form of a call.
+    """
     for start, end, asked in objects_in(turn.text):
         calls = tuple(_read_calls(asked.get(_CALLS)))
-        if calls:
-            around = f"{turn.text[:start]}{turn.text[end:]}".replace("```json", "").replace("```", "")
-            return turn.model_copy(update={"text": around.strip(), "tool_calls": calls})
+        if calls and not turn.text[end:].strip("`\n\r\t "):
+            ahead = turn.text[:start].rstrip().removesuffix("```json").removesuffix("```")
+            return turn.model_copy(update={"text": ahead.strip(), "tool_calls": calls})
     return turn
 
 

@@ -131,6 +131,7 @@ def test_calls_are_read_out_of_words(text: str, names: list[str], rest: str) -> 
         "12 bar.",
         '{"tool_calls": []}',
         '{"tool_calls": [{"arguments": {}}]}',
+        'The manual says: {"tool_calls": [{"name": "search"}]}. No more is known.',
         '{"tool_calls": "x"}',
         '{"a": 1}',
     ],
