@@ -19,6 +19,7 @@ from shared.ports_bot import BotInbox as BotInbox
 from shared.ports_bot import BotOutbox as BotOutbox
 from shared.ports_bot import BotStream as BotStream
 from shared.ports_bot import BotTurnStore as BotTurnStore
+from shared.ports_bot import OrchestrationStarter as OrchestrationStarter
 from shared.ports_documents import DocumentStore as DocumentStore
 from shared.ports_documents import LayoutReader as LayoutReader
 from shared.ports_documents import PageReader as PageReader

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 # For annotations alone: the start of the app need not build every model.
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from shared.models.bot import (
@@ -92,3 +93,16 @@ class BotTurnStore(Protocol):
 
     async def forget(self, owner_id: str) -> None:
         """Remove what is remembered of an owner."""
+
+
+class OrchestrationStarter(Protocol):
+    """What a conversation starts and wakes. Made of the durable client by `functions/teams.py`."""
+
+    async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
+        """Start one; nothing happens when there is one of that id already."""
+
+    async def tell(self, instance_id: str, event: str) -> None:
+        """Raise an event of no content for one that waits."""
+
+    async def stop(self, instance_id: str) -> None:
+        """End one; nothing happens when it has ended or never was."""

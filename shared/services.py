@@ -67,7 +67,7 @@ class Services:
     directory: GroupDirectory
     parser_services: ParserServices = ParserServices()
     web_search: WebSearch | None = None  # None = the web is not searched
-    bot_inbox: BotInbox | None = None  # None, as of the next three: not even built; wiring builds them all
+    bot_inbox: BotInbox | None = None  # of these four: None = no channel is served, as in most tests
     bot_outbox: BotOutbox | None = None
     bot_files: BotFiles | None = None
     bot_turns: BotTurnStore | None = None

@@ -12,6 +12,8 @@ from shared.services import ParserServices, Services  # there: agents and ingest
 from shared.settings import Settings, get_settings
 
 if TYPE_CHECKING:
+    from shared.clients.bot_files import ChannelFiles
+    from shared.clients.bot_inbox import ChannelInbox
     from shared.clients.cached_directory import CachedDirectory
     from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
@@ -124,6 +126,8 @@ def build_services(settings: Settings) -> Services:
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
+        bot_inbox=_bot_inbox(to, settings),
+        bot_files=_bot_files(to, settings),
         closers=(to.close,),
     )
 
@@ -226,6 +230,21 @@ def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | No
     from shared.clients.web_search import SearxngWebSearch
 
     return SearxngWebSearch(to.web_search, settings.web_search_url) if settings.web_search_url else None
+
+
+def _bot_inbox(to: "Connections", settings: Settings) -> "ChannelInbox":
+    from shared.clients.bot_inbox import ChannelInbox
+    from shared.clients.bot_keys import SigningKeys
+    from shared.clients.bot_tokens import ChannelTokens
+
+    app_id = settings.bot_app_id
+    return ChannelInbox(settings, ChannelTokens(SigningKeys(to.bot), app_id) if app_id else None)
+
+
+def _bot_files(to: "Connections", settings: Settings) -> "ChannelFiles":
+    from shared.clients.bot_files import ChannelFiles
+
+    return ChannelFiles(to.bot, settings, to.bot_token)
 
 
 def _index(to: "Connections", name: str, key_field: str, settings: Settings) -> "AzureSearchIndex":

@@ -445,6 +445,8 @@ module appSettings 'modules/app-settings.bicep' = {
       AZURE_CLIENT_ID: identity.outputs.clientId
       AZURE_OPENAI_ENDPOINT: openAi.outputs.endpoint
       AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
+      BOT_APP_ID: useBot ? identity.outputs.clientId : ''
+      BOT_TENANT_ID: useBot ? authTenantId : ''
       CHAT_MODEL: chatModelName
       DocumentsStorage__blobServiceUri: contentStorage.outputs.blobEndpoint
       DocumentsStorage__queueServiceUri: contentStorage.outputs.queueEndpoint

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from shared.clients.bot_files import bot_token
+from shared.clients.bot_keys import connect_bot
 from shared.clients.connection import Closable, Connection
 from shared.clients.credentials import Credentials
 from shared.clients.docling import connect_docling
@@ -33,6 +35,8 @@ class Connections:
         self.web_search = connect_web_search(settings)
         self.graph = connect_graph()
         self.graph_token = graph_token(settings, self._credentials)
+        self.bot = connect_bot()
+        self.bot_token = bot_token(self._credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> "Connection[SearchClient]":
@@ -44,6 +48,12 @@ class Connections:
     async def close(self) -> None:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
         opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
-        others: list[Closable] = [self.document_intelligence, self.docling, self.web_search, self.graph]
+        others: list[Closable] = [
+            self.document_intelligence,
+            self.docling,
+            self.web_search,
+            self.graph,
+            self.bot,
+        ]
         for connection in (*opened, *others, *self._indexes.values(), self._credentials):
             await connection.close()

@@ -23,6 +23,7 @@ class Credentials:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._identity: Connection[DefaultAzureCredential] = Connection(self._make_identity)
+        self._bot: Connection[DefaultAzureCredential] = Connection(self._make_bot)
 
     def for_search(self) -> "AzureKeyCredential | DefaultAzureCredential":
         """The key of the search service, else the identity."""
@@ -73,11 +74,23 @@ class Credentials:
         """The process's identity: there are no keys. Its address is checked when settings are read."""
         return self._identity.client()
 
+    def for_bot(self) -> "DefaultAzureCredential":
+        """The identity of the bot, which may be another than the process's."""
+        if self._settings.bot_app_id in (None, self._settings.azure_client_id):
+            return self._identity.client()
+        return self._bot.client()
+
     async def close(self) -> None:
-        """End the identity's own connections."""
+        """End the identities' own connections."""
         await self._identity.close()
+        await self._bot.close()
 
     def _make_identity(self) -> "DefaultAzureCredential":
         from azure.identity.aio import DefaultAzureCredential
 
         return DefaultAzureCredential(managed_identity_client_id=self._settings.azure_client_id)
+
+    def _make_bot(self) -> "DefaultAzureCredential":
+        from azure.identity.aio import DefaultAzureCredential
+
+        return DefaultAzureCredential(managed_identity_client_id=self._settings.bot_app_id)

@@ -67,6 +67,16 @@ GRAPH = Dependency(
     "The app's identity needs the application permissions GroupMember.Read.All and User.Read.All of "
     "Microsoft Graph; or set GROUP_OVERAGE to what shall happen without.",
 )
+BOT_KEYS = Dependency(
+    "the Bot Service's list of keys",
+    "the way out of the network to login.botframework.com",
+    "It is open to everybody; a proxy on the way may not be.",
+)
+BOT_FILES = Dependency(
+    "the channel's file store",
+    "BOT_ATTACHMENT_HOSTS",
+    "Files of Teams come with their own permission, which ends after some minutes: drop the file again.",
+)
 DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_API_KEY.")
 
 
