@@ -96,7 +96,7 @@ READING = (
                 ("ETag", "Accept-Ranges", "Content-Range"),
             ),
         ),
-        (DocumentNotFoundError, ConflictError, RangeError),
+        (CallerError, DocumentNotFoundError, ConflictError, RangeError),
         query=CitationQuery,
         headers=FileHeaders,
     ),

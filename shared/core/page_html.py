@@ -5,6 +5,11 @@ from shared.core.page_style import STYLE
 from shared.core.reading_html import ElementsHtml, as_text
 from shared.models.page_views import CitedPassage, PageView, ReadableView, ViewedPicture
 
+TEXT_ID = "cited-text"
+"""The anchor of the first marked place in the text, where the picture has marks, too."""
+
+_SEEN_ABOVE = 0.12  # of a page: so much is seen above the passage when an address leads to it
+
 
 def page_html(view: PageView) -> str:
     """One page: its picture with the cited passage marked, beside its text."""
@@ -19,7 +24,9 @@ def page_html(view: PageView) -> str:
         _link(view.readable_url, "Whole text"),
         *_sources(view),
     ]
-    text = ElementsHtml(view.source_url).written(view.elements)
+    # An address leads to the passage in the picture, where there is one: it says more than its text.
+    anchor = TEXT_ID if _has_boxes(view) else CITED_ID
+    text = ElementsHtml(view.source_url, anchor=anchor).written(view.elements)
     if not text:
         text = f'<p class="none">No text was found on this {noun.lower()}.</p>'
     body = [
@@ -63,7 +70,7 @@ def _page(view: PageView | ReadableView, place: str, links: list[str], body: lis
 <body>
 <a class="skip" href="#text">Skip to the text</a>
 <header>
-<h1{_lang(view.language)}>{as_text(title)}</h1>
+<h1 dir="auto"{_lang(view.language)}>{as_text(title)}</h1>
 <p class="about">{as_text(about)}</p>
 <nav aria-label="Document">{" ".join(link for link in links if link)}</nav>
 </header>
@@ -101,13 +108,21 @@ def _cited(cited: CitedPassage | None, view: PageView | ReadableView) -> str:
 
 def _where(cited: CitedPassage, view: PageView | ReadableView) -> str:
     """Where to look for it; empty when there is nothing to say."""
+    if isinstance(view, PageView) and _has_boxes(view):
+        in_text = any(element.marks for element in view.elements)
+        second = f' · <a href="#{TEXT_ID}">in the text</a>' if in_text else ""
+        return f'<p>Marked: <a href="#{CITED_ID}">in the picture</a>{second}</p>'
     if cited.is_marked:
-        return f'<p><a href="#{CITED_ID}">Go to the marked place</a></p>'
+        return f'<p>Marked: <a href="#{CITED_ID}">in the text</a></p>'
     shown = view.page_number if isinstance(view, PageView) and view.has_pages else None
     if cited.page_number is not None and shown is not None and cited.page_number != shown:
         address = f"/api/documents/{view.doc_id}/pages/{cited.page_number}?run={cited.run_id}&n={cited.n}"
         return f'<p>It stands on <a href="{as_text(address)}">page {cited.page_number}</a>.</p>'
     return "<p>It could not be marked here: the document may have changed since it was cited.</p>"
+
+
+def _has_boxes(view: PageView) -> bool:
+    return view.picture is not None and bool(view.picture.marks)
 
 
 def _sheet(picture: ViewedPicture, place: str, filename: str) -> str:
@@ -120,6 +135,11 @@ def _sheet(picture: ViewedPicture, place: str, filename: str) -> str:
         f'width="{(area.right - area.left) * 1000:.1f}" height="{(area.bottom - area.top) * 1000:.1f}"/>'
         for area in picture.marks
     )
+    if boxes:
+        top = max(0.0, min(area.top for area in picture.marks) - _SEEN_ABOVE)
+        boxes = (
+            f'<rect id="{CITED_ID}" class="anchor" x="0" y="{top * 1000:.1f}" width="1" height="1"/>{boxes}'
+        )
     overlay = (
         f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" aria-hidden="true">{boxes}</svg>'
         if boxes
@@ -130,7 +150,8 @@ def _sheet(picture: ViewedPicture, place: str, filename: str) -> str:
 
 
 def _text(text: str, label: str, language: str | None) -> str:
-    return f'<section class="text" aria-label="{as_text(label)}"{_lang(language)}>\n{text}\n</section>'
+    about = f'dir="auto" aria-label="{as_text(label)}"{_lang(language)}'
+    return f'<section class="text" {about}>\n{text}\n</section>'
 
 
 def _lang(language: str | None) -> str:

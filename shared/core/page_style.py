@@ -34,6 +34,7 @@ main.one { max-width: 55rem; }
 @media (max-width: 62rem) { main.two { grid-template-columns: minmax(0, 1fr); } }
 .cited { grid-column: 1 / -1; background: var(--paper); border: 1px solid var(--line);
   border-left: .35rem solid var(--box); border-radius: .4rem; padding: .6rem 1rem; margin-bottom: .25rem; }
+main.one .cited { margin-bottom: 1rem; }
 .cited p { margin: .2rem 0; }
 .cited blockquote { margin: .2rem 0; white-space: pre-line; overflow-wrap: anywhere; }
 .badge { color: var(--badge); font-weight: 600; }
@@ -43,18 +44,19 @@ main.one { max-width: 55rem; }
 .sheet svg { position: absolute; inset: 0; width: 100%; height: 100%; }
 .sheet rect { fill: #ffd43b; fill-opacity: .38; stroke: #b58100; stroke-width: 1.5px;
   vector-effect: non-scaling-stroke; mix-blend-mode: multiply; }
+.sheet rect.anchor { fill: none; stroke: none; }
 .text { background: var(--paper); border: 1px solid var(--line); border-radius: .4rem;
   padding: .75rem 1.25rem 1.25rem; overflow-wrap: anywhere; }
 .text h2, .text h3, .text h4, .text h5, .text h6 { line-height: 1.3; margin: 1.1em 0 .4em; }
 .text h2 { font-size: 1.3rem; } .text h3 { font-size: 1.15rem; }
 .text h4, .text h5, .text h6 { font-size: 1rem; }
 .text p { margin: .6em 0; white-space: pre-line; }
-.text ul { margin: .6em 0; padding-left: 1.4rem; }
+.text ul { margin: .6em 0; padding-inline-start: 1.4rem; }
 .text li { white-space: pre-line; }
 .text pre { background: var(--ground); border-radius: .3rem; padding: .75rem; overflow-x: auto; }
 .scroll { overflow-x: auto; margin: .8em 0; }
 table { border-collapse: collapse; font-size: .92rem; }
-th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top;
+th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: start; vertical-align: top;
   overflow-wrap: normal; }
 th { background: var(--ground); }
 figure.picture { margin: 1em 0; }
@@ -66,7 +68,7 @@ mark { background: var(--mark); color: var(--mark-ink); border-radius: .15rem; p
 .page { color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); margin: 1.5rem 0 .5rem;
   padding-top: .3rem; }
 .page:first-child { border-top: 0; margin-top: 0; }
-.moment { font-variant-numeric: tabular-nums; color: var(--soft); margin-right: .6em; }
+.moment { font-variant-numeric: tabular-nums; color: var(--soft); margin-inline-end: .6em; }
 p:target, li:target { background: var(--mark); color: var(--mark-ink); }
 .none { color: var(--soft); }
 @media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }

@@ -23,8 +23,17 @@ BY_MODEL = "Described by a model; the picture itself is the source."
 class ElementsHtml:
     """Writes the pieces of one view; the first mark of all gets the anchor."""
 
-    def __init__(self, source_url: str | None = None, *, shows_pages: bool = False) -> None:
-        """`source_url`: where a recording can be seen. `shows_pages`: a line where a page begins."""
+    def __init__(
+        self, source_url: str | None = None, *, shows_pages: bool = False, anchor: str = CITED_ID
+    ) -> None:
+        """Begin a view.
+
+        Args:
+            source_url: where a recording can be seen.
+            shows_pages: a line where a page begins.
+            anchor: what an address calls the first mark.
+        """
+        self._anchor_name = anchor
         self._source_url = source_url
         self._shows_pages = shows_pages
         self._is_anchored = False
@@ -87,7 +96,8 @@ class ElementsHtml:
             lines.append(as_text(figure.caption))
         if figure.by_model:
             lines.append(f"<small>{BY_MODEL}</small>")
-        caption = f"<figcaption>{'<br>'.join(lines)}</figcaption>" if lines else ""
+        said = "<br>".join(lines)
+        caption = f'<figcaption dir="auto">{said}</figcaption>' if said else ""
         return f'<figure class="picture">{_image(figure, element.text)}{caption}</figure>'
 
     def _table(self, element: ViewedElement) -> str:
@@ -110,7 +120,7 @@ class ElementsHtml:
         position = start
         for mark in _within(element.marks, start, end):
             parts.append(as_text(element.text[position : mark.start]))
-            anchor = "" if self._is_anchored else f' id="{CITED_ID}"'
+            anchor = "" if self._is_anchored else f' id="{self._anchor_name}"'
             self._is_anchored = True
             parts.append(f"<mark{anchor}>{as_text(element.text[mark.start : mark.end])}</mark>")
             position = mark.end

@@ -74,8 +74,8 @@ async def test_a_cited_page_shows_its_picture_with_the_passage_marked(
     assert page.headers["content-security-policy"] == POLICY
     assert page.headers["x-content-type-options"] == "nosniff"
     assert page.headers["vary"] == "Accept"
-    assert f'<mark id="cited">{QUOTE}</mark>' in page.text
-    assert page.text.count("<rect ") == 1
+    assert f'<mark id="cited-text">{QUOTE}</mark>' in page.text
+    assert page.text.count("<rect x=") == 1
     view = (await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "1"}, headers=JSON)).json()
     assert view["cited"] == {
         "run_id": RUN,
