@@ -1,18 +1,12 @@
-"""What one person may use up, held to by all instances: read, decide (core), compare-and-swap.
+"""What one person may use up, held to by all instances: decided in core, changed as limit_rows.py does.
 
-A process remembers the rows that it wrote of late, so that mostly one write is all: if another instance was
-quicker, the write is refused, and the row is read. Nothing is refused by what is only remembered.
 When the store fails or is slow, callers are let in: the limits keep people from harming each other, they
 guard nothing (decision 18). What only gives back never raises: a slot that is not given back expires.
 """
 
-import asyncio
-import random
-from collections import OrderedDict
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from shared.agents.limit_rows import Decide, changed, would_change
 from shared.core.user_limits import (
     allowance,
     charged,
@@ -22,27 +16,17 @@ from shared.core.user_limits import (
     released,
     wait_s,
 )
-from shared.errors import ConflictError, GroundworkError, TooManyRequestsError, TooManyRunsError
+from shared.errors import GroundworkError, TooManyRequestsError, TooManyRunsError
 from shared.models.identity import UserContext
 from shared.models.limits import Allowance, LimitRules, Slot, UserLimits
 from shared.models.names import USER_LIMITS_TABLE
-from shared.ports import UserLimitStore
 from shared.services import Services
 from shared.settings import Settings
 from shared.telemetry import get_logger
 
-_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see sub_agents/control.py
-_FIRST_WAIT_S = 0.01
-_MAX_WAIT_S = 0.2
-_LIMIT_S = 2.0  # a call waits for it: rather let in than kept waiting
-_REMEMBERED = 1000  # people of one process, a few hundred bytes each
 _SOON_S = 5.0  # until one of some runs has ended: a typical answer takes less than 10 s
 # Behind a run's deadline: a host that was killed and started anew goes on with it then.
 _GRACE = timedelta(seconds=60)
-
-Decide = Callable[[UserLimits], UserLimits]
-_remembered: WeakKeyDictionary[UserLimitStore, OrderedDict[str, UserLimits]] = WeakKeyDictionary()
-_turns: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
 
 def limit_rules(settings: Settings) -> LimitRules:
@@ -87,7 +71,7 @@ async def admit(
         return _admitted(state, calls, slot, rules, now)
 
     try:
-        return allowance(await _changed(user.user_id, services, decide), rules, now)
+        return allowance(await changed(user.user_id, services.user_limits, decide), rules, now)
     except TooManyRequestsError:
         raise
     except (GroundworkError, TimeoutError) as failed:
@@ -97,10 +81,10 @@ async def admit(
 
 def is_expected(user: UserContext, services: Services, slot: Slot) -> bool:
     """Whether `admit` will let in a call that begins this work, for all that this process remembers."""
-    rows = _remembered.get(services.user_limits)
-    known = rows.get(user.user_id) if rows is not None else None
     rules, now = limit_rules(services.settings), datetime.now(UTC)
-    return _if_changed(known, lambda state: _admitted(state, 1, slot, rules, now)) is not None
+    return would_change(
+        user.user_id, services.user_limits, lambda state: _admitted(state, 1, slot, rules, now)
+    )
 
 
 async def release(user_id: str, work_id: str, services: Services) -> None:
@@ -141,56 +125,9 @@ async def _booked(user_id: str, services: Services, decide: Decide, action: str)
     if not services.settings.max_concurrent_runs:
         return
     try:
-        await _changed(user_id, services, decide)
+        await changed(user_id, services.user_limits, decide)
     except (GroundworkError, TimeoutError) as failed:
         _log_failure(action, failed)
-
-
-async def _changed(user_id: str, services: Services, decide: Decide) -> UserLimits:
-    """The row as `decide` makes it. TimeoutError after some time; what `decide` raises."""
-    store = services.user_limits
-    turn = _turns.setdefault((id(store), user_id), asyncio.Lock())
-    # One at a time of this process: only processes race.
-    async with asyncio.timeout(_LIMIT_S), turn:
-        return await _swapped(user_id, store, decide)
-
-
-async def _swapped(user_id: str, store: UserLimitStore, decide: Decide) -> UserLimits:
-    remembered = _remembered.setdefault(store, OrderedDict())
-    for tries in range(_MAX_TRIES):
-        state = remembered.pop(user_id, None)
-        changed = _if_changed(state, decide)
-        if changed is None:
-            state = await store.read(user_id)
-            changed = decide(state)
-        try:
-            written = changed if changed == state else await store.write(user_id, changed)
-        except ConflictError:
-            await asyncio.sleep(random.uniform(0, min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0**tries)))
-        else:
-            _remember(remembered, user_id, written)
-            return written
-    raise ConflictError("Too many calls of one person at the same time.", "Try again in a moment.")
-
-
-def _if_changed(state: UserLimits | None, decide: Decide) -> UserLimits | None:
-    """What `decide` makes of a remembered row, if that is to be written: the write tells whether it held.
-
-    Neither a refusal nor that nothing is to be done is believed.
-    """
-    if state is None:
-        return None
-    try:
-        changed = decide(state)
-    except TooManyRequestsError:
-        return None
-    return changed if changed != state else None
-
-
-def _remember(remembered: OrderedDict[str, UserLimits], user_id: str, state: UserLimits) -> None:
-    remembered[user_id] = state
-    while len(remembered) > _REMEMBERED:
-        remembered.popitem(last=False)
 
 
 def _log_failure(action: str, failed: Exception) -> None:

@@ -89,6 +89,38 @@ async def test_many_at_once_of_one_process_get_what_there_is() -> None:
     assert len(held(services)) == 2
 
 
+class Slow(InMemoryUserLimitStore):
+    """A table that takes its time."""
+
+    writes = 0
+
+    async def write(self, user_id: str, state: UserLimits) -> UserLimits:
+        self.writes += 1
+        await asyncio.sleep(0.02)
+        return await super().write(user_id, state)
+
+
+async def test_two_hundred_at_once_are_held_to_the_limit_with_a_few_writes() -> None:
+    store = Slow()
+    services = limited(store, rate_limit_per_minute=1000)
+    async with asyncio.timeout(1):
+        begun = await asyncio.gather(*(begin(services, f"{n}") for n in range(200)), return_exceptions=True)
+    assert sum(one is None for one in begun) == 2
+    assert sum(isinstance(one, TooManyRunsError) for one in begun) == 198
+    assert store.writes <= 3
+
+
+async def test_who_goes_away_holds_nobody_up() -> None:
+    services = limited(Slow(), rate_limit_per_minute=60)
+    calls = [asyncio.create_task(admit(ANNA, services)) for _ in range(6)]
+    await asyncio.sleep(0.01)
+    for call in calls[::2]:
+        call.cancel()
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(one, asyncio.CancelledError) for one in ended) == 3
+    assert await admit(ANNA, services) is not None
+
+
 class Failing(InMemoryUserLimitStore):
     """A table out of reach, or one that hangs."""
 
@@ -110,7 +142,7 @@ async def test_without_its_store_everybody_is_let_in() -> None:
 
 
 async def test_nobody_waits_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.agents.user_limits._LIMIT_S", 0.05)
+    monkeypatch.setattr("shared.agents.limit_rows.LIMIT_S", 0.05)
     services = limited(Failing(hangs_s=30))
     async with asyncio.timeout(2):
         assert await admit(ANNA, services) is None
