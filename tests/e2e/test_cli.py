@@ -1,5 +1,6 @@
 """The command line against the running stack, as people and scripts use it."""
 
+import io
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,19 @@ def run(stack: LocalStack, module: str, *arguments: str, **more: str) -> subproc
     )
 
 
+def run_here(stack: LocalStack, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A command in this process: thirty starts of Python are ten seconds."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in environment(stack, **more).items():
+            patch.setenv(name, value)
+        code = main(arguments)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
 def result(stack: LocalStack, *arguments: str) -> Any:
     """The JSON of a command that is done."""
-    done = run(stack, "cli", *arguments, "--json")
+    done = run_here(stack, *arguments, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -86,13 +98,13 @@ def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: Local
     listed = result(stack, "documents", "--project", "ferries")
     assert [document["filename"] for document in listed] == ["ferry.pdf", "ferry.pdf"]
 
-    again = run(stack, "cli", "upload", str(folder / "deep" / ".."), "--acl", "engineering")
+    again = run_here(stack, "upload", str(folder / "deep" / ".."), "--acl", "engineering")
     assert "(2 were there already)" in again.stdout, again.stderr
     doc_id = outcomes["Müller's files/ferry.pdf"]["doc_id"]
     assert result(stack, "documents", "access", doc_id, "--private")["acl"] in ([], ["anna"])
     corrected = result(stack, "documents", "edit", doc_id, "--title", "Timetable", "--tag", "ferry")
     assert (corrected["title"], corrected["tags"]) == ("Timetable", ["ferry"])
-    ambiguous = run(stack, "cli", "documents", "show", "ferry.pdf")
+    ambiguous = run_here(stack, "documents", "show", "ferry.pdf")
     assert (ambiguous.returncode, doc_id in ambiguous.stderr) == (2, True)
     gone = result(stack, "documents", "delete", *(one["doc_id"] for one in listed), "--yes")
     assert {one["status"] for one in gone} == {"deleting"}
@@ -122,7 +134,7 @@ def test_a_large_file_goes_in_blocks_and_goes_on_where_it_broke_off(
 def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
     before = len(result(stack, "threads", "--limit", "100"))
     with CuttingProxy(stack.ports.http, [900, 500, 1500]) as proxy:
-        asked = run(stack, "cli", "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
+        asked = run_here(stack, "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
     assert asked.returncode == 0, asked.stderr
     assert "6.5 bar" in asked.stdout
     assert proxy.cuts == 3
@@ -134,7 +146,7 @@ def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
 def test_a_start_that_breaks_asks_once(stack: LocalStack) -> None:
     before = len(result(stack, "threads", "--limit", "100"))
     with CuttingProxy(stack.ports.http, [5, 5]) as proxy:
-        asked = run(stack, "cli", "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
+        asked = run_here(stack, "ask", FIRST_QUESTION.text, GROUNDWORK_URL=proxy.url)
     assert (asked.returncode, proxy.cuts) == (0, 2), asked.stderr
     assert len(result(stack, "threads", "--limit", "100")) == before + 1
 
@@ -160,7 +172,7 @@ def test_a_question_back_that_nobody_answers_waits_for_another_command(stack: Lo
     assert asked.returncode == 4, asked.stderr
     waiting = json.loads(asked.stdout)
     assert len(waiting["clarification"]["options"]) == 2
-    refused = run(stack, "cli", "runs", "answer", waiting["run_id"], "7")
+    refused = run_here(stack, "runs", "answer", waiting["run_id"], "7")
     assert (refused.returncode, "no option 7" in refused.stderr) == (2, True)
     answered = result(stack, "runs", "answer", waiting["run_id"], "2")
     assert answered["run_id"] == waiting["run_id"]
@@ -199,22 +211,22 @@ def test_threads_runs_search_and_memory_by_command(stack: LocalStack) -> None:
     assert result(stack, "runs", "rate", run_id, "5", "--comment", "Good.")["rating"] == 5
     assert result(stack, "search", "operating pressure", "--top", "2")[0]["filename"]
     assert result(stack, "status")["ready"] is True
-    events = run(stack, "cli", "runs", "events", run_id, "--json").stdout.splitlines()
+    events = run_here(stack, "runs", "events", run_id, "--json").stdout.splitlines()
     assert json.loads(events[-1])["event"] == "complete"
     assert [json.loads(line)["id"] for line in events] == list(range(1, len(events) + 1))
     result(stack, "threads", "delete", thread, "--yes")
-    assert run(stack, "cli", "threads", "show", thread).returncode == 2
+    assert run_here(stack, "threads", "show", thread).returncode == 2
 
 
 def test_a_user_of_the_stack_signs_in_by_name(stack: LocalStack) -> None:
-    signed_in = run(stack, "cli", "login", "--dev-user", "admin", GROUNDWORK_TOKEN="")
+    signed_in = run_here(stack, "login", "--dev-user", "admin", GROUNDWORK_TOKEN="")
     assert signed_in.returncode == 0, signed_in.stderr
     for words in (("metrics", "quality"), ("metrics", "subagents")):
-        asked = run(stack, "cli", *words, "--json", GROUNDWORK_TOKEN="", GROUNDWORK_URL="")
+        asked = run_here(stack, *words, "--json", GROUNDWORK_TOKEN="", GROUNDWORK_URL="")
         assert asked.returncode == 0, asked.stderr
         assert json.loads(asked.stdout)["until"]
-    assert run(stack, "cli", "logout").returncode == 0
-    refused = run(stack, "cli", "whoami", GROUNDWORK_TOKEN="")
+    assert run_here(stack, "logout").returncode == 0
+    refused = run_here(stack, "whoami", GROUNDWORK_TOKEN="")
     assert (refused.returncode, "not signed in" in refused.stderr) == (2, True)
 
 
@@ -224,7 +236,7 @@ def test_an_error_says_what_to_do(stack: LocalStack) -> None:
         ({"GROUNDWORK_URL": "http://127.0.0.1:9"}, "make run"),
         ({"GROUNDWORK_URL": stack.search_url}, "Does GROUNDWORK_URL"),
     ):
-        failed = run(stack, "cli", "documents", **more)
+        failed = run_here(stack, "documents", **more)
         assert failed.returncode == 2
         assert told in failed.stderr
         assert "Traceback" not in failed.stderr
@@ -234,5 +246,5 @@ def test_everything_agrees_and_make_audit_says_so(stack: LocalStack) -> None:
     audited = run(stack, "local.audit")
     assert audited.returncode == 0, audited.stdout + audited.stderr
     assert "Everything agrees" in audited.stdout
-    refused = run(stack, "cli", "audit")
+    refused = run_here(stack, "audit")
     assert (refused.returncode, "admin" in refused.stderr) == (2, True)
