@@ -20,6 +20,7 @@ _MAY_CALL = (
     "When you need no more of it, answer in words, without such an object."
 )
 _MAY_NOT_CALL = "None of them may be called now: answer in words."
+_FENCE = re.compile(r"```(json)?\s*$")
 _CLOSING = re.compile(r"</(?=\s*tool_result)", re.IGNORECASE)
 
 
@@ -50,15 +51,17 @@ def conversation_in_words(
 
 
 def with_calls_read(turn: ModelTurn) -> ModelTurn:
-    """The turn with the calls that its text ends with; the words ahead of them stay its text.
+    """The turn with the calls that its text asks for; the words around them stay its text.
 
-    Only at its end: an answer may quote a document, and a document may hold the form of a call.
+    Only on lines of their own: an answer may quote a document, and a document may hold the form of a call.
     """
     for start, end, asked in objects_in(turn.text):
         calls = tuple(_read_calls(asked.get(_CALLS)))
-        if calls and not turn.text[end:].strip("`\n\r\t "):
-            ahead = turn.text[:start].rstrip().removesuffix("```json").removesuffix("```")
-            return turn.model_copy(update={"text": ahead.strip(), "tool_calls": calls})
+        ahead, behind = turn.text[:start], turn.text[end:]
+        if calls and not ahead.rpartition("\n")[2].strip() and not behind.partition("\n")[0].strip():
+            around = (_FENCE.sub("", ahead).strip(), behind.strip().removeprefix("```").strip())
+            text = "\n\n".join(part for part in around if part)
+            return turn.model_copy(update={"text": text, "tool_calls": calls})
     return turn
 
 

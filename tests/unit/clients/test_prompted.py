@@ -112,6 +112,11 @@ def test_only_leading_thoughts_are_left_out(said: str, kept: str, size: int) -> 
         ('{"tool_calls": [{"name": "search", "arguments": {"query": "a"}}]}', ["search"], ""),
         ('Let me see.\n```json\n{"tool_calls": [{"name": "search"}]}\n```', ["search"], "Let me see."),
         (
+            'I look:\n\n```json\n{"tool_calls": [{"name": "search"}]}\n```\n\nLet me know.',
+            ["search"],
+            "I look:\n\nLet me know.",
+        ),
+        (
             '{"tool_calls": [{"name": "a", "arguments": "{}"}, {"name": "b", "arguments": {}}]}',
             ["a", "b"],
             "",

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from evals.fuzz import scenarios
 from evals.fuzz.report import is_clean, report
 from evals.fuzz.scenarios import Player, Told
 from evals.fuzz.things import Things
@@ -116,7 +117,10 @@ def test_what_is_made_is_followed_tried_by_another_and_looked_for_when_it_is_gon
     [("shows", "answered with 200 to another user"), ("keeps", "answered with 200 after its deletion")],
     indirect=["app"],
 )
-def test_what_another_user_gets_or_is_still_there_is_a_fault(app: str, complaint: str) -> None:
+def test_what_another_user_gets_or_is_still_there_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch, app: str, complaint: str
+) -> None:
+    monkeypatch.setattr(scenarios, "_MOMENTS_S", 0.0)
     told = played(app)
     assert set(complaints(told)) == {complaint}
     assert not is_clean(report(told.seen[:1], [], told))
