@@ -16,7 +16,7 @@ _TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # of silence; streams send a commen
 _OK = range(200, 300)
 _TOO_MANY = 429
 _UNAUTHORISED = 401
-_NOT_FOUND = 404
+_BROKEN = 500
 _LONGEST_WAIT_S = 90.0  # for a limit that is counted by the minute; longer ones are told
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -206,6 +206,9 @@ def refuse_errors(answered: httpx.Response) -> None:
     """Raises CommandError, in the words of the app, unless the answer is a good one."""
     if answered.status_code not in _OK:
         detail, hints, code = _problem(answered)
+        request_id = answered.headers.get("x-request-id", "")
+        if answered.status_code >= _BROKEN and request_id:
+            hints.append(f"The app's log knows it as request {request_id}.")
         raise CommandError(detail, *hints, status=answered.status_code, code=code)
 
 

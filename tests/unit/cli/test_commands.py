@@ -151,3 +151,10 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     api = AnsweringApi(lambda _: httpx.Response(200, json={"status": "parsing", "history": []}))
     with pytest.raises(CommandError, match="still in work"):
         Watch(api).wait({"d1": None}, lambda *_: None, 0.05)
+
+
+def test_an_error_of_the_app_names_the_request_for_its_log() -> None:
+    broken = httpx.Response(500, headers={"X-Request-Id": "r-7"}, json={"detail": "Our fault.", "hints": []})
+    with pytest.raises(CommandError) as failed:
+        AnsweringApi(lambda _: broken).call("GET", "/x")
+    assert failed.value.hints == ("The app's log knows it as request r-7.",)
