@@ -61,10 +61,12 @@ def resolve(api: Api, named: str) -> str:
     """
     if _ID.fullmatch(named):
         return named
+    if not named.strip():
+        raise CommandError("A document needs a name or an id.")
     listed = api.call("GET", "/documents", params={"limit": 100})["documents"]
     found = {one["doc_id"]: one for one in listed if one["filename"] == named}
     more = api.call("GET", "/documents", params={"filename": named, "limit": 100})["documents"]
-    found |= {one["doc_id"]: one for one in more}
+    found |= {one["doc_id"]: one for one in more if one["filename"] == named}
     if len(found) == 1:
         return str(next(iter(found)))
     if not found:

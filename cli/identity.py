@@ -4,6 +4,7 @@ import argparse
 import getpass
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -155,10 +156,17 @@ def _session(url: str, terminal: Terminal, given: argparse.Namespace) -> Session
     elif given.token:
         token = given.token.strip()
     else:
-        token = getpass.getpass("Token: ").strip()  # asked for, it does not stay in the shell's history
+        token = _asked_token()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise CommandError("That is no token.", "A local stack prints tokens as it starts.")
     return Session(url, token)
+
+
+def _asked_token() -> str:
+    """Asked for, it does not stay in the shell's history; from a pipe, it is the first line."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().strip()
+    return getpass.getpass("Token: ").strip()
 
 
 def _azure_login(given: argparse.Namespace) -> AzureLogin:

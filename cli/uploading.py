@@ -232,13 +232,18 @@ def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Termi
 
 def _send_one(uploader: Uploader, found: tuple[Path, str], progress: Progress, task: TaskID) -> Outcome:
     outcome = uploader.send(*found, on_bytes=lambda count: progress.update(task, advance=count))
-    progress.update(task, current=clean(outcome.path))
+    progress.update(task, current=_line(outcome.path))
     return outcome
 
 
 def _show(progress: Progress, task: TaskID, outcome: Outcome) -> None:
     ended = outcome.status in ("ready", "failed")
-    progress.update(task, advance=1 if ended else 0, current=clean(f"{outcome.path}: {outcome.status}"))
+    progress.update(task, advance=1 if ended else 0, current=_line(f"{outcome.path}: {outcome.status}"))
+
+
+def _line(text: str) -> str:
+    """A name of a file can hold anything, also ends of lines."""
+    return " ".join(clean(text).split())
 
 
 def _progress(console: Console) -> Progress:

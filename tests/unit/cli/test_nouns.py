@@ -19,6 +19,9 @@ def test_a_document_is_found_by_its_name_if_only_one_has_it() -> None:
     app.answers["GET /documents"] = {"documents": [one, two]}
     with pytest.raises(CommandError, match="2 documents are called"):
         done(app, "documents", "show", "a.pdf")
+    for empty in ("", " "):
+        with pytest.raises(CommandError, match="needs a name"):
+            done(app, "documents", "show", empty)
     app.answers["GET /documents"] = {"documents": []}
     with pytest.raises(CommandError, match="no document"):
         done(app, "documents", "show", "a.pdf")
