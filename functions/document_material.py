@@ -61,22 +61,32 @@ async def material_of(reader: Reader, query: CitationQuery) -> tuple[Material, D
 async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
     """The citation, with its block's text; that its source was opened is noted beside."""
     from shared.agents.page_view import block_text, own_citation
+    from shared.agents.quality.openings import note_opening
 
     if not (query.run and query.n):
         return None
     citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
     if citation is None:
         return None
-    note_opened(reader, query)
+    _in_background(note_opening(query.run, query.n, reader.user, reader.services))
     return Cited(query.run, citation, await block_text(citation.block_id, reader.user, reader.services))
 
 
 def note_opened(reader: Reader, query: CitationQuery) -> None:
-    """Count that a source was opened, without anybody waiting for it."""
+    """Count that a source was opened, if it is one of the caller's own; nobody waits for it."""
+    if query.run and query.n:
+        _in_background(_note_if_cited(reader, query))
+
+
+async def _note_if_cited(reader: Reader, query: CitationQuery) -> None:
+    from shared.agents.page_view import own_citation
     from shared.agents.quality.openings import note_opening
 
-    if query.run and query.n:
-        _in_background(note_opening(query.run, query.n, reader.user, reader.services))
+    try:
+        if await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services):
+            await note_opening(query.run, query.n, reader.user, reader.services)
+    except GroundworkError as failed:
+        get_logger().warning("quality.not_kept", kind="opening", error_type=failed.code)
 
 
 async def sheet_of(

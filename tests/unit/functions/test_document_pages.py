@@ -1,5 +1,6 @@
 """GET /api/documents/{id}/pages/… and …/readable: a page with its picture, the text, and what was cited."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from shared.models.citations import Citation
 from shared.models.names import DOCUMENTS, RUN_LOG, WORK
 from shared.models.runs import RunAnswer, RunRecord
 from shared.services import Services
+from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 from tests.unit.ingestion.pdf_files import PdfMaker
@@ -124,6 +126,42 @@ async def test_somebody_elses_citation_marks_nothing_and_says_nothing(
     other = await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "2"}, headers=JSON)
     assert other.json()["cited"] is None
     assert (await ben.get(f"/documents/{doc_id}/pages/2", params={"run": RUN, "n": "x"})).status_code == 400
+
+
+async def test_a_source_counts_as_opened_once_by_whoever_asked_and_only_if_it_is_the_cited_one(
+    services: Services, user: AsUser, durable: IngestingClient, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    other = await ingested(user, durable, "other.md", b"# Other\n\nSomething else.")
+    quality = services.quality
+    assert isinstance(quality, InMemoryQualityStore)
+
+    async def opened(client: httpx.AsyncClient, path: str) -> int:
+        answered = await client.get(path, params={"run": RUN, "n": "1"})
+        assert answered.status_code == 200
+        await asyncio.sleep(0.05)  # it is noted beside, and nobody waits for it
+        return [record.kind for record in quality.records.values()].count("opening")
+
+    assert await opened(ben, f"/documents/{other}/pages/1") == 0
+    assert await opened(ben, f"/documents/{other}/content") == 0
+    assert await opened(user("anna"), f"/documents/{doc_id}/pages/2") == 0
+    assert await opened(ben, f"/documents/{doc_id}/content") == 1
+    assert await opened(ben, f"/documents/{doc_id}/pages/2") == 1
+    assert await opened(ben, f"/documents/{doc_id}/readable") == 1
+
+
+async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
+    ben: httpx.AsyncClient, doc_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {"run": RUN, "n": "1"}
+    monkeypatch.setattr("shared.ingestion.page_pictures.RENDER_SECONDS", 0.001)
+    late = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()
+    assert (late["picture"], late["cited"]["is_marked"]) == (None, True)
+    assert problem_of(await ben.get(f"/documents/{doc_id}/pages/2/image")) == (422, "BadDocumentError")
+    monkeypatch.setattr("shared.ingestion.page_pictures._MAX_WAITING", 0)
+    busy = await ben.get(f"/documents/{doc_id}/pages/2/image")
+    assert problem_of(busy) == (503, "NetworkError")
+    view = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()
+    assert view["picture"]["path"].endswith("/pages/2/image")
 
 
 async def test_what_may_not_be_read_is_told_from_what_is_not_there_by_nothing(
