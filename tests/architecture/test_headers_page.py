@@ -38,7 +38,7 @@ def read_headers() -> set[str]:
                     continue
             if ast.unparse(holder).endswith("headers"):
                 found.add(name.lower())
-    return found
+    return found - {"host"}  # every request has it
 
 
 def set_headers() -> set[str]:
