@@ -3,20 +3,24 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from functions.http_io import Request, read_query
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.core.document_views import Cited, Material
 from shared.errors import BadDocumentError, ConflictError, DependencyError, GroundworkError, NotFoundError
-from shared.models.blocks import Caption
 from shared.models.identity import UserContext
-from shared.models.ingestion import DocumentState
-from shared.models.page_views import PageSheet, Reading
 from shared.models.queries import CitationQuery
 from shared.retrieval.together import both
 from shared.services import Services
 from shared.telemetry import get_logger
+
+# Views are built from models that nothing else needs at the start.
+if TYPE_CHECKING:
+    from shared.core.document_views import Cited, Material
+    from shared.models.blocks import Caption
+    from shared.models.ingestion import DocumentState
+    from shared.models.page_views import PageSheet, Reading
 
 _noting: set[asyncio.Task[None]] = set()
 
@@ -36,13 +40,14 @@ async def reader_of(request: Request) -> Reader:
     return Reader(str(request.path_params["doc_id"]), user, await ready_services())
 
 
-async def material_of(reader: Reader, query: CitationQuery) -> tuple[Material, DocumentState]:
+async def material_of(reader: Reader, query: CitationQuery) -> "tuple[Material, DocumentState]":
     """The document with its pieces, captions and the citation asked for.
 
     Raises:
         DocumentNotFoundError: there is none, or the caller may not read it.
     """
     from shared.agents.page_view import readable_document
+    from shared.core.document_views import Material
 
     found = await readable_document(reader.doc_id, reader.user, reader.services)
     (reading, captions), cited = await both(
@@ -58,10 +63,11 @@ async def material_of(reader: Reader, query: CitationQuery) -> tuple[Material, D
     return material, found.state
 
 
-async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
+async def cited_by(reader: Reader, query: CitationQuery) -> "Cited | None":
     """The citation, with its block's text; that its source was opened is noted beside."""
     from shared.agents.page_view import block_text, own_citation
     from shared.agents.quality.openings import note_opening
+    from shared.core.document_views import Cited
 
     if not (query.run and query.n):
         return None
@@ -90,8 +96,8 @@ async def _note_if_cited(reader: Reader, query: CitationQuery) -> None:
 
 
 async def sheet_of(
-    material: Material, state: DocumentState, page_number: int, services: Services
-) -> tuple[PageSheet | None, bool]:
+    material: "Material", state: "DocumentState", page_number: int, services: Services
+) -> "tuple[PageSheet | None, bool]":
     """The sheet of a page, and whether the page has a picture.
 
     It is drawn for a page that is cited: else the picture itself has it drawn, and nobody waits for it here.
@@ -115,9 +121,10 @@ async def sheet_of(
         return None, True
 
 
-async def _reading(reader: Reader, state: DocumentState) -> Reading:
+async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
     from shared.agents.page_view import indexed_elements
     from shared.ingestion import page_files
+    from shared.models.page_views import Reading
 
     kept = await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
     if kept is not None:
@@ -126,7 +133,7 @@ async def _reading(reader: Reader, state: DocumentState) -> Reading:
     return Reading(elements=elements, page_count=state.page_count)
 
 
-async def _captions(reader: Reader) -> dict[str, Caption]:
+async def _captions(reader: Reader) -> "dict[str, Caption]":
     from shared.ingestion import figure_store
 
     return await figure_store.captions(reader.services.blobs, reader.doc_id)

@@ -1,6 +1,7 @@
 """GET /api/documents/{doc_id}/pages/… and …/readable: documents as people read them, with what was cited."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import azure.functions as func
 
@@ -8,9 +9,11 @@ from functions.accepting import preferred
 from functions.byte_range import is_known
 from functions.document_material import Reader, citation_query, material_of, reader_of, sheet_of
 from functions.http_io import Request, Response, endpoint, json_response, picture_response, read_query
-from shared.core.document_views import Material
-from shared.models.page_views import PageSheet, PageView, ViewedPicture
 from shared.models.queries import ReadableQuery
+
+if TYPE_CHECKING:
+    from shared.core.document_views import Material
+    from shared.models.page_views import PageSheet, PageView, ViewedPicture
 
 blueprint = func.Blueprint()
 
@@ -26,6 +29,7 @@ async def get_document_page(req: Request) -> Response:
     from shared.core.document_views import page_elements
     from shared.core.page_html import page_html
     from shared.core.reading_parts import page_number_of
+    from shared.models.page_views import ViewedPicture
 
     reader = await reader_of(req)
     query = citation_query(req)
@@ -95,8 +99,8 @@ _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
 
 async def _page_view(
-    material: Material, number: int, picture: ViewedPicture | None, sheet: PageSheet | None
-) -> PageView:
+    material: "Material", number: int, picture: "ViewedPicture | None", sheet: "PageSheet | None"
+) -> "PageView":
     from shared.core.document_views import page_view
 
     return await asyncio.to_thread(page_view, material, number, picture, sheet)
@@ -119,7 +123,7 @@ def _next(headers: dict[str, str], cursor: str | None) -> dict[str, str]:
     return {**headers, "Link": f'<?cursor={cursor}>; rel="next"'} if cursor else headers
 
 
-async def _with_signed(material: Material, paths: list[str], reader: Reader) -> Material:
+async def _with_signed(material: "Material", paths: list[str], reader: Reader) -> "Material":
     """Whoever takes JSON shows pictures in a place of their own, where an address must bring its right."""
     from shared.agents.figures import signed_urls
     from shared.core.figure_links import blob_name_of_path
@@ -130,8 +134,8 @@ async def _with_signed(material: Material, paths: list[str], reader: Reader) -> 
 
 
 async def _signed_picture(
-    picture: ViewedPicture, content_hash: str, number: int, sheet: PageSheet | None, reader: Reader
-) -> ViewedPicture:
+    picture: "ViewedPicture", content_hash: str, number: int, sheet: "PageSheet | None", reader: Reader
+) -> "ViewedPicture":
     from shared.agents.figures import URL_LIFETIME_S
     from shared.errors import GroundworkError
     from shared.ingestion.page_files import picture_name

@@ -185,6 +185,7 @@ async def block_ids(services: Services) -> list[str]:
         (FIGURES, "ghost/p1.png", "figures_orphaned"),
         (WORK, f"ingest/{DOC_ID}/hash/parsed.json", "work_left"),
         (WORK, "ingest/ghost/hash/parsed.json", "work_left"),
+        (WORK, "views/ghost/hash/reading.json", "work_left"),
     ],
 )
 async def test_files_that_belong_to_nothing_are_found(
