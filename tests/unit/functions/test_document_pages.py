@@ -9,10 +9,12 @@ import pytest
 
 from shared.agents.closing import answer_path
 from shared.core.page_style import POLICY
+from shared.errors import ConfigurationError
 from shared.models.citations import Citation
 from shared.models.names import DOCUMENTS, RUN_LOG, WORK
 from shared.models.runs import RunAnswer, RunRecord
 from shared.services import Services
+from tests.contract.ingestion.models import CountingEmbedder
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
@@ -246,6 +248,20 @@ async def test_pieces_and_pictures_go_with_their_version_and_their_document(
     assert (await user("anna").delete(f"/documents/{doc_id}")).status_code == 202
     await durable.run()
     assert await kept() == []
+
+
+async def test_a_new_version_that_fails_leaves_the_old_one_to_be_read(
+    services: Services, user: AsUser, durable: IngestingClient, ben: httpx.AsyncClient, doc_id: str
+) -> None:
+    assert isinstance(services.embedder, CountingEmbedder)
+    services.embedder.failures += [ConfigurationError("No such model.")] * 20
+    await ingested(user, durable, "birds.pdf", bytes(PdfMaker().page().paragraph("Broken.").pdf.output()))
+    state = await services.documents.get(doc_id)
+    assert state is not None
+    assert state.status == "failed"
+    kept = [blob.name async for blob in services.blobs.list_blobs(WORK, f"views/{doc_id}/")]
+    assert kept == [f"views/{doc_id}/{state.content_hash}/reading.json"]
+    assert QUOTE in (await ben.get(f"/documents/{doc_id}/pages/2")).text
 
 
 async def test_where_a_document_was_taken_from_is_kept_and_shown(
