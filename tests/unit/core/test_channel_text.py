@@ -1,0 +1,116 @@
+"""Text of answers as chat clients show it."""
+
+import random
+
+import pytest
+
+from shared.core.channel_text import ChannelText, for_channel, plain
+from shared.models.bot import ShownTable
+
+_PICTURE = f"/api/documents/d1/figures/{'a' * 64}.png"
+_ANSWER = f"""The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow!
+
+![The valve, cut open]({_PICTURE}) (Source: pump.pdf, S. 4)
+
+Seen at (Source: talk.vtt, [01:23](/api/documents/d2/readable?run=r&n=2&t=83#t-83))[2] [sic].
+
+| Plant | Pressure |   |
+|:---|---:|---|
+| Hamburg | 6.5 bar (Source: a (1).pdf, S. 3)[1] | new |
+| Bremen<br>Nord | | old | too many |
+After it, and | a pipe.
+
+```python
+| x | y |
+|---|---|
+![kept](/api/documents/x/figures/y.png)
+```
+| no table
+The end"""
+_SHOWN = """The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow!
+
+*The valve, cut open* (Source: pump.pdf, S. 4)
+
+Seen at (Source: talk.vtt, 01:23)[2] [sic].
+
+- **Hamburg** · Pressure: 6.5 bar (Source: a (1).pdf, S. 3)[1] · new
+- **Bremen, Nord** · old
+After it, and | a pipe.
+
+```python
+| x | y |
+|---|---|
+![kept](/api/documents/x/figures/y.png)
+```
+| no table
+The end"""
+
+
+def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
+    shown, tables = for_channel(_ANSWER)
+    assert shown == _SHOWN
+    assert tables == (
+        ShownTable(
+            header=("Plant", "Pressure", ""),
+            rows=(("Hamburg", "6.5 bar[1]", "new"), ("Bremen Nord", "", "old")),
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_cuts_of_the_stream_change_nothing(seed: int) -> None:
+    chance, reader, shown, position = random.Random(seed), ChannelText(), [], 0
+    while position < len(_ANSWER):
+        length = chance.choice((1, 1, 2, 5, 40))
+        shown.append(reader.feed(_ANSWER[position : position + length]))
+        position += length
+    assert "".join(shown) + reader.finish() == _SHOWN
+    assert tuple(reader.tables) == for_channel(_ANSWER)[1]
+
+
+def test_plain_words_are_shown_at_once() -> None:
+    reader = ChannelText()
+    assert reader.feed("The valve opens") == "The valve opens"
+    assert reader.feed(" at 6 bar [1") == " at 6 bar "
+    assert reader.feed("]. And") == "[1]. And"
+
+
+def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
+    reader = ChannelText()
+    assert reader.feed("| A | B |\n|---|---|\n| x | ") == ""
+    assert reader.feed("1 |\n| y") == "- **x** · B: 1\n"
+    assert reader.finish() == "- **y**\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a [label](https://example.org/page) b",  # a source of the web
+        "| one line only |",
+        "| a | b |\n| c | d |",  # no second line of a table
+        "| a | b |\n|---|",
+        "`![x](y)` and [",
+        "!",
+        "\n\nend",
+        "~~~\n| a |\n|---|\n| b |",
+    ],
+)
+def test_what_is_no_table_and_no_link_of_ours_stays(text: str) -> None:
+    assert for_channel(text)[0] == text.strip("\n")
+
+
+def test_a_long_line_of_brackets_is_not_held_back_for_ever() -> None:
+    reader = ChannelText()
+    text = "[" + "x" * 2000
+    assert reader.feed(text) == text
+
+
+def test_a_picture_without_a_caption_leaves_nothing() -> None:
+    assert for_channel(f"a\n\n![]({_PICTURE})\n\nb")[0] == "a\n\n\n\nb"
+
+
+def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
+    shown = plain("[x](http://evil.example) *a* <at>b</at>\n| www.evil.example _c_ d_e & `f`")
+    assert shown == (
+        r"\[x\](http: //evil.example) \*a\* &lt;at>b&lt;/at> \| www .evil.example \_c\_ d_e &amp; \`f\`"
+    )
