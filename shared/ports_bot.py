@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 # For annotations alone: the start of the app need not build every model.
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
     from pathlib import Path
 
     from shared.models.bot import (
@@ -94,15 +95,12 @@ class BotTurnStore(Protocol):
     async def forget(self, owner_id: str) -> None:
         """Remove what is remembered of an owner."""
 
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove what nobody wrote to since `moment`; how many, at most `most`."""
+
 
 class OrchestrationStarter(Protocol):
-    """What a conversation starts and wakes. Made of the durable client by `functions/teams.py`."""
+    """What an activity starts. Made of the durable client by `functions/teams.py`."""
 
     async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
         """Start one; nothing happens when there is one of that id already."""
-
-    async def tell(self, instance_id: str, event: str) -> None:
-        """Raise an event of no content for one that waits."""
-
-    async def stop(self, instance_id: str) -> None:
-        """End one; nothing happens when it has ended or never was."""

@@ -234,6 +234,7 @@ module contentStorage 'modules/storage.bicep' = {
       'erasures'
     ]
     tables: [
+      'botturns'
       'documents'
       'idempotency'
       'quality'

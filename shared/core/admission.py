@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from shared.core.security_filter import PUBLIC
+from shared.core.security_filter import NOBODYS, PUBLIC
 from shared.errors import AccessDeniedError, NotAuthenticatedError
 from shared.models.base import Model
 from shared.models.identity import Claimed, DirectoryPerson, UserContext
@@ -105,5 +105,5 @@ def _groups(groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_reserved(name: str) -> bool:
-    """Names in access lists that only an organisation, or everybody, goes by: a department is free text."""
-    return name.strip() == PUBLIC or name.strip().startswith(ORGANISATION)
+    """Names that only an organisation, a conversation, or everybody goes by: a department is free text."""
+    return name.strip() == PUBLIC or name.strip().startswith((ORGANISATION, *NOBODYS))

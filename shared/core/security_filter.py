@@ -5,18 +5,23 @@ from shared.errors import AccessDeniedError
 from shared.models.identity import UserContext
 
 PUBLIC = "*"
+NOBODYS = ("conversation:", "channel:")
+"""How ids begin that the app gives to conversations: no identity may have one, and no list opens to one."""
 
 
 def principals(user: UserContext) -> tuple[str, ...]:
     """Every name under which documents may be open to this user, the user's own id first.
 
-    user_id, department, each group, `org:<org_id>`, and `*`, which public documents carry.
+    user_id, department, each group, `org:<org_id>`, and `*`, which public documents carry. Of a conversation
+    in which several people read along it is `*` alone, whatever else its context says.
 
     Raises:
         AccessDeniedError: the user id is empty; a nameless user would read what is public.
     """
     if not user.user_id.strip():
         raise AccessDeniedError("The identity carries no user id.", "Sign in again.")
+    if user.user_id.strip().startswith(NOBODYS):
+        return (PUBLIC,)
     named = [user.user_id, user.department, *user.groups]
     if user.org_id:
         named.append(f"org:{user.org_id}")

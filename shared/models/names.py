@@ -14,6 +14,7 @@ SUBAGENT_METRICS_TABLE = "subagentmetrics"
 IDEMPOTENCY_TABLE = "idempotency"
 USER_LIMITS_TABLE = "userlimits"
 QUALITY_TABLE = "quality"
+BOT_TURNS_TABLE = "botturns"
 
 BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"

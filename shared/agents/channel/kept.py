@@ -1,0 +1,109 @@
+"""What is kept of a message until it is answered, and of its answer; in blobs of the `work` container.
+
+The message lies in a folder of its day until it is answered, and goes with that folder at the latest. What
+belongs to a run lies in the run's working memory, and is erased with the run.
+"""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeVar
+
+from shared.errors import NotFoundError
+from shared.models.base import Model
+from shared.models.bot import BotJoined, BotMessage
+from shared.models.channel import ReplyClaim, ReplyPlace, ReplyStep, SentReply, TakenActivity
+from shared.models.names import WORK
+from shared.ports import BlobStore
+
+_FOLDER = "channel/"
+_KEPT = timedelta(days=2)  # a reply to a message takes minutes; the Bot Service sends again within some
+_Kept = TypeVar("_Kept", bound=Model)
+
+
+async def take_down(said: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
+    """Keep what somebody wrote. The same again changes nothing, also when it was answered already."""
+    await blobs.create(WORK, _path(key, day), TakenActivity(said=said).model_dump_json().encode())
+
+
+async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
+    """What somebody wrote; None once it is answered."""
+    try:
+        content = await blobs.read(WORK, _path(step.reply_key, step.day))
+    except NotFoundError:
+        return None
+    return TakenActivity.model_validate_json(content).said
+
+
+async def settle(step: ReplyStep, blobs: BlobStore) -> None:
+    """It is answered: its words go, that it came stays."""
+    content = TakenActivity(is_done=True).model_dump_json().encode()
+    await blobs.write(WORK, _path(step.reply_key, step.day), content)
+
+
+async def purge_taken(now: datetime, blobs: BlobStore) -> int:
+    """Remove the folders of days that are over; how many messages."""
+    last = (now - _KEPT).date().isoformat()
+    old = [found.name async for found in blobs.list_blobs(WORK, _FOLDER) if _day_of(found.name) < last]
+    for name in old:
+        await blobs.delete(WORK, name)
+    return len(old)
+
+
+def today() -> str:
+    """The day, in UTC, as folders are named."""
+    return datetime.now(UTC).date().isoformat()
+
+
+class ReplyMemory:
+    """What one reply keeps with the run that it tells of."""
+
+    def __init__(self, blobs: BlobStore, run_id: str, reply_key: str) -> None:
+        self._blobs = blobs
+        self._run = f"runs/{run_id}/channel"
+        self._own = f"{self._run}-{reply_key}"
+        self._key = reply_key
+
+    async def keep_place(self, place: ReplyPlace) -> None:
+        """Keep where the run is answered."""
+        await self._blobs.write(WORK, f"{self._own}-place.json", place.model_dump_json().encode())
+
+    async def place(self) -> ReplyPlace:
+        """Where the run is answered. NotFoundError when the run was erased."""
+        found = await self._find(f"{self._own}-place.json", ReplyPlace)
+        if found is None:
+            raise NotFoundError("Nothing is kept of this reply.")
+        return found
+
+    async def claim(self, ask_step: int) -> bool:
+        """Whether this reply is the one that tells what comes after a question was answered."""
+        name = f"{self._run}-after-{ask_step:03d}.json"
+        claim = ReplyClaim(reply_key=self._key)
+        if await self._blobs.create(WORK, name, claim.model_dump_json().encode()):
+            return True
+        return await self._find(name, ReplyClaim) == claim
+
+    async def begin(self, ask_step: int) -> bool:
+        """Whether nobody has begun before to write this reply; an earlier attempt may have shown a part."""
+        return await self._blobs.create(WORK, f"{self._own}-{ask_step:03d}-begun", b"")
+
+    async def note_sent(self, ask_step: int, message_id: str) -> None:
+        """The whole reply went out."""
+        content = SentReply(message_id=message_id).model_dump_json().encode()
+        await self._blobs.write(WORK, f"{self._own}-{ask_step:03d}-sent.json", content)
+
+    async def sent(self, ask_step: int) -> SentReply | None:
+        """The reply that went out, if one did."""
+        return await self._find(f"{self._own}-{ask_step:03d}-sent.json", SentReply)
+
+    async def _find(self, name: str, kind: type[_Kept]) -> _Kept | None:
+        try:
+            return kind.model_validate_json(await self._blobs.read(WORK, name))
+        except NotFoundError:
+            return None
+
+
+def _path(key: str, day: str) -> str:
+    return f"{_FOLDER}{date.fromisoformat(day).isoformat()}/{key}.json"
+
+
+def _day_of(name: str) -> str:
+    return name.removeprefix(_FOLDER).partition("/")[0]
