@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from shared.models.bot import BotActivity
 
 
+_HINT = "See docs/teams.md on the Agents Playground."
+
+
 class ChannelInbox(BotInbox):
     """What the channels of one bot send."""
 
@@ -56,10 +59,12 @@ class ChannelInbox(BotInbox):
         if not self._settings.bot_local_anonymous or self._settings.in_azure:
             raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
         if not _is_this_machine(peer):
-            raise NotAuthenticatedError("Without a token activities are taken from this machine alone.")
+            raise NotAuthenticatedError(
+                "Without a token activities are taken from this machine alone.", _HINT
+            )
         received = read_activity(body)
         if not is_loopback(_address(received)):
-            raise NotAuthenticatedError("Without a token an activity must come from this machine.")
+            raise NotAuthenticatedError("Without a token an activity must come from this machine.", _HINT)
         self._check_tenant(received)
         return as_activity(received, body, is_local=True)
 
@@ -70,9 +75,13 @@ class ChannelInbox(BotInbox):
         ours = (self._settings.bot_tenant_id or "").casefold()
         if received.channel_name != TEAMS or not ours:
             return
-        told = (received.sender_tenant, received.conversation.tenant_id)
+        told: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)
+        if self._tokens is None:  # the Playground tells a tenant in one of the two places
+            told = tuple(tenant for tenant in told if tenant) or ("",)
         if any((tenant or "").casefold() != ours for tenant in told):
-            raise AccessDeniedError("This bot is for the people of its organisation.")
+            raise AccessDeniedError(
+                "This bot is for the people of its organisation.", "Write from an account of it."
+            )
 
 
 def _address(received: Received) -> SplitResult:

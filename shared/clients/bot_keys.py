@@ -128,13 +128,13 @@ def _keys_of(content: bytes) -> dict[str, SigningKey]:
 
 
 def _key(item: Mapping[str, Any]) -> SigningKey | None:
-    from jwt import PyJWK, PyJWKError
+    from jwt import PyJWK, PyJWTError
 
     if item.get("kty") != "RSA" or not item.get("kid"):
         return None
     try:
         key = PyJWK.from_dict(dict(item), algorithm="RS256")
-    except (PyJWKError, ValueError, KeyError, TypeError):
+    except (PyJWTError, ValueError, KeyError, TypeError):
         return None
     named = item.get("endorsements")
     return SigningKey(key, frozenset(map(str, named)) if isinstance(named, list) else frozenset())

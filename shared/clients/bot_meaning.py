@@ -84,14 +84,15 @@ def _feedback(received: Received, activity_id: str, sender: Account, *, is_local
     answer = value.get("actionValue")
     said = answer if isinstance(answer, dict) else {}
     thumb = _THUMBS.get(str(said.get("reaction")))
-    if thumb is None or received.reply_to_id is None:
+    # The Playground does not say which message: the last one.
+    if thumb is None or not (received.reply_to_id or is_local):
         raise CallerError("A feedback needs a reaction, like or dislike, and replyToId.")
     return BotFeedback.model_validate(
         {
             "activity_id": activity_id,
             "conversation": _conversation(received),
             "sender": _sender(received, is_local=is_local),
-            "message_id": received.reply_to_id,
+            "message_id": received.reply_to_id or "",
             "thumb": thumb,
             "comment": _comment(said.get("feedback")),
         }
@@ -137,14 +138,20 @@ def _sender(received: Received, *, is_local: bool) -> BotSender:
     sender = received.sender
     if sender is None:
         return BotSender(channel_user_id=received.conversation.id)
-    shape = _LOCAL_ID if is_local else _GUID
-    is_believed = received.channel_name == TEAMS and shape.fullmatch(sender.object_id or "")
     return BotSender(
         channel_user_id=sender.id,
-        object_id=sender.object_id if is_believed else None,
+        object_id=_believed_id(received, sender, is_local=is_local),
         tenant_id=received.sender_tenant,
         name=sender.name,
     )
+
+
+def _believed_id(received: Received, sender: Account, *, is_local: bool) -> str | None:
+    """The Entra object id, as tokens of the web page have it, so that it is the same person there."""
+    told = sender.object_id or ""
+    if received.channel_name != TEAMS or not (_LOCAL_ID if is_local else _GUID).fullmatch(told):
+        return None
+    return told if is_local else told.lower()
 
 
 def _text(received: Received) -> str:

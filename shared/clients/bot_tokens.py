@@ -1,7 +1,7 @@
 """Tokens of the Bot Service. What a token says is believed only after its signature.
 
 Its header and issuer are looked at before, so that a stranger's token makes us ask nobody for keys. Why not
-the SDK's validator: decision 0021.
+the SDK's validator: decision 0023.
 
 Source: Microsoft, "Authenticate requests from the Bot Connector service to your bot": RS256, issuer,
 audience, validity with 5 minutes' skew, `serviceurl`, endorsements of the key.
@@ -63,7 +63,10 @@ def refuse(reason: str) -> NoReturn:
         NotAuthenticatedError: always; its text does not say what to try next.
     """
     get_logger().warning("bot.token_refused", reason=reason)
-    raise NotAuthenticatedError("The activity carries no valid token of the Bot Service for this bot.")
+    raise NotAuthenticatedError(
+        "The activity carries no valid token of the Bot Service for this bot.",
+        "Write to the bot in its channel.",
+    )
 
 
 def _bearer(authorization: str | None) -> str:

@@ -90,7 +90,7 @@ class BotMessage(Model):
 
 
 class BotFeedback(Model):
-    """A thumb on one of our messages. `message_id` is the channel's id of it."""
+    """A thumb on one of our messages. `message_id` is the channel's id of it; empty = the last one."""
 
     kind: Literal["feedback"] = "feedback"
     activity_id: str
