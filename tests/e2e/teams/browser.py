@@ -1,0 +1,82 @@
+"""A headless Chromium for tests, by way of `browser.cjs`: pages by name, elements by selectors."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from local.azurite.node import find_node
+
+PATIENCE_S = 20.0  # for an element to be there; tests wait for answers by `wait` with more
+_DRIVER = Path(__file__).parent / "browser.cjs"
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+class BrowserError(AssertionError):
+    """What the page did not show or do in time, in Playwright's words."""
+
+
+def find_chromium() -> str | None:
+    """The browser of this machine; None where there is none."""
+    return next((found for name in _NAMES if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """One browser for all pages. A context manager.
+
+    Args:
+        tools: the folder that scripts/teams_tools.py filled.
+        executable: of Chromium.
+        log: what the driver and the browser complain about.
+    """
+
+    def __init__(self, tools: Path, executable: str, log: Path) -> None:
+        with log.open("ab") as complaints:
+            self._process = subprocess.Popen(
+                [*find_node().node, str(_DRIVER), executable],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                env={**os.environ, "NODE_PATH": str(tools / "node_modules")},
+                text=True,
+            )
+
+    def __enter__(self) -> Self:
+        self._read()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def do(self, command: str, *, within_s: float = PATIENCE_S, **given: Any) -> Any:
+        """A command of browser.cjs and its answer.
+
+        Raises:
+            BrowserError: the page does not allow it, within the time.
+        """
+        assert self._process.stdin is not None
+        asked = {"command": command, "timeout": within_s * 1000, **given}
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise BrowserError("The browser has ended; its log tells why.")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise BrowserError(answer["error"])
+        return answer["value"]

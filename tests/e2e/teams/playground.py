@@ -1,0 +1,191 @@
+"""The Microsoft 365 Agents Playground as one person's Teams, and its page as they use it."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from local.azurite.node import find_node
+from samples.acl import SampleUser
+from tests.e2e.teams.browser import Browser
+from tests.e2e.teams.recorder import Exchange, Recorder
+
+TENANT = "fernhill"  # as the samples call it: documents for all of the organisation are readable
+BOT = "Groundwork"
+ROOM = "Project room"
+Found = TypeVar("Found")
+START_TIMEOUT_S = 60.0  # 2 s measured on two busy cores
+ANSWER_TIMEOUT_S = 60.0
+PICTURES = Path(__file__).resolve().parents[3] / "build" / "teams"
+BUBBLE = ".fai-OutputCard"
+_TEXTBOX = "[role=textbox]"
+_LOOPBACK = Path(__file__).parent / "loopback.cjs"
+_COMMAND_LINE = ("node_modules", "@microsoft", "m365agentsplayground", "cli.js")
+_FILLERS = 5  # the Playground ends with fewer other people
+
+
+class Playground:
+    """A Playground process for one person. A context manager; entering waits until it serves.
+
+    Attributes:
+        incoming: what it sent to the app.
+        outgoing: what the app sent to it.
+    """
+
+    def __init__(self, user: SampleUser, app_url: str, tools: Path, folder: Path) -> None:
+        self.user = user
+        self.incoming = Recorder(app_url)
+        self.outgoing = Recorder()
+        self.url = ""
+        self._tools = tools
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        # JSON is YAML.
+        (self._folder / ".m365agentsplayground.yml").write_text(json.dumps(_configuration(self.user)))
+        self.incoming.__enter__()
+        self.outgoing.__enter__()
+        log = self._folder / "playground.log"
+        command = [*find_node().node, "--require", str(_LOOPBACK), str(self._tools.joinpath(*_COMMAND_LINE))]
+        command += ["start", "--port", "0", "--channel-id", "msteams", "--disable-telemetry"]
+        command += ["--app-endpoint", f"{self.incoming.url}/api/messages"]
+        command += ["--service-url", f"{self.outgoing.url}/_connector"]
+        environment = {**os.environ, "TEAMSAPPTESTER_BROWSER": "none"}
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        port = eventually(lambda: _port_in(log), START_TIMEOUT_S)
+        self.url = self.outgoing.target = f"http://127.0.0.1:{port}"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self.incoming.__exit__(kind, error, trace)
+        self.outgoing.__exit__(kind, error, trace)
+
+    def sent(self) -> list[dict[str, Any]]:
+        """Activities that it sent to the app, in order."""
+        return [exchange.body for exchange in self.incoming.exchanges]
+
+    def answers(self) -> list[Exchange]:
+        """Activities that the app sent, and how each was taken."""
+        return [one for one in self.outgoing.exchanges if one.method in ("POST", "PUT") and one.body]
+
+
+@dataclass
+class Chat:
+    """The page of a person. `page` is its name in the browser."""
+
+    browser: Browser
+    playground: Playground
+    page: str
+
+    @classmethod
+    def open(cls, browser: Browser, playground: Playground) -> "Chat":
+        """A new page with an empty conversation."""
+        chat = cls(browser, playground, playground.user.user_id)
+        browser.do("open", page=chat.page, url=playground.url, ready=_TEXTBOX, within_s=60)
+        return chat
+
+    def say(self, text: str, *, mentioning: bool = False) -> None:
+        """Write and send."""
+        if mentioning:
+            self.browser.do("type", page=self.page, selector=_TEXTBOX, text=f"@{BOT[:4]}")
+            self.browser.do("click", page=self.page, selector=f'text="{BOT}"')
+            text = f" {text}"
+        self.browser.do("type", page=self.page, selector=_TEXTBOX, text=text)
+        self.browser.do("click", page=self.page, selector='[aria-label="Send Message"]')
+
+    def go_to(self, conversation: str) -> None:
+        """Another conversation of the list on the left."""
+        self.browser.do("click", page=self.page, selector=f'text="{conversation}"')
+
+    def press(self, title: str) -> None:
+        """A button of a card."""
+        self.browser.do("click", page=self.page, selector=f'.ac-actionSet button:has-text("{title}")')
+
+    def see(self, text: str, within_s: float = ANSWER_TIMEOUT_S) -> None:
+        """Wait until a message of the bot holds a text, and has been written to its end."""
+        bubble = f"{BUBBLE}:has-text({json.dumps(text)}):not(:has([role=progressbar]:visible))"
+        self.browser.do("wait", page=self.page, selector=bubble, within_s=within_s)
+
+    def rate(self, thumb: str, words: str) -> None:
+        """A thumb (`Like`, `Dislike`) under the last message, with words."""
+        self.browser.do("click", page=self.page, selector=f'[aria-label="{thumb}"]')
+        self.browser.do("type", page=self.page, selector="textarea", text=words)
+        self.browser.do("click", page=self.page, selector='button:has-text("Submit")')
+        self.browser.do("click", page=self.page, selector='button:has-text("Close")')
+
+    def bubbles(self) -> list[str]:
+        """The texts of the bot's messages."""
+        return [str(text) for text in self.browser.do("texts", page=self.page, selector=BUBBLE)]
+
+    def count(self, selector: str) -> int:
+        return len(self.browser.do("texts", page=self.page, selector=selector))
+
+    def picture(self, name: str) -> None:
+        """A screenshot into build/teams, for people to look at."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.browser.do("screenshot", page=self.page, path=str(PICTURES / f"{name}.png"))
+
+
+def eventually(look: Callable[[], Found | None], within_s: float = ANSWER_TIMEOUT_S) -> Found:
+    """What `look` gives as soon as it gives anything."""
+    deadline = time.monotonic() + within_s
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"not within {within_s:.0f} s"
+        time.sleep(0.05)
+    return found
+
+
+def _port_in(log: Path) -> str | None:
+    said = log.read_text(errors="replace").partition("Listening on ")[2]
+    return said.partition("\n")[0] if "\n" in said else None
+
+
+def _configuration(user: SampleUser) -> dict[str, Any]:
+    others = [_person(f"colleague-{n}", f"Colleague {n}") for n in range(1, _FILLERS + 1)]
+    return {
+        "version": "0.1.1",
+        "tenantId": TENANT,
+        "bot": {"id": "groundwork-bot", "name": BOT},
+        "currentUser": _person(user.user_id, user.name),
+        "users": others,
+        "personalChat": {"id": f"chat-of-{user.user_id}"},
+        "groupChat": {"id": f"room-of-{user.user_id}", "name": ROOM},
+        "team": {
+            "id": "team",
+            "name": "Pumps",
+            "aadGroupId": "00000000-0000-0000-0000-000000000031",
+            "channels": [{"id": "announcements", "name": "Announcements"}],
+        },
+    }
+
+
+def _person(object_id: str, name: str) -> dict[str, str]:
+    given, _, surname = name.partition(" ")
+    return {
+        "id": f"29:{object_id}",
+        "name": name,
+        "userPrincipleName": f"{object_id}@fernhill.example",
+        "aadObjectId": object_id,
+        "givenName": given,
+        "surname": surname,
+        "email": f"{object_id}@fernhill.example",
+    }
