@@ -21,6 +21,7 @@ from functions import (
     runs,
     search,
     summaries,
+    teams,
     threads,
     uploads,
 )
@@ -30,7 +31,7 @@ from orchestrations.registered import DURABLE
 require_settings()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, threads)
+HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, teams, threads)
 DOCUMENTS = (document_changes, document_events, document_pages, documents, uploads)
 TRIGGERS = (ingest, maintenance, remember)
 

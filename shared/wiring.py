@@ -12,8 +12,6 @@ from shared.services import ParserServices, Services  # there: agents and ingest
 from shared.settings import Settings, get_settings
 
 if TYPE_CHECKING:
-    from shared.clients.bot_files import ChannelFiles
-    from shared.clients.bot_inbox import ChannelInbox
     from shared.clients.cached_directory import CachedDirectory
     from shared.clients.chat_model import OpenAIChatModel
     from shared.clients.connections import Connections
@@ -102,7 +100,7 @@ def build_services(settings: Settings) -> Services:
     from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
 
     to = Connections(settings)
-    return Services(
+    services = Services(
         settings=settings,
         content_index=_index(to, settings.azure_search_content_index, "block_id", settings),
         documents_index=_index(to, settings.azure_search_documents_index, "doc_id", settings),
@@ -126,10 +124,9 @@ def build_services(settings: Settings) -> Services:
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
-        bot_inbox=_bot_inbox(to, settings),
-        bot_files=_bot_files(to, settings),
         closers=(to.close,),
     )
+    return _with_channels(services, to)
 
 
 def _chat_model(to: "Connections", settings: Settings, model: str, setting: str) -> "OpenAIChatModel":
@@ -232,19 +229,25 @@ def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | No
     return SearxngWebSearch(to.web_search, settings.web_search_url) if settings.web_search_url else None
 
 
-def _bot_inbox(to: "Connections", settings: Settings) -> "ChannelInbox":
+def _with_channels(services: Services, to: "Connections") -> Services:
+    """The services, those of chat channels among them."""
+    from shared.clients.bot_files import ChannelFiles
     from shared.clients.bot_inbox import ChannelInbox
     from shared.clients.bot_keys import SigningKeys
     from shared.clients.bot_tokens import ChannelTokens
+    from shared.clients.bot_turn_store import TableBotTurnStore
+    from shared.clients.tables import Table
+    from shared.models.names import BOT_TURNS_TABLE
 
+    settings = services.settings
     app_id = settings.bot_app_id
-    return ChannelInbox(settings, ChannelTokens(SigningKeys(to.bot), app_id) if app_id else None)
-
-
-def _bot_files(to: "Connections", settings: Settings) -> "ChannelFiles":
-    from shared.clients.bot_files import ChannelFiles
-
-    return ChannelFiles(to.bot, settings, to.bot_token)
+    tokens = ChannelTokens(SigningKeys(to.bot), app_id) if app_id else None
+    return replace(
+        services,
+        bot_inbox=ChannelInbox(settings, tokens),
+        bot_files=ChannelFiles(to.bot, settings, to.bot_token),
+        bot_turns=TableBotTurnStore(Table(to.tables, BOT_TURNS_TABLE)),
+    )
 
 
 def _index(to: "Connections", name: str, key_field: str, settings: Settings) -> "AzureSearchIndex":

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, Person, leaked, may_read
+from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, leaked, may_read
 from tests.e2e.access.world import World
 
 Probe = Callable[[World], None]
@@ -126,6 +126,22 @@ def for_everybody(path: str) -> Probe:
         assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
 
     return probe
+
+
+def for_channels_alone(world: World) -> None:
+    """People's own tokens are none of the Bot Service: nobody can write in somebody else's name."""
+    activity = {
+        "type": "message",
+        "id": "1",
+        "channelId": "msteams",
+        "serviceUrl": "http://127.0.0.1:9/",
+        "from": {"id": "x", "aadObjectId": PEOPLE["owner"].user_id},
+        "recipient": {"id": "bot"},
+        "conversation": {"id": "c", "conversationType": "personal"},
+        "text": QUESTION,
+    }
+    for name in PEOPLE:
+        assert world.caller(name).post("/messages", json=activity).status_code == 401, name
 
 
 def run_of(world: World, name: str) -> str:

@@ -20,6 +20,7 @@ from tests.e2e.access.probes import (
     Probe,
     events_of,
     for_administrators,
+    for_channels_alone,
     for_everybody,
     keeps_to_own_runs,
     new_summary,
@@ -233,6 +234,7 @@ def known(world: World) -> None:
 CHANGE = {"title": "taken over"}
 ACCESS = {"acl": ["*"]}
 
+
 ROUTES: Mapping[str, Probe] = {
     "GET health": for_everybody("/health"),
     "GET health/ready": for_everybody("/health/ready"),
@@ -279,6 +281,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET threads/{thread_id}/messages": of_one_person(thread_of, "GET", "/threads/{}/messages", 200),
     "GET memory": remembered,
     "DELETE memory": forgotten,
+    "POST messages": for_channels_alone,
     "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),
     "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),

@@ -1,0 +1,103 @@
+"""POST /api/messages: Teams and the other channels of the Bot Service. Believed, taken down, acknowledged.
+
+The channel waits 15 s, and sends again what was not acknowledged: nothing here waits for a model, and the
+answer is written into the conversation by an orchestration of its own. What belongs to channels is imported
+when one first writes; other requests never pay for it.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.body import read_body
+from functions.http_io import MAX_BODY_BYTES, Request, Response, endpoint, json_response
+from functions.ready import ready_services
+from shared.errors import CallerError, NotAuthenticatedError
+from shared.ports import OrchestrationStarter
+from shared.wiring import get_services
+
+if TYPE_CHECKING:
+    from shared.models.bot import BotActivity
+
+blueprint = df.Blueprint()
+
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "x-arr-log-id")
+
+
+@blueprint.route(route="messages", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def receive_activity(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """An activity of a channel. 202; 200 with a body for those that wait for one."""
+    activity = await _believed_activity(req)
+    if activity.kind == "ignored":
+        return json_response({}, 200 if activity.activity_type == "invoke" else 202)
+    from shared.agents.channel.turns import handle
+
+    answer = await handle(activity, await ready_services(), _DurableStarter(client))
+    return Response(status_code=202) if answer is None else json_response(answer)
+
+
+async def _believed_activity(req: Request) -> "BotActivity":
+    """
+    Raises:
+        NotAuthenticatedError: (401) its sender proves nothing, or not enough.
+        AccessDeniedError: (403) somebody of another tenant.
+        PayloadTooLargeError, SlowBodyError: (413, 408) as `read_body`.
+        CallerError: (400) no activity.
+    """
+    inbox = get_services().bot_inbox
+    if inbox is None:
+        raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
+    given = set(req.headers.getlist("authorization"))
+    if len(given) > 1:
+        raise NotAuthenticatedError("The request carries two identities.", "Send one.")
+    body = await read_body(req.stream(), MAX_BODY_BYTES)
+    activity = await inbox.receive(next(iter(given), None), body, _peer(req))
+    # After the token: strangers learn nothing of what would be taken. A browser's form cannot say this.
+    if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise CallerError("The body is no JSON by its type.", "Send Content-Type: application/json.")
+    return activity
+
+
+def _peer(req: Request) -> str | None:
+    """The address of whoever connected; None where it is not known for sure, or a web page sent this.
+
+    Behind a proxy everybody seems to be this machine: a proxy gives itself away by its headers, or by the
+    name under which the app was called.
+    """
+    host = req.headers.get("host", "").strip().lower()
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if name not in _LOOPBACK_NAMES or "origin" in req.headers:
+        return None
+    if req.client is None or any(header in req.headers for header in _FORWARDED):
+        return None
+    try:
+        return str(ipaddress.ip_address(req.client.host))
+    except ValueError:
+        return None
+
+
+class _DurableStarter(OrchestrationStarter):
+    """Orchestrations of this app."""
+
+    def __init__(self, client: df.DurableOrchestrationClient) -> None:
+        self._client = client
+
+    async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
+        if await self._state(instance_id) is not None:
+            return
+        try:
+            await self._client.start_new(orchestration, instance_id, dict(payload))
+        except Exception:
+            # The client raises nothing more precise; the same activity may have come twice at once.
+            if await self._state(instance_id) is None:
+                raise
+
+    async def _state(self, instance_id: str) -> str | None:
+        status = await self._client.get_status(instance_id)
+        return status.runtime_status.value if status and status.runtime_status else None

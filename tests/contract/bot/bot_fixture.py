@@ -1,0 +1,36 @@
+"""The route over an inbox that reads its keys from a server of the test's; import what a test uses."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from shared.clients.bot_keys import SigningKeys, connect_bot
+from tests.contract.bot.signing import Messages, bot_services, bot_settings, key_answer, messages
+from tests.contract.clients.scripted_server import Answer, ScriptedServer
+
+
+@asynccontextmanager
+async def keys_from(
+    *answers: Answer, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[tuple[SigningKeys, ScriptedServer]]:
+    """Keys, and the server that tells them."""
+    connection = connect_bot()
+    async with ScriptedServer(*answers) as server:
+        yield SigningKeys(connection, f"{server.endpoint}/keys", clock), server
+        await connection.close()
+
+
+@pytest.fixture
+async def teams_app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Messages]:
+    """A bot with an identity, whose Bot Service stands for Teams and the web chat."""
+    async with keys_from(key_answer("msteams", "webchat")) as (keys, _):
+        yield messages(monkeypatch, bot_services(keys, bot_settings()))
+
+
+@pytest.fixture
+def local_app(monkeypatch: pytest.MonkeyPatch) -> Messages:
+    """A developer's machine: no identity, activities without a token."""
+    settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
+    return messages(monkeypatch, bot_services(None, settings))

@@ -1,0 +1,159 @@
+"""A Bot Service of our own: keys, tokens, activities, and the app's route over an inbox that believes it."""
+
+import base64
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from jwt.algorithms import RSAAlgorithm
+
+from functions import teams
+from shared.clients.bot_inbox import ChannelInbox
+from shared.clients.bot_keys import SigningKeys
+from shared.clients.bot_tokens import ISSUER, ChannelTokens
+from shared.models.bot import BotActivity
+from shared.services import Services
+from shared.settings import Settings
+from tests.contract.clients.scripted_server import Answer
+from tests.fakes.services import fake_services, fake_settings
+from tests.unit.functions.http_app import make_app
+
+APP_ID = "11111111-2222-3333-4444-555555555555"
+TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
+PERSON = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+SERVICE = "https://smba.trafficmanager.net/emea/"
+KEY_ID = "key-1"
+THEIRS = "the Bot Service's key"
+
+
+@cache
+def key(name: str) -> rsa.RSAPrivateKey:
+    """The same key for the same name; making one takes a tenth of a second."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def key_list(*endorsements: str, key_id: str = KEY_ID) -> bytes:
+    """The Bot Service's document of keys."""
+    public = json.loads(RSAAlgorithm.to_jwk(key(THEIRS).public_key()))
+    listed = {**public, "use": "sig", "kid": key_id, "x5t": key_id}
+    if endorsements:
+        listed["endorsements"] = list(endorsements)
+    return json.dumps({"keys": [listed]}).encode()
+
+
+def claims(**changes: Any) -> dict[str, Any]:
+    """What a token of the Bot Service says; a claim changed to None is left out."""
+    now = int(time.time())
+    said = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 3600, "serviceurl": SERVICE}
+    return {name: value for name, value in {**said, **changes}.items() if value is not None}
+
+
+def signed(headers: dict[str, Any] | None = None, by: str = THEIRS, **changes: Any) -> str:
+    """The Authorization header of an activity; a header changed to None is left out.
+
+    Put together by hand: a library refuses to write what a stranger may well send.
+    """
+    given = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID, **(headers or {})}
+    said = _encoded({name: value for name, value in given.items() if value is not None}, claims(**changes))
+    signature = key(by).sign(said.encode(), padding.PKCS1v15(), hashes.SHA256())
+    return f"Bearer {said}.{_base64(signature)}"
+
+
+def unsigned(header: dict[str, Any], signature: bytes = b"", **changes: Any) -> str:
+    """A token that nobody signed."""
+    return f"Bearer {_encoded(header, claims(**changes))}.{_base64(signature)}"
+
+
+def _encoded(*parts: dict[str, Any]) -> str:
+    return ".".join(_base64(json.dumps(part).encode()) for part in parts)
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def teams_message(**changes: Any) -> dict[str, Any]:
+    """A message of Teams as it comes; a field changed to None is left out."""
+    said: dict[str, Any] = {
+        "type": "message",
+        "id": "1700000000000",
+        "timestamp": "2026-01-02T03:04:05.678Z",
+        "channelId": "msteams",
+        "serviceUrl": SERVICE,
+        "from": {"id": "29:1abc", "name": "Ada", "aadObjectId": PERSON},
+        "conversation": {"id": "a:1xyz", "conversationType": "personal", "tenantId": TENANT},
+        "recipient": {"id": "28:bot", "name": "Groundwork"},
+        "text": "What is the pressure?",
+        "textFormat": "plain",
+        "locale": "de-DE",
+        "entities": [{"type": "clientInfo", "locale": "de-DE", "platform": "Web"}],
+        "channelData": {"tenant": {"id": TENANT}},
+    }
+    return {name: value for name, value in {**said, **changes}.items() if value is not None}
+
+
+@dataclass
+class Messages:
+    """POST /api/messages, and what was made of what it took."""
+
+    services: Services
+    handled: list[BotActivity] = field(default_factory=list)
+    answer: dict[str, Any] | None = None
+
+    async def post(
+        self,
+        activity: Any = None,
+        authorization: str | None = None,
+        *,
+        peer: str = "127.0.0.1",
+        host: str = "127.0.0.1",
+        headers: dict[str, str] | None = None,
+        more: list[tuple[str, str]] | None = None,
+    ) -> httpx.Response:
+        """`activity` is sent as it is when it is bytes."""
+        body = activity if isinstance(activity, bytes) else json.dumps(activity or teams_message()).encode()
+        given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
+        if authorization is not None:
+            given["Authorization"] = authorization
+        transport = httpx.ASGITransport(make_app([teams], None), client=(peer, 50000))  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}:7071/api") as channel:
+            return await channel.post("/messages", content=body, headers=[*given.items(), *(more or ())])
+
+    def has_changed_nothing(self) -> bool:
+        """Whether nothing was made of it, nor anything written, not even the places to write to."""
+        return not self.handled and not self.services.search_admin.definitions  # type: ignore[attr-defined]
+
+
+def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
+    """The route over these services; what it hands on is kept instead of handled."""
+    made = Messages(services)
+
+    async def handle(activity: BotActivity, services: Services, starter: object) -> dict[str, Any] | None:
+        made.handled.append(activity)
+        return made.answer
+
+    monkeypatch.setitem(sys.modules, "shared.agents.channel.turns", SimpleNamespace(handle=handle))
+    monkeypatch.setattr("functions.teams.get_services", lambda: services)
+    monkeypatch.setattr("functions.ready.get_services", lambda: services)
+    return made
+
+
+def bot_settings(**changes: Any) -> Settings:
+    return fake_settings(**{"bot_app_id": APP_ID.upper(), "bot_tenant_id": TENANT, **changes})
+
+
+def bot_services(keys: SigningKeys | None, settings: Settings) -> Services:
+    tokens = ChannelTokens(keys, settings.bot_app_id) if keys and settings.bot_app_id else None
+    return fake_services(settings=settings, bot_inbox=ChannelInbox(settings, tokens))
+
+
+def key_answer(*endorsements: str) -> Answer:
+    return Answer(body=key_list(*endorsements))

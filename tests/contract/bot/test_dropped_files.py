@@ -1,0 +1,66 @@
+"""A file dropped into a chat becomes a document of whoever dropped it, if it is what its name says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.errors import (
+    BadDocumentError,
+    GroundworkError,
+    PayloadTooLargeError,
+)
+from shared.ingestion.dropping import take_dropped
+from shared.models.bot import BotAttachment
+from shared.models.identity import UserContext
+from shared.models.names import DOCUMENTS
+from tests.contract.bot.file_channel import CONVERSATION, PDF, SHAREPOINT, channel
+from tests.contract.bot.signing import bot_settings
+from tests.contract.clients.scripted_server import Answer
+from tests.fakes.services import fake_services
+
+pytestmark = pytest.mark.contract
+
+
+ADA = UserContext(user_id="ada")
+
+
+async def dropped(folder: Path, name: str, content: bytes, **changes: Any) -> tuple[Any, Any]:
+    """The document that a dropped file becomes, and all services."""
+    async with channel(folder, Answer(body=content), **changes) as teams:
+        services = fake_services(settings=bot_settings(**changes), bot_files=teams.files)
+        attachment = BotAttachment(name=name, content_type="a", url=SHAREPOINT)
+        try:
+            state, _ = await take_dropped(attachment, CONVERSATION, ADA, services)
+        except GroundworkError as error:
+            return error, services
+        return state, services
+
+
+async def test_a_dropped_file_becomes_a_document_of_who_dropped_it(tmp_path: Path) -> None:
+    state, services = await dropped(tmp_path, "Report 2024.pdf", PDF)
+    assert state.wanted_rights.owner_id == "ada"
+    assert state.wanted_rights.acl == ("ada",)
+    assert await services.blobs.read(DOCUMENTS, state.blob_name) == PDF
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        ("report.pdf", b"PK\x03\x04" + b"x" * 100, BadDocumentError),
+        ("report.pdf", b"MZ\x90\x00", BadDocumentError),
+        ("report.docx", b"%PDF-1.7", BadDocumentError),
+        ("notes.txt", b"%PDF-1.7", BadDocumentError),
+        ("empty.pdf", b"", BadDocumentError),
+        ("virus.exe", b"MZ\x90\x00", BadDocumentError),
+        ("noname", PDF, BadDocumentError),
+        ("../../x.acl.json", b"{}", GroundworkError),
+        ("big.pdf", b"%PDF-" + b"x" * 5000, PayloadTooLargeError),
+    ],
+)
+async def test_a_file_of_another_kind_than_its_name_is_not_stored(
+    tmp_path: Path, name: str, content: bytes, error: type[GroundworkError]
+) -> None:
+    refused, services = await dropped(tmp_path, name, content, max_document_bytes=4000)
+    assert isinstance(refused, error)
+    assert not services.blobs.containers.get(DOCUMENTS)

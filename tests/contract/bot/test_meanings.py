@@ -1,0 +1,212 @@
+"""What activities ask of us: who wrote what where, buttons, files, thumbs, who joined."""
+
+import json
+from typing import Any
+
+import pytest
+from microsoft_agents.activity import Activity
+
+from shared.models.bot import BotActivity, BotMessage, ButtonCommand, ChosenOption
+from tests.contract.bot.bot_fixture import local_app, teams_app
+from tests.contract.bot.signing import PERSON, SERVICE, TENANT, Messages, signed, teams_message
+
+__all__ = ["local_app", "teams_app"]
+
+pytestmark = pytest.mark.contract
+
+
+async def taken(app: Messages, **changes: Any) -> BotActivity:
+    """What is made of a message of Teams; the SDK takes what we take."""
+    activity = teams_message(**changes)
+    Activity.model_validate(activity)
+    answered = await app.post(activity, signed())
+    assert answered.status_code == 202, answered.text
+    return app.handled[-1]
+
+
+async def message(app: Messages, **changes: Any) -> BotMessage:
+    made = await taken(app, **changes)
+    assert isinstance(made, BotMessage)
+    return made
+
+
+async def test_a_message_says_who_wrote_what_where(teams_app: Messages) -> None:
+    made = await message(teams_app)
+    assert made.model_dump(mode="json", exclude={"sender", "sent_at"}) == {
+        "kind": "message",
+        "activity_id": "1700000000000",
+        "conversation": {
+            "channel": "msteams",
+            "service_url": SERVICE,
+            "conversation_id": "a:1xyz",
+            "kind": "personal",
+            "tenant_id": TENANT,
+            "bot_id": "28:bot",
+            "bot_name": "Groundwork",
+            "locale": "de-DE",
+        },
+        "text": "What is the pressure?",
+        "button": None,
+        "attachments": [],
+    }
+    assert made.sender.name == "Ada"
+    assert made.sent_at is not None
+    assert made.sent_at.isoformat() == "2026-01-02T03:04:05.678000+00:00"
+
+
+@pytest.mark.parametrize(
+    ("conversation", "kind"),
+    [
+        ({"conversationType": "personal"}, "personal"),
+        ({"conversationType": "groupChat"}, "group"),
+        ({"conversationType": "groupChat", "isGroup": False}, "group"),
+        ({"conversationType": "channel"}, "channel"),
+        ({"conversationType": "constructor"}, "group"),
+        ({}, "group"),
+        ({"isGroup": True}, "group"),
+    ],
+)
+async def test_where_it_is_not_said_that_one_person_reads_several_might(
+    teams_app: Messages, conversation: dict[str, Any], kind: str
+) -> None:
+    made = await message(teams_app, conversation={"id": "a", "tenantId": TENANT, **conversation})
+    assert made.conversation.kind == kind
+
+
+async def test_a_mention_of_us_is_no_part_of_a_question_and_one_of_others_is(teams_app: Messages) -> None:
+    entities = [
+        {"type": "mention", "mentioned": {"id": "28:bot", "name": "GW"}, "text": "<at>GW</at>"},
+        {"type": "mention", "mentioned": {"id": "29:eve", "name": "Eve"}, "text": "<at>Eve</at>"},
+    ]
+    made = await message(teams_app, text="<at>GW</at>\u00a0 what does <at>Eve</at> say? ", entities=entities)
+    assert made.text == "what does <at>Eve</at> say?"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"kind": "choose", "run_id": "r1", "number": 2},
+        {"groundwork": {"kind": "choose", "run_id": "r1", "number": 2}, "msteams": {"type": "messageBack"}},
+        '{"kind": "choose", "run_id": "r1", "number": 2}',
+    ],
+)
+async def test_a_button_says_what_was_chosen(teams_app: Messages, value: Any) -> None:
+    made = await message(teams_app, text=None, value=value)
+    assert made.button == ChosenOption(run_id="r1", number=2)
+
+
+async def test_a_button_may_be_a_command(teams_app: Messages) -> None:
+    made = await message(teams_app, text=None, value={"kind": "command", "command": "/sources"})
+    assert made.button == ButtonCommand(command="/sources")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "not json",
+        "[" * 5000,
+        [1],
+        {"kind": "constructor"},
+        {"__proto__": {"kind": "command", "command": "/forget"}},
+        {"kind": "choose", "run_id": "r1", "number": "two"},
+        {"kind": "choose", "run_id": "r1", "number": 2, "user_id": "root"},
+        {"groundwork": "x"},
+    ],
+    ids=str,
+)
+async def test_a_value_that_is_no_button_of_ours_is_passed_over(teams_app: Messages, value: Any) -> None:
+    assert (await message(teams_app, value=value)).button is None
+
+
+async def test_files_are_taken_and_the_text_in_other_forms_is_not(teams_app: Messages) -> None:
+    download = {"downloadUrl": "https://contoso-my.sharepoint.com/f?tempauth=x", "fileType": "pdf"}
+    attachments = [
+        {"contentType": "text/html", "content": "<p>What is the pressure?</p>"},
+        {
+            "contentType": "application/vnd.microsoft.teams.file.download.info",
+            "contentUrl": "https://contoso-my.sharepoint.com/personal/ada/report.pdf",
+            "name": "report.pdf",
+            "content": download,
+        },
+        {"contentType": "image/*", "contentUrl": f"{SERVICE}v3/attachments/1/views/original"},
+        {"contentType": "application/vnd.microsoft.card.adaptive", "content": {}},
+        {"contentType": "application/vnd.microsoft.teams.file.download.info", "content": "x"},
+    ]
+    report, picture = (await message(teams_app, text=None, attachments=attachments)).attachments
+    assert (report.name, report.url, report.is_hosted) == ("report.pdf", download["downloadUrl"], False)
+    assert (picture.name, picture.is_hosted) == ("picture-3.png", True)
+
+
+async def test_a_thumb_comes_with_the_message_that_it_is_for(teams_app: Messages) -> None:
+    teams_app.answer = {"status": "ok"}
+    activity = teams_message(
+        type="invoke",
+        name="message/submitAction",
+        text=None,
+        replyToId="1699999999999",
+        value={
+            "actionName": "feedback",
+            "actionValue": {"reaction": "dislike", "feedback": json.dumps({"feedbackText": "Wrong page"})},
+        },
+    )
+    answered = await teams_app.post(activity, signed())
+    assert (answered.status_code, answered.json()) == (200, {"status": "ok"})
+    (feedback,) = teams_app.handled
+    assert feedback.kind == "feedback"
+    assert (feedback.message_id, feedback.thumb, feedback.comment) == ("1699999999999", "down", "Wrong page")
+
+
+@pytest.mark.parametrize(
+    ("feedback", "comment"),
+    [("plain words", "plain words"), ("{}", ""), (None, ""), ("[" * 5000, "[" * 2000), ('"x"', "")],
+)
+async def test_the_words_beside_a_thumb_come_in_several_forms(
+    teams_app: Messages, feedback: str | None, comment: str
+) -> None:
+    said = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": feedback}}
+    made = await taken(teams_app, type="invoke", name="message/submitAction", value=said, replyToId="1")
+    assert made.kind == "feedback"
+    assert (made.thumb, made.comment) == ("up", comment)
+
+
+async def test_the_playground_rates_the_last_message(local_app: Messages) -> None:
+    said = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": ""}}
+    activity = teams_message(
+        type="invoke",
+        name="message/submitAction",
+        text=None,
+        value=said,
+        serviceUrl="http://127.0.0.1:5000/_connector",
+        channelData={"source": {"name": "message"}},
+    )
+    local_app.answer = {}
+    assert (await local_app.post(activity)).status_code == 200
+    (feedback,) = local_app.handled
+    assert feedback.kind == "feedback"
+    assert (feedback.message_id, feedback.comment) == ("", "")
+
+
+@pytest.mark.parametrize(("added", "is_us"), [("28:bot", True), ("29:1abc", False)])
+async def test_who_joins_is_known(teams_app: Messages, added: str, is_us: bool) -> None:
+    made = await taken(teams_app, type="conversationUpdate", membersAdded=[{"id": added}], text=None)
+    assert made.kind == "joined"
+    assert made.is_us == is_us
+
+
+async def test_the_same_event_without_an_id_is_the_same_event(teams_app: Messages) -> None:
+    for _ in range(2):
+        await taken(teams_app, type="conversationUpdate", membersAdded=[{"id": "28:bot"}], id=None)
+    first, second = teams_app.handled
+    assert first.kind == second.kind == "joined"
+    assert first.activity_id == second.activity_id != ""
+
+
+async def test_an_object_id_that_is_none_of_entras_is_nobodys(teams_app: Messages) -> None:
+    for name in ("*", "anna", "conversation:1", "org:1", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee "):
+        made = await message(teams_app, **{"from": {"id": "29:1", "aadObjectId": name}})
+        assert made.sender.object_id is None
+
+
+async def test_a_person_is_the_same_as_in_the_web(teams_app: Messages) -> None:
+    made = await message(teams_app, **{"from": {"id": "29:1", "aadObjectId": PERSON.upper()}})
+    assert made.sender.object_id == PERSON
