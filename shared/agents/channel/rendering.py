@@ -1,0 +1,84 @@
+"""A committed answer as a message of a chat channel. Pure.
+
+Addresses become absolute, with the app's own host before them: a chat client has no page they could belong
+to. Only pictures have signed ones (decision 0024).
+"""
+
+from shared.core.channel_text import for_channel
+from shared.core.figure_links import alt_text
+from shared.core.moments import clock_time
+from shared.models.bot import BotReply, ShownCitation, ShownFigure
+from shared.models.channel import Language
+from shared.models.citations import Citation
+from shared.models.figures import AnswerFigure
+from shared.models.runs import RunAnswer
+
+MAX_ABSTRACT_CHARS = 480  # what the Agents SDK 1.9.0 sends at most
+_PAGE = {"de": "S. {}", "en": "p. {}"}
+_FIGURE = {"de": "Abbildung", "en": "figure"}
+
+
+def reply_of(answer: RunAnswer, *, language: Language, public_address: str | None) -> BotReply:
+    """The message that tells an answer.
+
+    Args:
+        answer: refreshed, so that its figures have signed addresses; one without is not shown.
+        public_address: of the app, without a slash at its end; None = nobody knows it, and nothing is linked.
+    """
+    text, tables = for_channel(answer.text)
+    return BotReply(
+        text=text,
+        citations=tuple(_citation(cited, language, public_address) for cited in answer.citations),
+        figures=tuple(
+            _figure(figure, figure.image_url, language, public_address)
+            for figure in answer.figures
+            if figure.image_url
+        ),
+        tables=tables,
+        can_be_rated=True,
+        is_generated=True,
+    )
+
+
+def _citation(citation: Citation, language: Language, public_address: str | None) -> ShownCitation:
+    place = [_place(citation.filename, citation.page_number, language)]
+    if citation.start_seconds is not None:
+        place.append(clock_time(citation.start_seconds))
+    if not citation.verified:  # a quotation from the caption of a figure, which proves nothing
+        place.append(_FIGURE[language])
+    return ShownCitation(
+        n=citation.n,
+        name=", ".join(place),
+        abstract=_cut(" ".join(citation.quote.split())),
+        url=_absolute(citation.url, public_address),
+    )
+
+
+def _figure(
+    figure: AnswerFigure, image_url: str, language: Language, public_address: str | None
+) -> ShownFigure:
+    page = figure.page_number
+    view = f"pages/{page}" if page is not None else "readable"
+    return ShownFigure(
+        caption=f"{alt_text(figure.caption)} ({_place(figure.filename, page, language)})",
+        image_url=image_url,
+        page_url=_absolute(f"/api/documents/{figure.doc_id}/{view}", public_address),
+    )
+
+
+def _place(filename: str, page_number: int | None, language: Language) -> str:
+    name = " ".join(filename.split())
+    return name if page_number is None else f"{name}, {_PAGE[language].format(page_number)}"
+
+
+def _absolute(address: str, public_address: str | None) -> str:
+    """The address with our host, an address of elsewhere as it is; empty when our host is not known."""
+    if not address.startswith("/"):
+        return address if address.startswith("https://") else ""
+    return f"{public_address}{address}" if public_address else ""
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_ABSTRACT_CHARS:
+        return text
+    return text[: MAX_ABSTRACT_CHARS - 2].rpartition(" ")[0][: MAX_ABSTRACT_CHARS - 2] + " …"

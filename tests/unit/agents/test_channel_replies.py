@@ -1,0 +1,121 @@
+"""A committed answer becomes a message of a chat channel."""
+
+from typing import Any
+
+import pytest
+
+from shared.agents.channel.rendering import MAX_ABSTRACT_CHARS, reply_of
+from shared.models.bot import ShownCitation, ShownFigure
+from shared.models.citations import Citation
+from shared.models.figures import AnswerFigure
+from shared.models.runs import RunAnswer
+
+APP = "https://app.example"
+_PATH = f"/api/documents/d1/figures/{'a' * 64}.png"
+_TABLE = "| a | b |\n|---|---|\n| x | y |"
+_SIGNED = "https://store.example/figures/d1/a.png?sig=s"
+
+
+def _cited(**changes: Any) -> Citation:
+    usual: dict[str, Any] = {
+        "n": 1,
+        "doc_id": "d1",
+        "block_id": "b1",
+        "filename": "pump.pdf",
+        "page_number": 3,
+        "quote": "The valve\n opens at 6.5 bar.",
+        "verified": True,
+        "url": "/api/documents/d1/pages/3?run=r&n=1#cited",
+    }
+    return Citation(**(usual | changes))
+
+
+def _answer(**changes: Any) -> RunAnswer:
+    figure = AnswerFigure(
+        block_id="b2",
+        doc_id="d1",
+        filename="pump.pdf",
+        page_number=4,
+        caption="The valve, [cut] open",
+        path=_PATH,
+        image_url=_SIGNED,
+    )
+    usual: dict[str, Any] = {
+        "run_id": "r",
+        "text": f"At 6.5 bar (Source: pump.pdf, S. 3)[1].\n\n![The valve]({_PATH})\n\n{_TABLE}",
+        "citations": (_cited(),),
+        "figures": (figure,),
+    }
+    return RunAnswer(**(usual | changes))
+
+
+def test_an_answer_is_told_with_its_sources_its_picture_and_its_table() -> None:
+    reply = reply_of(_answer(), language="en", public_address=APP)
+    assert reply.text == "At 6.5 bar (Source: pump.pdf, S. 3)[1].\n\n*The valve*\n\n- **x** · b: y"
+    assert reply.citations == (
+        ShownCitation(
+            n=1,
+            name="pump.pdf, p. 3",
+            abstract="The valve opens at 6.5 bar.",
+            url=f"{APP}/api/documents/d1/pages/3?run=r&n=1#cited",
+        ),
+    )
+    assert reply.figures == (
+        ShownFigure(
+            caption="The valve, cut open (pump.pdf, p. 4)",
+            image_url=_SIGNED,
+            page_url=f"{APP}/api/documents/d1/pages/4",
+        ),
+    )
+    assert reply.tables[0].rows == (("x", "y"),)
+    assert reply.can_be_rated
+    assert reply.is_generated
+
+
+def test_a_signed_address_stands_nowhere_but_in_the_picture() -> None:
+    reply = reply_of(_answer(), language="en", public_address=APP)
+    assert reply.model_dump_json().count("sig=") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "pump.pdf, S. 3"),
+        ({"page_number": None}, "pump.pdf"),
+        ({"page_number": None, "start_seconds": 83.0}, "pump.pdf, 01:23"),
+        ({"verified": False}, "pump.pdf, S. 3, Abbildung"),
+    ],
+)
+def test_a_source_is_named_in_the_language_of_the_reader(changes: dict[str, Any], name: str) -> None:
+    reply = reply_of(_answer(citations=(_cited(**changes),)), language="de", public_address=APP)
+    assert reply.citations[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "shown"),
+    [
+        ("/api/documents/d1/pages/3", None, ""),  # nobody knows the app's own address
+        ("https://video.example/talk#t=83", None, "https://video.example/talk#t=83"),
+        ("javascript:alert(1)", APP, ""),
+        ("http://video.example/talk", APP, ""),
+    ],
+)
+def test_links_lead_to_the_app_or_over_https(url: str, address: str | None, shown: str) -> None:
+    reply = reply_of(_answer(citations=(_cited(url=url),)), language="en", public_address=address)
+    assert reply.citations[0].url == shown
+
+
+def test_a_long_quotation_is_cut_at_a_word() -> None:
+    reply = reply_of(
+        _answer(citations=(_cited(quote="word " * 300), _cited(n=2, quote="x" * 900))),
+        language="en",
+        public_address=APP,
+    )
+    first, second = (cited.abstract for cited in reply.citations)
+    assert first.endswith("word …")
+    assert all(len(text) <= MAX_ABSTRACT_CHARS for text in (first, second))
+
+
+def test_a_picture_that_could_not_be_signed_is_left_out() -> None:
+    figure = _answer().figures[0].model_copy(update={"image_url": None})
+    assert reply_of(_answer(figures=(figure,)), language="en", public_address=APP).figures == ()
