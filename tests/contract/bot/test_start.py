@@ -1,0 +1,43 @@
+"""Bot code is imported only when a channel writes: the start of the app is as it was without it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.start.probes import AGENT_SETTINGS
+from tests.architecture.source_tree import ROOT
+
+pytestmark = pytest.mark.contract
+
+START = """
+import sys
+import function_app
+from shared.wiring import get_services
+get_services()
+print(*sorted(sys.modules), sep="\\n")
+"""
+OF_CHANNELS = (
+    *("microsoft_agents", "msal", "jwt"),
+    *("shared.agents.channel", "shared.models.activities"),
+    *("shared.clients.bot_wire", "shared.clients.bot_meaning"),
+)
+
+
+@pytest.fixture(name="loaded", scope="module")
+def make_loaded() -> list[str]:
+    """The modules of a process that has started, and served nothing."""
+    environment = {**os.environ, **AGENT_SETTINGS, "BOT_LOCAL_ANONYMOUS": "true"}
+    done = subprocess.run(
+        [sys.executable, "-c", START], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_the_route_is_there(loaded: list[str]) -> None:
+    assert {"functions.teams", "shared.clients.bot_inbox"} <= set(loaded)
+
+
+def test_what_belongs_to_channels_is_not_imported_before_one_writes(loaded: list[str]) -> None:
+    assert [name for name in loaded if name.startswith(OF_CHANNELS)] == []
