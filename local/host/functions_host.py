@@ -47,7 +47,10 @@ class FunctionsHost:
         )
         self._durable_functions = HostedDurableFunctions(enabled, self._invoker)
         self._durable = DurableExecutor(
-            data_folder / DURABLE_NAME, self._durable_functions, task_hub=options.task_hub
+            data_folder / DURABLE_NAME,
+            self._durable_functions,
+            max_parallel_activities=options.max_parallel_activities,
+            task_hub=options.task_hub,
         )
         self._journal = BlobJournal(data_folder / DATABASE_NAME)
         self._timer_store = TimerStatusStore(data_folder / DATABASE_NAME)

@@ -47,6 +47,7 @@ class HostOptions:
     queues: QueueOptions = field(default_factory=QueueOptions)
     blobs: BlobOptions = field(default_factory=BlobOptions)
     task_hub: str = "local"
+    max_parallel_activities: int = 16  # the real host's default is 10 for each core
 
 
 def parse_timespan(text: str) -> float:
@@ -70,6 +71,7 @@ def read_host_options(folder: Path) -> HostOptions:
     """
     document = _read_json(folder / "host.json")
     extensions = document.get("extensions", {})
+    durable = extensions.get("durableTask", {})
     return HostOptions(
         route_prefix=extensions.get("http", {}).get("routePrefix", "api").strip("/"),
         function_timeout_s=_function_timeout(document.get("functionTimeout")),
@@ -78,7 +80,8 @@ def read_host_options(folder: Path) -> HostOptions:
             max_parallel=int(extensions.get("blobs", {}).get("maxDegreeOfParallelism", 8)),
             poison_threshold=int(extensions.get("blobs", {}).get("poisonBlobThreshold", 5)),
         ),
-        task_hub=extensions.get("durableTask", {}).get("hubName", "local"),
+        task_hub=durable.get("hubName", "local"),
+        max_parallel_activities=int(durable.get("maxConcurrentActivityFunctions", 16)),
     )
 
 

@@ -37,13 +37,14 @@ def test_options_are_read_and_missing_ones_have_defaults(tmp_path: Path) -> None
                 "extensions": {
                     "http": {"routePrefix": "v1"},
                     "queues": {"batchSize": 4, "visibilityTimeout": "00:00:02", "messageEncoding": "none"},
-                    "durableTask": {"hubName": "groundwork"},
+                    "durableTask": {"hubName": "groundwork", "maxConcurrentActivityFunctions": 64},
                 },
             }
         )
     )
     options = read_host_options(tmp_path)
     assert (options.route_prefix, options.function_timeout_s, options.task_hub) == ("v1", 600.0, "groundwork")
+    assert options.max_parallel_activities == 64
     assert (options.queues.batch_size, options.queues.visibility_timeout_s) == (4, 2.0)
     assert (options.queues.max_dequeue_count, options.queues.base64) == (5, False)
     assert options.blobs.poison_threshold == 5
