@@ -77,6 +77,11 @@ BOT_FILES = Dependency(
     "BOT_ATTACHMENT_HOSTS",
     "Files of Teams come with their own permission, which ends after some minutes: drop the file again.",
 )
+BOT_CHANNEL = Dependency(
+    "the chat channel",
+    "the way out of the network to the Bot Service",
+    "The bot may have been removed there; its identity (BOT_APP_ID) must be the Azure Bot's own.",
+)
 DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_API_KEY.")
 
 

@@ -1,0 +1,171 @@
+"""Messages of ours as the Bot Framework protocol has them. Pure: a reply becomes one activity, or several.
+
+Source: Bot Framework Activity schema 3.1; Microsoft Teams, "Enhance AI-generated bot messages", "Stream bot
+messages", "Format your bot messages".
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shared.clients.bot_cards import card_of
+from shared.clients.bot_text import (
+    MARKDOWN_CHANNELS,
+    cited_in,
+    in_words,
+    split,
+    with_choices,
+    without_markdown,
+)
+from shared.clients.bot_wire import TEAMS
+from shared.models.bot import BotConversation, BotReply, ShownCitation
+
+Wire = dict[str, Any]
+
+# Of one activity, counted as UTF-16. Teams' documentation said 28 KB, then 40, and says 100 today; its older
+# clouds are not said to have followed.
+MAX_MESSAGE_BYTES = 40_000
+MAX_TEXT_CHARS = 8_000  # leaves room for the sources of a text
+MAX_CARD_BYTES = 27_000  # as UTF-8; Teams refuses cards of more than 28 KB
+MAX_CITATIONS = 20  # of one message in Teams (unmeasured); others keep their number in the text
+_MAX_NAME_CHARS = 80
+_MAX_ABSTRACT_CHARS = 480  # what the Agents SDK 1.9.0 sends at most
+_MIN_SPLIT_CHARS = 1_000
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """Where a growing message stands; `stream_id` is empty until the channel has given one."""
+
+    kind: Literal["informative", "streaming", "final"]
+    stream_id: str = ""
+    sequence: int = 0  # counted from 1; a final one has none
+
+
+def language_of(conversation: BotConversation) -> str:
+    """Of our own words beside a text."""
+    return "de" if (conversation.locale or "").casefold().split("-")[0] == "de" else "en"
+
+
+def typing_of(conversation: BotConversation) -> Wire:
+    """The sign that we write."""
+    return _addressed(conversation, {"type": "typing"})
+
+
+def update_of(conversation: BotConversation, text: str, state: StreamState) -> Wire:
+    """A part of a growing message: all of its text so far, or what is being done."""
+    return streamed(_addressed(conversation, {"type": "typing", "text": text}), state)
+
+
+def streamed(activity: Wire, state: StreamState) -> Wire:
+    """The activity as a part of a growing message."""
+    told: Wire = {"type": "streaminfo", "streamType": state.kind}
+    if state.kind != "final":
+        told["streamSequence"] = state.sequence
+    own: Wire = {}
+    if state.stream_id:
+        told["streamId"] = own["id"] = state.stream_id
+    return {**activity, **own, "entities": [*activity.get("entities", ()), told]}
+
+
+def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
+    """The activities that tell a reply, in order. Its card, and the thumbs, are with the last."""
+    if conversation.channel != TEAMS:
+        return _messages_in_words(conversation, reply)
+    texts = [
+        part
+        for text in split(with_choices(reply), MAX_TEXT_CHARS)
+        for part in _fitting(conversation, reply, text)
+    ]
+    messages = [_message(conversation, reply, text) for text in texts]
+    card = _small_card(reply, language_of(conversation))
+    if card is not None:
+        with_card = {**messages[-1], "attachments": [card]}
+        if _size(with_card) <= MAX_MESSAGE_BYTES:
+            messages[-1] = with_card
+        else:
+            alone = reply.model_copy(update={"citations": ()})
+            messages.append({**_message(conversation, alone, ""), "attachments": [card]})
+    if reply.can_be_rated:
+        messages[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
+    return messages
+
+
+def _messages_in_words(conversation: BotConversation, reply: BotReply) -> list[Wire]:
+    is_markdown = conversation.channel in MARKDOWN_CHANNELS
+    text = in_words(reply, language_of(conversation))
+    shown = text if is_markdown else without_markdown(text)
+    told = {"type": "message", "textFormat": "markdown" if is_markdown else "plain"}
+    return [_addressed(conversation, {**told, "text": part}) for part in split(shown, MAX_TEXT_CHARS)]
+
+
+def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[str]:
+    """The text, or its halves, so that each with its sources is no larger than a message may be."""
+    if len(text) < _MIN_SPLIT_CHARS or _size(_message(conversation, reply, text)) <= MAX_MESSAGE_BYTES:
+        return [text]
+    halves = split(text, len(text) // 2 + 16)
+    return [part for half in halves for part in _fitting(conversation, reply, half)]
+
+
+def _message(conversation: BotConversation, reply: BotReply, text: str) -> Wire:
+    message = {"type": "message", "textFormat": "markdown", "text": text}
+    entity = _sources(cited_in(text, reply.citations), is_generated=reply.is_generated)
+    return _addressed(conversation, {**message, **({"entities": [entity]} if entity else {})})
+
+
+def _sources(citations: list[ShownCitation], *, is_generated: bool) -> Wire | None:
+    if not citations and not is_generated:
+        return None
+    entity: Wire = {
+        "type": "https://schema.org/Message",
+        "@type": "Message",
+        "@context": "https://schema.org",
+        "additionalType": ["AIGeneratedContent"] if is_generated else [],
+    }
+    if citations:
+        entity["citation"] = [_claim(citation) for citation in citations[:MAX_CITATIONS]]
+    return entity
+
+
+def _claim(citation: ShownCitation) -> Wire:
+    document: Wire = {
+        "@type": "DigitalDocument",
+        "name": _cut(citation.name, _MAX_NAME_CHARS),
+        "abstract": _cut(citation.abstract, _MAX_ABSTRACT_CHARS),
+    }
+    if citation.url:
+        document["url"] = citation.url
+    return {"@type": "Claim", "position": citation.n, "appearance": document}
+
+
+def _small_card(reply: BotReply, language: str) -> Wire | None:
+    """The card; without its tables, which the text has as well, where it would be too large."""
+    card = card_of(reply, language)
+    if card is None or len(json.dumps(card).encode()) <= MAX_CARD_BYTES:
+        return card
+    return card_of(reply.model_copy(update={"tables": ()}), language)
+
+
+def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
+    place: Wire = {"id": conversation.conversation_id}
+    if conversation.tenant_id:
+        place["tenantId"] = conversation.tenant_id
+    us: Wire = {
+        "id": conversation.bot_id,
+        **({"name": conversation.bot_name} if conversation.bot_name else {}),
+    }
+    return {
+        **activity,
+        "channelId": conversation.channel,
+        "serviceUrl": conversation.service_url,
+        "conversation": place,
+        "from": us,
+    }
+
+
+def _size(activity: Wire) -> int:
+    return 2 * len(json.dumps(activity, ensure_ascii=False))
+
+
+def _cut(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"

@@ -1,0 +1,134 @@
+"""A stand-in for the Bot Service's connector: takes activities, keeps what it got, refuses on demand.
+
+As Teams does it for growing messages: the first update gives the message its id, each next one names it and
+the next number, and nothing follows a final one.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from shared.models.bot import BotConversation
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What is answered instead, once."""
+
+    status: int
+    code: str = "x"
+    message: str = "x"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Got:
+    """One request that was taken."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    activity: dict[str, Any]
+
+    @property
+    def stream(self) -> dict[str, Any]:
+        """What it says of a growing message; empty for others."""
+        entities = self.activity.get("entities", [])
+        return next((entity for entity in entities if entity["type"] == "streaminfo"), {})
+
+
+class Connector:
+    """An async context manager; `refusals` are answered first, in order."""
+
+    def __init__(self, *refusals: Refusal) -> None:
+        self.got: list[Got] = []
+        self.refused = 0
+        self.refusals = list(refusals)
+        self.moved_to: str | None = None
+        self._asked = asyncio.Condition()
+        self._streams: dict[str, int | None] = {}  # by id: the last number; None = it has ended
+        app = web.Application()
+        app.router.add_route("*", "/{rest:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None)
+        self._site: web.TCPSite | None = None
+        self.port = 0
+
+    @property
+    def service_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/teams/"
+
+    def conversation(self, **changes: Any) -> BotConversation:
+        """A chat of two in Teams, held here."""
+        usual: dict[str, Any] = {
+            "channel": "msteams",
+            "service_url": self.service_url,
+            "conversation_id": "a:1/x",
+            "tenant_id": "tenant",
+            "bot_id": "28:bot",
+            "bot_name": "Groundwork",
+            "locale": "en-GB",
+        }
+        return BotConversation(**(usual | changes))
+
+    @property
+    def activities(self) -> list[dict[str, Any]]:
+        return [got.activity for got in self.got]
+
+    async def asked(self, times: int) -> None:
+        """Wait until so many requests have come, taken or refused."""
+        async with asyncio.timeout(5), self._asked:
+            await self._asked.wait_for(lambda: len(self.got) + self.refused >= times)
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await self._site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        activity = await request.json()
+        if self.moved_to:
+            raise web.HTTPTemporaryRedirect(self.moved_to)
+        answer = self._taken(request, activity)
+        async with self._asked:
+            self._asked.notify_all()
+        return answer
+
+    def _taken(self, request: web.Request, activity: dict[str, Any]) -> web.Response:
+        refusal = self.refusals.pop(0) if self.refusals else None
+        got = Got(request.method, request.raw_path, dict(request.headers), activity)
+        refusal = refusal or self._stream_refusal(got.stream)
+        if refusal is not None:
+            self.refused += 1
+            return _error(refusal)
+        self.got.append(got)
+        message_id = got.stream.get("streamId") or f"m{len(self.got)}"
+        if got.stream:
+            is_final = got.stream["streamType"] == "final"
+            self._streams[message_id] = None if is_final else got.stream["streamSequence"]
+        return web.json_response({"id": message_id}, status=201)
+
+    def _stream_refusal(self, told: Mapping[str, Any]) -> Refusal | None:
+        if not told:
+            return None
+        last = self._streams.get(told["streamId"]) if "streamId" in told else 0
+        if last is None:
+            return Refusal(403, "ContentStreamNotAllowed", "Not on an already completed streamed message")
+        if told["streamType"] != "final" and told["streamSequence"] != last + 1:
+            return Refusal(412, "ContentStreamSequenceOrderPreConditionFailed", "Out of order")
+        return None
+
+
+def _error(refusal: Refusal) -> web.Response:
+    body = json.dumps({"error": {"code": refusal.code, "message": refusal.message}})
+    return web.Response(
+        status=refusal.status, text=body, content_type="application/json", headers=dict(refusal.headers)
+    )
