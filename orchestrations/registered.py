@@ -3,9 +3,11 @@
 from orchestrations import (
     agent_activities,
     answer_question,
+    channel_activities,
     fan_out_activities,
     ingest_activities,
     ingest_document,
+    reply_in_channel,
     run_sub_agent,
     summarize_documents,
     summary_activities,
@@ -21,5 +23,7 @@ DURABLE = (
     summarize_documents,
     summary_activities,
     fan_out_activities,
+    reply_in_channel,
+    channel_activities,
     traces,
 )

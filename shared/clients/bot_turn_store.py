@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from shared.clients.tables import Entity, Table, revision_of
 from shared.errors import ConflictError, NotFoundError
-from shared.ports_bot import BotTurnStore
+from shared.ports import BotTurnStore
 
 if TYPE_CHECKING:
     from shared.models.bot import BotTurn

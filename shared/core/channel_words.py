@@ -29,8 +29,8 @@ _ASKING = frozenset(
     (
         "what who where when why how which whose is are was were do does did can could should compare "
         "list show summarize summarise explain tell find wer wo wann warum wieso wie welche welcher welches "
-        "welchem welchen ist sind war waren kann können soll sollen gibt vergleiche liste zeige fasse erkläre "
-        "nenne suche hat haben"
+        "welchem welchen ist sind war waren kann können soll sollen gibt vergleiche liste zeige fasse "
+        "erkläre nenne suche hat haben"
     ).split()
 )
 _WORD = re.compile(r"[^\W_]+")

@@ -15,7 +15,7 @@ from shared.models.bot import BotActivity, BotFeedback, BotIgnored, BotJoined, I
 from shared.models.channel import ReplyStep
 from shared.models.feedback import FeedbackBody
 from shared.models.identity import UserContext
-from shared.ports_bot import BotTurnStore, OrchestrationStarter
+from shared.ports import BotTurnStore, OrchestrationStarter
 from shared.services import Services
 from shared.telemetry import get_logger
 from shared.tracing.spans import link_to
@@ -60,7 +60,7 @@ async def _rate(feedback: BotFeedback, services: Services, turns: BotTurnStore) 
         turn = await turns.get(key, owner)
         found = (turn.last_run_id, owner) if turn and turn.last_run_id else None
     if found is None or found[1] != owner:
-        get_logger().info("channel.thumb_unplaced", channel=feedback.conversation.channel)
+        get_logger().info("channel.thumb_unplaced")
         return
     said = FeedbackBody(thumb=feedback.thumb, comment=feedback.comment.strip() or None)
     with suppress(NotFoundError, ConflictError):  # the run was deleted meanwhile

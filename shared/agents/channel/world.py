@@ -7,7 +7,7 @@ from typing import Protocol
 from shared.errors import ConfigurationError
 from shared.models.bot import BotAttachment, BotConversation, BotSender
 from shared.models.identity import UserContext
-from shared.ports_bot import BotOutbox, BotTurnStore, OrchestrationStarter
+from shared.ports import BotOutbox, BotTurnStore, OrchestrationStarter
 from shared.services import Services
 
 FindUser = Callable[[BotConversation, BotSender], Awaitable[tuple[UserContext, bool]]]

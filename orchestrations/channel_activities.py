@@ -1,0 +1,93 @@
+"""The activity of `reply_in_channel`: one step of a reply in, the next one out. Raises only for defects."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import Payload
+from orchestrations.traces import at_work, split
+from shared.models.channel import ReplyStep
+
+if TYPE_CHECKING:
+    from shared.agents.channel.world import ChannelWorld
+    from shared.models.bot import BotAttachment, BotConversation, BotSender
+    from shared.models.identity import UserContext
+    from shared.services import Services
+
+blueprint = df.Blueprint()
+
+_ENDED = ("Completed", "Failed", "Terminated", "Canceled")
+
+
+@blueprint.activity_trigger(input_name="payload")
+@blueprint.durable_client_input(client_name="client")
+async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
+    """Perform one step of a reply. Input and output: ReplyStep."""
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.agents.channel.steps import perform_reply
+    from shared.wiring import get_services
+
+    given, link = split(payload)
+    step = ReplyStep.model_validate(given)
+    async with at_work(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):
+        following = await perform_reply(step, _world(get_services(), client))
+    return following.model_dump(mode="json")
+
+
+def _world(services: "Services", client: df.DurableOrchestrationClient) -> "ChannelWorld":
+    from shared.agents.channel.world import ChannelWorld, channel_parts
+    from shared.identity_channels import person_in_chat
+    from shared.ingestion.dropping import take_dropped
+
+    async def find_user(conversation: "BotConversation", sender: "BotSender") -> "tuple[UserContext, bool]":
+        return await person_in_chat(conversation, sender, services.settings, services.directory)
+
+    async def store_file(
+        attachment: "BotAttachment", conversation: "BotConversation", user: "UserContext"
+    ) -> str:
+        state, _ = await take_dropped(attachment, conversation, user, services)
+        return state.doc_id
+
+    outbox, turns = channel_parts(services)
+    return ChannelWorld(
+        services=services,
+        outbox=outbox,
+        turns=turns,
+        orchestrations=_Orchestrations(client),
+        find_user=find_user,
+        store_file=store_file,
+    )
+
+
+class _Orchestrations:
+    """Those of this app. The client raises nothing more precise than `Exception`."""
+
+    def __init__(self, client: df.DurableOrchestrationClient) -> None:
+        self._client = client
+
+    async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
+        if await self._state(instance_id) is not None:
+            return
+        try:
+            await self._client.start_new(orchestration, instance_id, dict(payload))
+        except Exception:
+            if await self._state(instance_id) is None:  # else: started twice at once
+                raise
+
+    async def tell(self, instance_id: str, event: str) -> None:
+        await self._client.raise_event(instance_id, event, {})
+
+    async def stop(self, instance_id: str) -> None:
+        if await self._state(instance_id) not in (None, *_ENDED):
+            await self._client.terminate(instance_id, "its owner has left the question")
+
+    async def is_alive(self, instance_id: str) -> bool:
+        try:
+            return await self._state(instance_id) not in (None, *_ENDED)
+        except Exception:  # noqa: BLE001
+            return True
+
+    async def _state(self, instance_id: str) -> str | None:
+        status = await self._client.get_status(instance_id)
+        return status.runtime_status.value if status and status.runtime_status else None

@@ -1,0 +1,47 @@
+"""A message in a chat -> what is said to it: the steps of `shared.agents.channel`, one after the other.
+
+Only sequences: each activity answers with the step that follows. One instance per activity of the channel, so
+what is delivered twice is answered once. It may wait for days, when the run waits for its owner.
+"""
+
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import as_object
+from orchestrations.traces import close_trace, input_of, traced
+from shared.core.channel_steps import sorry
+from shared.models.channel import ReplyStep
+
+blueprint = df.Blueprint()
+
+MAX_STEPS = 200  # looks at files, parts of a long run and tries together; a typical reply takes two
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def reply_in_channel(
+    context: df.DurableOrchestrationContext,
+) -> Generator[Any, Any, dict[str, Any]]:
+    """Reply to what was taken down. Input: {"reply_key", "day"}. Output: {"status", "steps"}."""
+    step = ReplyStep.model_validate(input_of(context))
+    steps = 0
+    while step.kind != "end" and steps < MAX_STEPS:
+        context.set_custom_status({"step": step.kind, "run_id": step.run_id, "attempt": step.attempt})
+        step = yield from _perform(context, step)
+        steps += 1
+    status = "completed" if step.kind == "end" and not step.error else "failed"
+    yield from close_trace(context, "reply_in_channel", status)
+    return {"status": status, "steps": steps}
+
+
+def _perform(context: df.DurableOrchestrationContext, step: ReplyStep) -> Generator[Any, Any, ReplyStep]:
+    if step.delay_s:
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=step.delay_s))
+    payload = step.model_copy(update={"delay_s": 0.0}).model_dump(mode="json")
+    try:
+        outcome = yield context.call_activity("reply_step", traced(context, payload))
+        return ReplyStep.model_validate(as_object(outcome))
+    except Exception:  # noqa: BLE001  # a defect, or its worker died: whoever wrote hears of it all the same
+        return sorry(step, "InternalError")

@@ -1,0 +1,74 @@
+"""Files that were dropped into a chat: stored as documents of whoever dropped them, and told of when read."""
+
+from shared.agents.channel.asking import ask
+from shared.agents.channel.visit import Visit
+from shared.core import channel_texts as texts
+from shared.core.channel_text import plain
+from shared.errors import CallerError, GroundworkError
+from shared.models.channel import ReplyStep
+from shared.models.ingestion import DocumentState
+
+MAX_FILES = 10  # of one message; Teams takes as many
+_FIRST_LOOK_S = 2.0
+_SLOWEST_LOOK_S = 15.0
+_MAX_LOOKS = 60  # some 12 minutes; a document of some hundred pages takes less
+
+
+async def store_files(visit: Visit) -> ReplyStep:
+    """Store what can be stored, and say of each of the others why not."""
+    if not visit.is_of_person:
+        await visit.tell(texts.FILES_NOT_HERE[visit.language])
+        return await _asked(visit, ())
+    user, _ = await visit.world.find_user(visit.conversation, visit.message.sender)
+    taken: dict[str, str] = {}
+    said: list[str] = []
+    for attachment in visit.message.attachments[:MAX_FILES]:
+        name = plain(attachment.name)
+        try:
+            taken[await visit.world.store_file(attachment, visit.conversation, user)] = name
+        except CallerError as refused:
+            said.append(texts.FILE_FAILED[visit.language].format(name, refused.detail))
+        except GroundworkError as failed:
+            if failed.retryable and visit.step.attempt == 0:
+                raise
+            said.append(texts.FILE_FAILED[visit.language].format(name, texts.OUT_OF_REACH[visit.language]))
+    said += [texts.FILE_TAKEN[visit.language].format(name) for name in taken.values()]
+    if len(visit.message.attachments) > MAX_FILES:
+        said.append(texts.TOO_MANY_FILES[visit.language].format(MAX_FILES))
+    await visit.tell("\n\n".join(said))
+    if not taken:
+        return await _asked(visit, ())
+    looking = {"kind": "look_at_files", "doc_ids": tuple(taken), "attempt": 0, "delay_s": _FIRST_LOOK_S}
+    return visit.step.model_copy(update=looking)
+
+
+async def look_at_files(visit: Visit) -> ReplyStep:
+    """Wait until every file can be asked about, or never will; then say so."""
+    states = [await visit.world.services.documents.get(doc_id) for doc_id in visit.step.doc_ids]
+    known = [state for state in states if state is not None]
+    if any(not _is_settled(state) for state in known) and visit.step.part < _MAX_LOOKS:
+        delay_s = min(_FIRST_LOOK_S * 1.3 ** (visit.step.part + 1), _SLOWEST_LOOK_S)
+        again = {"part": visit.step.part + 1, "delay_s": delay_s, "attempt": 0}
+        return visit.step.model_copy(update=again)
+    if known:
+        await visit.tell("\n\n".join(_told(state, visit) for state in known))
+    ready = tuple(state.doc_id for state in known if state.status == "ready")
+    return await _asked(visit, ready) if ready else visit.end
+
+
+async def _asked(visit: Visit, doc_ids: tuple[str, ...]) -> ReplyStep:
+    """The question that came with the files, if one did."""
+    return await ask(visit, doc_ids) if visit.message.text.strip() else visit.end
+
+
+def _is_settled(state: DocumentState) -> bool:
+    return state.status in ("ready", "failed")
+
+
+def _told(state: DocumentState, visit: Visit) -> str:
+    name = plain(state.filename)
+    if state.status == "ready":
+        return texts.FILE_READY[visit.language].format(name)
+    if state.status == "failed":
+        return texts.FILE_FAILED[visit.language].format(name, state.reason or "")
+    return texts.FILE_SLOW[visit.language].format(name)

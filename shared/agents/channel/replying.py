@@ -1,0 +1,187 @@
+"""A run's answer, written into the conversation: as it grows where that can be seen, whole in the end.
+
+What is there twice is worse than a pause, and what is missing is worse than both: an attempt that finds that
+an earlier one had begun sends the whole once more, and none does after one that went out whole.
+"""
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.agents.channel.following import follow
+from shared.agents.channel.kept import ReplyMemory
+from shared.agents.channel.live_text import LiveText
+from shared.agents.channel.rendering import reply_of
+from shared.agents.channel.visit import remember
+from shared.agents.channel.world import ChannelWorld
+from shared.agents.channel.writer import Writer, open_writer
+from shared.agents.runs import close_dead_run, view_run
+from shared.agents.working_memory import WorkingMemory
+from shared.core import channel_texts as texts
+from shared.core.channel_progress import progress_line
+from shared.core.channel_text import plain
+from shared.core.channel_words import conversation_key, language_of
+from shared.errors import DefectError, NotFoundError
+from shared.models.bot import BotReply, ChosenOption, ShownButton
+from shared.models.channel import Language, ReplyPlace, ReplyStep
+from shared.models.clarification import Clarification
+from shared.models.events import TERMINAL_EVENTS, RunEvent
+from shared.models.runs import RunRecord
+
+MAX_PARTS = 40  # more than an hour; a run has an end long before, whatever happens
+_AFTER_EXPIRY_S = 60.0  # by then the run has noticed itself that nobody answered
+
+
+@dataclass(frozen=True)
+class Telling:
+    """One reply at work."""
+
+    step: ReplyStep
+    world: ChannelWorld
+    place: ReplyPlace
+    memory: ReplyMemory
+    writer: Writer
+
+    @property
+    def language(self) -> Language:
+        """Of fixed texts."""
+        return language_of(self.place.conversation)
+
+    @property
+    def end(self) -> ReplyStep:
+        """There is nothing left to do."""
+        return ReplyStep(reply_key=self.step.reply_key, day=self.step.day, kind="end")
+
+
+async def reply_part(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
+    """Follow the run for a while; its end, or its question, becomes a message.
+
+    Raises:
+        NotFoundError: the run was erased.
+        CallerError: the channel takes nothing from us there.
+        DependencyError: it cannot be reached.
+    """
+    memory = ReplyMemory(world.services.blobs, step.run_id, step.reply_key)
+    place = await memory.place()
+    if (sent := await memory.sent(step.ask_step)) is not None:
+        await _note(sent.message_id, step, place, world)
+        return ReplyStep(reply_key=step.reply_key, day=step.day, kind="end")
+    is_first = step.part == 0 and await memory.begin(step.ask_step)
+    writer = await open_writer(world.outbox, place, grows=is_first)
+    telling = Telling(step, world, place, memory, writer)
+    try:
+        return await _follow(telling)
+    finally:
+        await writer.give_up(texts.GOING_ON[telling.language])  # nothing, if it has ended
+
+
+async def expire(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
+    """Nobody may have answered in time: then the run went on by itself, and this tells its answer."""
+    services = world.services
+    end = ReplyStep(reply_key=step.reply_key, day=step.day, kind="end")
+    record = await services.runs.get(step.run_id)
+    if record is None or record.status == "cancelled":
+        return end
+    choice = await WorkingMemory(services.blobs, step.run_id).find_choice(step.ask_step)
+    if choice is not None and choice.said:
+        return end  # answered: here, where another reply tells what came of it, or in the web page
+    if not await ReplyMemory(services.blobs, step.run_id, step.reply_key).claim(step.ask_step):
+        return end
+    return step.model_copy(update={"kind": "follow", "part": 1, "delay_s": 0.0, "attempt": 0})
+
+
+async def _follow(telling: Telling) -> ReplyStep:
+    step, world, writer = telling.step, telling.world, telling.writer
+    live, number, line = LiveText(), step.after, None
+
+    async def look_after() -> None:
+        if not await world.orchestrations.is_alive(step.run_id):
+            await close_dead_run(step.run_id, "The run was stopped before it had an answer.", world.services)
+
+    seconds = world.services.settings.bot_stream_seconds
+    events = follow(world.services.run_log, step.run_id, step.after, seconds, look_after)
+    async with aclosing(events):
+        async for found in events:
+            if found is None:
+                await writer.keep_typing()
+                continue
+            number, event = found
+            if event.name in TERMINAL_EVENTS:
+                return await _tell_end(event, telling)
+            if event.name == "ASK_USER":
+                return await _tell_question(event, number, telling)
+            if (now := progress_line(event, telling.language)) is not None and now != line:
+                line = now
+                await writer.inform(now)
+            await live.take(event, writer.write)
+    return await _go_on_later(number, telling)
+
+
+async def _go_on_later(number: int, telling: Telling) -> ReplyStep:
+    """Time for one message is over: what comes of the run is told in a new one."""
+    if telling.step.part >= MAX_PARTS:
+        raise DefectError("a run without an end")
+    if telling.writer.is_open:
+        await telling.writer.finish(BotReply(text=texts.GOING_ON[telling.language]))
+    update = {"after": number, "part": telling.step.part + 1, "attempt": 0, "delay_s": 0.0}
+    return telling.step.model_copy(update=update)
+
+
+async def _tell_question(event: RunEvent, number: int, telling: Telling) -> ReplyStep:
+    """The run asks: its options become buttons. Whose answer it is stands there before they are shown."""
+    world, place, run_id = telling.world, telling.place, telling.step.run_id
+    ask_step = int(event.data["step"])
+    asked = Clarification.model_validate(
+        {name: event.data[name] for name in ("question", "options", "expires_at")}
+    )
+    await remember(place.conversation, place.owner_id, world, lambda turn: {"waiting_run_id": run_id})
+    buttons = tuple(
+        ShownButton(
+            title=f"{option.title or option.filename} ({option.filename}, {option.date})",
+            value=ChosenOption(run_id=run_id, number=option.number),
+        )
+        for option in asked.options
+    )
+    await telling.writer.finish(BotReply(text=plain(asked.question), buttons=buttons))
+    waits_s = (asked.expires_at - datetime.now(UTC)).total_seconds() + _AFTER_EXPIRY_S
+    update = {"kind": "expire", "ask_step": ask_step, "after": number, "part": 1, "attempt": 0}
+    return telling.step.model_copy(update={**update, "delay_s": max(waits_s, 0.0)})
+
+
+async def _tell_end(event: RunEvent, telling: Telling) -> ReplyStep:
+    """The run has ended: its answer, or that there is none."""
+    world, step = telling.world, telling.step
+    record = await world.services.runs.get(step.run_id)
+    if event.name == "COMPLETE" and record is not None:
+        reply = await _answer(record, telling)
+    else:
+        text = texts.error_text(str(event.data.get("type")), step.run_id[:8], telling.language)
+        reply = BotReply(text=text)
+    message_id = await telling.writer.finish(reply)
+    await telling.memory.note_sent(step.ask_step, message_id)
+    await _note(message_id, step, telling.place, world)
+    return telling.end
+
+
+async def _answer(record: RunRecord, telling: Telling) -> BotReply:
+    services = telling.world.services
+    reader = (await WorkingMemory(services.blobs, record.run_id).request()).user
+    view = await view_run(record, services, reader)
+    if view.answer is None:
+        raise NotFoundError("The answer was deleted.")
+    address = services.settings.public_address
+    reply = reply_of(view.answer, language=telling.language, public_address=address)
+    if not telling.place.alone:
+        return reply
+    note = texts.OF_PERSON_ALONE[telling.language]
+    return reply.model_copy(update={"text": f"{reply.text}\n\n_{note}_"})
+
+
+async def _note(message_id: str, step: ReplyStep, place: ReplyPlace, world: ChannelWorld) -> None:
+    """Keep of which run our message tells: for thumbs, and for `/sources`."""
+    key, run_id = conversation_key(place.conversation), step.run_id
+    if await world.services.runs.get(run_id) is None:
+        return  # forgotten meanwhile
+    if message_id:
+        await world.turns.note_message(key, message_id, run_id, place.owner_id)
+    await remember(place.conversation, place.owner_id, world, lambda turn: {"last_run_id": run_id})

@@ -1,0 +1,45 @@
+"""What a message asks: a command, the answer to a question of ours, files, or a question of its own."""
+
+from contextlib import suppress
+
+from shared.agents.channel.asking import answer, ask, choose
+from shared.agents.channel.commands import obey, show_help
+from shared.agents.channel.visit import Visit
+from shared.core import channel_texts as texts
+from shared.core.channel_words import command_of, is_unknown_command
+from shared.errors import GroundworkError
+from shared.models.bot import BotJoined, BotMessage, ButtonCommand, ChosenOption
+from shared.models.channel import ReplyStep
+
+
+async def take(visit: Visit) -> ReplyStep:
+    """Do what the message asks, or say what is to be done next."""
+    with suppress(GroundworkError):
+        await visit.world.outbox.typing(visit.conversation)
+    button = visit.message.button
+    if isinstance(button, ChosenOption):
+        return await choose(visit, button.run_id, button.number)
+    text = button.command if isinstance(button, ButtonCommand) else visit.message.text
+    command = command_of(text)
+    if command is not None:
+        return await obey(command, visit)
+    if is_unknown_command(text):
+        return await visit.say(texts.NO_SUCH_COMMAND)
+    if visit.message.attachments:
+        return visit.step.model_copy(update={"kind": "store_files", "attempt": 0})
+    if not text.strip():
+        return visit.end
+    turn = await visit.turn()
+    return await answer(visit, turn) if turn and turn.waiting_run_id else await ask(visit)
+
+
+async def greet(visit: Visit) -> ReplyStep:
+    """Somebody has added us."""
+    return await show_help(visit)
+
+
+def as_message(said: BotMessage | BotJoined) -> BotMessage:
+    """What was said, as a message; a greeting has no words."""
+    if isinstance(said, BotMessage):
+        return said
+    return BotMessage(activity_id=said.activity_id, conversation=said.conversation, sender=said.sender)

@@ -1,0 +1,95 @@
+"""`reply_in_channel` on a virtual clock: one activity after the other, an end whatever happens."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrations.reply_in_channel import MAX_STEPS, reply_in_channel
+from shared.models.channel import ReplyStep
+from tests.replay.harness import Reply, Run, Script, simulate
+from tests.replay.recording import replay_recording
+
+HISTORIES = Path(__file__).parent.parent / "histories"
+GIVEN = {"reply_key": "a1", "day": "2026-01-01"}
+TAKEN = ReplyStep.model_validate(GIVEN)
+FOLLOW = TAKEN.model_copy(update={"kind": "follow", "run_id": "a1"})
+LATER = FOLLOW.model_copy(update={"part": 1, "after": 12})
+AGAIN = FOLLOW.model_copy(update={"attempt": 1, "delay_s": 8.0})
+DAYS_S = 3 * 86400.0
+EXPIRE = FOLLOW.model_copy(update={"kind": "expire", "ask_step": 3, "after": 9, "delay_s": DAYS_S})
+END = TAKEN.model_copy(update={"kind": "end"})
+
+
+def reply(*following: ReplyStep | Reply, **given: Any) -> Run:
+    """Run a reply; `reply(...).record("reply_in_channel", …)` makes a history."""
+    answers = list(following)
+
+    def reply_step(payload: Any) -> object:
+        answer = answers.pop(0)
+        return answer if isinstance(answer, Reply) else answer.model_dump(mode="json")
+
+    return simulate(reply_in_channel, {**GIVEN, **given}, Script(activities={"reply_step": reply_step}))
+
+
+def kinds(run: Run) -> list[str]:
+    return [given["kind"] for _, given in run.calls]
+
+
+def test_a_message_is_taken_and_its_run_followed_to_the_end() -> None:
+    run = reply(FOLLOW, END)
+    assert kinds(run) == ["take", "follow"]
+    assert run.output == {"status": "completed", "steps": 2}
+    assert run.left_open == []
+
+
+def test_a_long_run_is_followed_in_parts() -> None:
+    run = reply(FOLLOW, LATER, END)
+    assert [(given["part"], given["after"]) for _, given in run.calls] == [(0, 0), (0, 0), (1, 12)]
+
+
+def test_a_step_may_have_to_wait_and_then_is_not_told_to_wait_again() -> None:
+    run = reply(FOLLOW, AGAIN, END)
+    assert run.finished_after_s == 8
+    assert [given["delay_s"] for _, given in run.calls] == [0.0, 0.0, 0.0]
+    assert run.calls[-1][1]["attempt"] == 1
+
+
+def test_a_question_that_nobody_answers_is_looked_at_after_days() -> None:
+    run = reply(FOLLOW, EXPIRE, END)
+    assert kinds(run) == ["take", "follow", "expire"]
+    assert run.finished_after_s == DAYS_S
+
+
+@pytest.mark.parametrize("before", [(), (FOLLOW,)])
+def test_an_activity_that_raises_is_apologised_for(before: Sequence[ReplyStep]) -> None:
+    run = reply(*before, Reply(failure="a defect"), END.model_copy(update={"error": "InternalError"}))
+    assert kinds(run)[-1] == "apologise"
+    assert run.calls[-1][1]["error"] == "InternalError"
+    assert "a defect" not in str(run.calls[-1])
+    assert run.output["status"] == "failed"
+
+
+def test_an_apology_that_fails_ends_the_reply() -> None:
+    run = reply(Reply(failure="a defect"), Reply(failure="another"))
+    assert kinds(run) == ["take", "apologise"]
+    assert run.output["status"] == "failed"
+
+
+def test_there_is_an_end_even_if_a_step_always_follows() -> None:
+    run = reply(*(LATER for _ in range(MAX_STEPS)))
+    assert run.output == {"status": "failed", "steps": MAX_STEPS}
+
+
+def test_the_status_shows_where_the_reply_stands() -> None:
+    assert reply(FOLLOW, END).custom_status == {"step": "follow", "run_id": "a1", "attempt": 0}
+
+
+@pytest.mark.parametrize("path", sorted(HISTORIES.glob("reply_in_channel*.json")), ids=lambda path: path.stem)
+def test_running_instances_survive_a_deployment(path: Path) -> None:
+    replay_recording(path, reply_in_channel)
+
+
+def test_there_are_histories_to_replay() -> None:
+    assert len(list(HISTORIES.glob("reply_in_channel*.json"))) >= 3
