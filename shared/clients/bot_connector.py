@@ -92,10 +92,10 @@ class ChannelConnector:
         place = _segment(conversation.conversation_id)
 
         async def attempt() -> str:
-            from microsoft_agents.activity import Activity
+            client = await self._client(conversation.service_url)
+            from microsoft_agents.activity import Activity  # here: on the event loop it would take long
 
             with _channel_errors():
-                client = await self._client(conversation.service_url)
                 body = Activity.model_validate(activity)
                 if message_id is not None:
                     found = await client.update_activity(place, _segment(message_id), body)

@@ -150,17 +150,16 @@ def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
     place: Wire = {"id": conversation.conversation_id}
     if conversation.tenant_id:
         place["tenantId"] = conversation.tenant_id
-    us: Wire = {
-        "id": conversation.bot_id,
-        **({"name": conversation.bot_name} if conversation.bot_name else {}),
-    }
-    return {
+    addressed = {
         **activity,
         "channelId": conversation.channel,
         "serviceUrl": conversation.service_url,
         "conversation": place,
-        "from": us,
     }
+    if conversation.bot_id:  # a channel that never named us knows by the token who we are
+        name = {"name": conversation.bot_name} if conversation.bot_name else {}
+        addressed["from"] = {"id": conversation.bot_id, **name}
+    return addressed
 
 
 def _size(activity: Wire) -> int:

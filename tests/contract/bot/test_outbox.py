@@ -173,6 +173,11 @@ async def test_typing_is_shown(connector: Connector, outbox: ChannelOutbox) -> N
     assert connector.activities[0]["type"] == "typing"
 
 
+async def test_a_channel_that_never_named_us_is_answered(connector: Connector, outbox: ChannelOutbox) -> None:
+    await outbox.say(connector.conversation(bot_id="", bot_name=None), BotReply(text="x"))
+    assert "from" not in connector.activities[0]
+
+
 @pytest.mark.parametrize("status", [412, 429, 500, 502])
 async def test_a_busy_channel_is_asked_again(
     connector: Connector, outbox: ChannelOutbox, status: int
