@@ -1,0 +1,146 @@
+"""`check`: whether an app works, as a person would find out: a file in, a question, its proof, the file out.
+
+The file holds a fact that nobody can know otherwise, so an answer that has it was read there. It is taken
+away again, whatever happened.
+"""
+
+import argparse
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cli.api import Api, segment
+from cli.commands import Tree
+from cli.errors import DONE, NOT_ALL_WELL, CommandError
+from cli.terminal import Terminal
+
+_LOOK_EVERY_S = 0.5
+_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels: no word comes out
+_GONE = 404
+
+
+@dataclass
+class _Trial:
+    """One pass: what is known so far, and what was found. Times in seconds."""
+
+    api: Api
+    until: float
+    station: str
+    value: str
+    doc_id: str = ""
+    thread_id: str = ""
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def filename(self) -> str:
+        return f"groundwork-check-{self.station.lower()}.md"
+
+    @property
+    def text(self) -> str:
+        told = f"The calibration value of station {self.station} is {self.value} millibar."
+        return f"# Station {self.station}\n\n{told}\n\nThis file was made by a check and is deleted by it.\n"
+
+
+def register(tree: Tree) -> None:
+    """The command of this file."""
+    checking = tree.leaf("check", check, "upload a file, ask about it, check the proof, delete it again")
+    checking.add_argument("--timeout", type=float, default=300, metavar="S", help="most seconds for all")
+
+
+def check(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Every step in turn until one fails; 1 when one did."""
+    station = "".join(secrets.choice(_LETTERS) for _ in range(6))
+    value = f"{1000 + secrets.randbelow(9000)}.{secrets.randbelow(10)}"
+    trial = _Trial(api, time.monotonic() + given.timeout, station, value)
+    steps = (
+        ("the app and what it needs answer", _ready),
+        ("a file can be uploaded", _uploaded),
+        ("it is ingested", _ingested),
+        ("a question about it is answered", _answered),
+    )
+    try:
+        all_well = all(_take(trial, terminal, name, step) for name, step in steps)
+    finally:
+        is_clean = _take(trial, terminal, "it is deleted with all made of it", _deleted)
+    if terminal.as_json:
+        terminal.json({"url": api.url, "ok": all_well and is_clean, "steps": trial.steps})
+    return DONE if all_well and is_clean else NOT_ALL_WELL
+
+
+def _take(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial], str]) -> bool:
+    began = time.monotonic()
+    fault = ""
+    try:
+        detail = step(trial)
+    except CommandError as failed:
+        detail, fault = "", " ".join([str(failed), *failed.hints])
+    seconds = round(time.monotonic() - began, 2)
+    trial.steps.append({"step": name, "ok": not fault, "seconds": seconds, "detail": fault or detail})
+    if not terminal.as_json:
+        told = f": {fault or detail}" if fault or detail else ""
+        terminal.say(
+            f"{'failed' if fault else 'ok':<7}{seconds:>7.2f} s  {name}{told}", "red" if fault else ""
+        )
+    return not fault
+
+
+def _ready(trial: _Trial) -> str:
+    health = trial.api.call("GET", "/health/ready")
+    return str(health.get("status", ""))
+
+
+def _uploaded(trial: _Trial) -> str:
+    files = {"file": (trial.filename, trial.text.encode(), "text/markdown")}
+    trial.doc_id = str(trial.api.call("POST", "/documents", files=files)["doc_id"])
+    return trial.filename
+
+
+def _ingested(trial: _Trial) -> str:
+    while (document := trial.api.call("GET", f"/documents/{segment(trial.doc_id)}"))["status"] != "ready":
+        if document["status"] == "failed":
+            raise CommandError(str(document.get("status_reason")), str(document.get("hint") or ""))
+        _wait(trial, f"it is still {document['status']}")
+    return ""
+
+
+def _answered(trial: _Trial) -> str:
+    question = f"What is the calibration value of station {trial.station}?"
+    run = trial.api.call("POST", "/chat", json={"question": question, "stream": False})
+    trial.thread_id = str(run["thread_id"])
+    while run["status"] == "running":
+        _wait(trial, "the question is not answered yet")
+        run = trial.api.call("GET", f"/runs/{segment(run['run_id'])}")
+    answer = run.get("answer") or {}
+    proofs = [one for one in answer.get("citations", ()) if one["verified"] and one["doc_id"] == trial.doc_id]
+    if run["status"] != "completed":
+        raise CommandError(str(run.get("error") or f"The run is {run['status']}."))
+    if trial.value not in answer["text"]:
+        raise CommandError("The answer does not hold what the file says.")
+    if not any(trial.value in proof["quote"] for proof in proofs):
+        raise CommandError("The answer is not proved by the file.")
+    return f"“{proofs[0]['quote']}”"
+
+
+def _deleted(trial: _Trial) -> str:
+    if trial.thread_id:
+        trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
+    if not trial.doc_id:
+        return "there was none"
+    place = f"/documents/{segment(trial.doc_id)}"
+    trial.until = max(trial.until, time.monotonic() + 60)  # taking away is not given up for lack of time
+    while True:
+        try:
+            trial.api.call("DELETE", place)
+        except CommandError as refused:
+            if refused.status == _GONE:
+                return ""
+            raise
+        _wait(trial, "it is still there")
+
+
+def _wait(trial: _Trial, why: str) -> None:
+    if time.monotonic() >= trial.until:
+        raise CommandError(f"Time is over: {why}.")
+    time.sleep(_LOOK_EVERY_S)

@@ -1,0 +1,113 @@
+"""`check`: every way in which an app can be half well is told, and the file goes again each time."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.unit.cli.fakes import AnsweringApi, ReadTerminal
+
+DOC = "d" * 24
+Run = dict[str, Any]
+
+
+class App:
+    """An app that ingests a file at once and answers with what it says, unless a test changes that."""
+
+    def __init__(self, change: Callable[[Run], Run] = lambda run: run, status: str = "ready") -> None:
+        self.sent: list[str] = []
+        self.is_there = False
+        self._change = change
+        self._status = status
+        self._fact = ""
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        call = f"{request.method} {request.url.path.removeprefix('/api')}"
+        self.sent.append(call)
+        if call == "POST /documents":
+            self._fact = re.findall(r"The calibration.*?millibar\.", request.content.decode())[0]
+            self.is_there = True
+            return httpx.Response(202, json={"doc_id": DOC})
+        if call == f"DELETE /documents/{DOC}":
+            was_there, self.is_there = self.is_there, False
+            return httpx.Response(202 if was_there else 404, json={"detail": "gone"})
+        if call == "POST /chat":
+            return httpx.Response(200, json=self._change(self._run()))
+        if call.startswith("DELETE /threads/"):
+            return httpx.Response(204)
+        return httpx.Response(200, json={"status": self._status, "status_reason": "No.", "hint": "Try."})
+
+    def _run(self) -> Run:
+        citation = {"doc_id": DOC, "verified": True, "quote": self._fact}
+        answer = {"text": self._fact, "citations": [citation]}
+        return {"run_id": "r", "thread_id": "t", "status": "completed", "answer": answer}
+
+
+def checked(app: App, *more: str) -> tuple[int, list[dict[str, Any]]]:
+    from cli.__main__ import command_tree
+
+    terminal = ReadTerminal(as_json=True)
+    given = command_tree().parse(["check", *more])
+    code = given.perform(AnsweringApi(app.answer), terminal.terminal, given)
+    return code, json.loads(terminal.out.getvalue())["steps"]
+
+
+def test_all_is_well_and_nothing_is_left() -> None:
+    app = App()
+    code, steps = checked(app)
+    assert (code, [step["ok"] for step in steps]) == (0, [True] * 5)
+    assert not app.is_there
+    assert "DELETE /threads/t" in app.sent
+
+
+def other_words(run: Run) -> Run:
+    return {**run, "answer": {**run["answer"], "text": "The documents do not say."}}
+
+
+def not_verified(run: Run) -> Run:
+    citation = {**run["answer"]["citations"][0], "verified": False}
+    return {**run, "answer": {**run["answer"], "citations": [citation]}}
+
+
+def from_elsewhere(run: Run) -> Run:
+    citation = {**run["answer"]["citations"][0], "doc_id": "e" * 24}
+    return {**run, "answer": {**run["answer"], "citations": [citation]}}
+
+
+def failed(run: Run) -> Run:
+    return {**run, "status": "failed", "answer": None, "error": "The model is away."}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (other_words, "does not hold"),
+        (not_verified, "not proved"),
+        (from_elsewhere, "not proved"),
+        (failed, "The model is away."),
+    ],
+)
+def test_an_answer_that_is_not_right_fails_and_the_file_goes(change: Callable[[Run], Run], told: str) -> None:
+    app = App(change)
+    code, steps = checked(app)
+    assert (code, [step["ok"] for step in steps]) == (1, [True, True, True, False, True])
+    assert told in steps[3]["detail"]
+    assert not app.is_there
+
+
+def test_a_file_that_is_refused_by_the_ingestion_ends_it() -> None:
+    app = App(status="failed")
+    code, steps = checked(app)
+    assert (code, [step["ok"] for step in steps]) == (1, [True, True, False, True])
+    assert steps[2]["detail"] == "No. Try."
+
+
+def test_what_takes_too_long_is_given_up_and_the_file_goes() -> None:
+    app = App(status="embedding")
+    code, steps = checked(app, "--timeout", "0")
+    assert (code, steps[2]["ok"]) == (1, False)
+    assert "still embedding" in steps[2]["detail"]
+    assert not app.is_there
