@@ -52,6 +52,7 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
 @blueprint.durable_client_input(client_name="client")
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Go on with erasures that stopped; purge runs, summaries, metrics older than RUN_RETENTION_DAYS."""
+    from shared.agents.channel.kept import purge_taken, purge_turns
     from shared.agents.idempotency import purge_old_requests
     from shared.agents.quality.measures import purge_old_quality
     from shared.agents.retention import purge_old_runs, resume_erasures
@@ -62,7 +63,9 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     resumed = await resume_erasures(services)
     purged = await purge_old_runs(datetime.now(UTC), services, _forgetter(client))
     purged += await purge_old_summaries(datetime.now(UTC), services, _forgetter(client))
-    metrics = await purge_old_metrics(datetime.now(UTC), services)
+    purged += await purge_taken(datetime.now(UTC), services, _forgetter(client))
+    metrics = await purge_turns(datetime.now(UTC), services)
+    metrics += await purge_old_metrics(datetime.now(UTC), services)
     metrics += await purge_old_quality(datetime.now(UTC), services)
     metrics += await purge_old_requests(datetime.now(UTC), services)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)

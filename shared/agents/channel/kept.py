@@ -7,14 +7,17 @@ belongs to a run lies in the run's working memory, and is erased with the run.
 from datetime import UTC, date, datetime, timedelta
 from typing import TypeVar
 
+from shared.agents.erasing import StopRun
 from shared.errors import NotFoundError
 from shared.models.base import Model
 from shared.models.bot import BotJoined, BotMessage
 from shared.models.channel import ReplyClaim, ReplyPlace, ReplyStep, SentReply, TakenActivity
 from shared.models.names import WORK
 from shared.ports import BlobStore
+from shared.services import Services
 
 _FOLDER = "channel/"
+MOST_AT_ONCE = 1000  # of one call of the timer; the next call goes on
 _KEPT = timedelta(days=2)  # a reply to a message takes minutes; the Bot Service sends again within some
 _Kept = TypeVar("_Kept", bound=Model)
 
@@ -39,13 +42,32 @@ async def settle(step: ReplyStep, blobs: BlobStore) -> None:
     await blobs.write(WORK, _path(step.reply_key, step.day), content)
 
 
-async def purge_taken(now: datetime, blobs: BlobStore) -> int:
-    """Remove the folders of days that are over; how many messages."""
-    last = (now - _KEPT).date().isoformat()
-    old = [found.name async for found in blobs.list_blobs(WORK, _FOLDER) if _day_of(found.name) < last]
-    for name in old:
-        await blobs.delete(WORK, name)
-    return len(old)
+async def purge_taken(now: datetime, services: Services, forget: StopRun) -> int:
+    """Remove what is left of old messages and of their replies' orchestrations; how many messages.
+
+    Old are those whose reply cannot wait for anything any more.
+    """
+    waits = timedelta(seconds=services.settings.clarification_timeout_s)
+    last = (now - _KEPT - waits).date().isoformat()
+    listed = services.blobs.list_blobs(WORK, _FOLDER)
+    names = [found.name async for found in listed if _day_of(found.name) < last][:MOST_AT_ONCE]
+    for name in names:
+        await forget(instance_of(name.rpartition("/")[2].removesuffix(".json")))
+        await services.blobs.delete(WORK, name)
+    return len(names)
+
+
+async def purge_turns(now: datetime, services: Services) -> int:
+    """Remove what is remembered of conversations that nobody has gone on with; how many rows."""
+    if services.bot_turns is None:
+        return 0
+    limit = now - timedelta(days=services.settings.run_retention_days)
+    return await services.bot_turns.delete_before(limit, MOST_AT_ONCE)
+
+
+def instance_of(key: str) -> str:
+    """The orchestration of a reply."""
+    return f"{key}-reply"
 
 
 def today() -> str:

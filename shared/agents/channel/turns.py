@@ -6,7 +6,7 @@ again what takes too long. A thumb is stored at once, for its sender waits for t
 
 from contextlib import suppress
 
-from shared.agents.channel.kept import take_down, today
+from shared.agents.channel.kept import instance_of, take_down, today
 from shared.agents.channel.world import channel_parts
 from shared.agents.quality.feedback import rate_run
 from shared.core.channel_words import conversation_key, owner_of, reply_key
@@ -43,7 +43,7 @@ async def handle(
     key = reply_key(activity)
     step = ReplyStep(reply_key=key, day=today())
     await take_down(activity, key, step.day, services.blobs)
-    instance_id = f"{key}-reply"
+    instance_id = instance_of(key)
     given = {"reply_key": key, "day": step.day, **link_to(instance_id)}
     await starter.start(ORCHESTRATION, instance_id, given)
     return None
