@@ -31,10 +31,10 @@ def warning_events(warnings: Iterable[str]) -> Events:
     return [("STATUS", {"state": "warning", "text": warning}) for warning in warnings]
 
 
-def tool_result(tool: str, found: EvidenceFound) -> Events:
+def tool_result(tool: str, found: EvidenceFound, *, success: bool = True) -> Events:
     """How much a tool found."""
     counts = {"result_count": found.hit_count, "top_score": found.top_score}
-    return [("TOOL_RESULT", {"tool": tool, "success": True, **counts})]
+    return [("TOOL_RESULT", {"tool": tool, "success": success, **counts})]
 
 
 def evidence_found(
@@ -50,7 +50,7 @@ def evidence_found(
         score_spread=round(score_spread(scores), 4),
         narrowed=evidence.narrowed,
         new_count=None if seen is None else len({hit.block_id for hit in evidence.hits} - known),
-        hurried=hurried,
+        hurried=hurried or evidence.unfinished,  # another look would come too late, too
     )
 
 

@@ -232,10 +232,10 @@ class StepRun:
         attempt = action.attempt if isinstance(action, RetrieveBlocks) else 1
         arguments = {"query": phrasings(request, stored.plan, attempt)[0], "attempt": attempt}
         journal = await self._open(("TOOL_STARTED", {"tool": tool, "arguments": arguments}))
-        async with self._searches.deadline(time, "gather"):
-            evidence = await search(request, stored, time)
+        evidence = await self._searches.in_time(lambda: search(request, stored, time), time, request)
         found = await self._found(action, evidence)
-        await journal.write_all([*tool_result(tool, found), *warning_events(evidence.warnings)])
+        told = tool_result(tool, found, success=not evidence.unfinished)
+        await journal.write_all([*told, *warning_events(evidence.warnings)])
         kept = await self._memory.put(action.step, evidence)
         if kept == evidence:
             return found

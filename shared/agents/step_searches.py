@@ -1,19 +1,24 @@
-"""What a step searches with: each index bound to the run's user, each call within the settings' limits."""
+"""What a step searches with: each index bound to the run's user, each call within the settings' limits.
+
+Searches that hang are begun once more. Twice a fair time without an answer is the search service's failure;
+less is the lateness of the run, and says nothing about the documents: evidence that was not looked for.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from shared.agents.step_time import StepTime
-from shared.core.run_deadline import Part
+from shared.core.own_words import own_words
 from shared.errors import CallTimeoutError
 from shared.models.prompts import CallLimits
 from shared.models.runs import RunRequest
+from shared.models.working import Evidence
 from shared.retrieval.blocks import BlockSearch, Lenience
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.page_figures import PageFigures
 from shared.retrieval.secured_index import SecuredIndex
 from shared.services import Services
+from shared.telemetry import get_logger
 
 _PATIENCE = 0.7  # share of a step's time after which searches that only add to what is found are given up
 
@@ -51,21 +56,30 @@ class StepSearches:
         """Documents that the asker may read."""
         return DocumentSearch(SecuredIndex(self._services.documents_index, request.user))
 
-    @asynccontextmanager
-    async def deadline(self, time: StepTime, part: Part) -> AsyncIterator[None]:
-        """One limit for all searches of a step together; each has its own below it.
+    async def in_time(
+        self, search: Callable[[], Awaitable[Evidence]], time: StepTime, request: RunRequest
+    ) -> Evidence:
+        """What `search` finds; `unfinished` when the run is too late to wait for it, or to begin it anew.
 
         Raises:
-            CallTimeoutError: it passed.
+            CallTimeoutError: it had time enough, twice.
         """
-        limit_s = time.seconds(part, self._services.settings.gather_timeout_s)
-        try:
-            async with asyncio.timeout(limit_s):
-                yield
-        except TimeoutError as late:
-            raise CallTimeoutError(
-                f"The search did not finish within {limit_s:.3g} s.", "Ask again, or raise GATHER_TIMEOUT_S."
-            ) from late
+        setting_s = self._services.settings.gather_timeout_s
+        for is_repeated in (False, True):
+            limit_s = time.seconds("gather", setting_s)
+            is_fair = limit_s >= min(setting_s, time.left.fair_search_s)
+            try:
+                async with asyncio.timeout(limit_s):
+                    return await search()
+            except (TimeoutError, CallTimeoutError):
+                get_logger().warning("search.late", run_id=request.run_id, limit_s=round(limit_s, 2))
+            if not is_fair or (time.left.is_short and not is_repeated):
+                warning = own_words(request.question).search_unfinished
+                return Evidence(unfinished=True, warnings=(warning,))
+        raise CallTimeoutError(
+            f"The search did not finish within {limit_s:.3g} s, tried twice.",
+            "Ask again; if it goes on, check the search service's load, or raise GATHER_TIMEOUT_S.",
+        )
 
     def _limits(self) -> CallLimits:
         return CallLimits(timeout_s=self._services.settings.search_timeout_s)

@@ -82,7 +82,8 @@ class Task:
     @property
     def words(self) -> OwnWords:
         """Our own, in the question's language."""
-        return own_words(self.request.question)
+        words = own_words(self.request.question)
+        return words.without_search if self.evidence.unfinished and self.is_empty else words
 
     def notes(self, *more: str) -> tuple[str, ...]:
         """What stands at the end of the answer."""

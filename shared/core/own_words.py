@@ -1,7 +1,7 @@
 """What we say in an answer ourselves, in the language of the question: English, or German. Pure."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _WORD = re.compile(r"[^\W\d_]+")
 _GERMAN_WORDS = frozenset(
@@ -35,12 +35,21 @@ class OwnWords:
     planned_by_rule: str
     words_alone: str
     searches_late: str
+    search_unfinished: str
+    not_searched: str
+    not_searched_step: str
     late: str
     broken: str
     not_written: str
     not_written_in_time: str
     passages: str
     documents: str
+
+    @property
+    def without_search(self) -> "OwnWords":
+        """For an answer from no search: nothing is said then of what the documents hold."""
+        step = self.not_searched_step
+        return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
 
 
 ENGLISH = OwnWords(
@@ -58,6 +67,9 @@ ENGLISH = OwnWords(
     planned_by_rule="The question was looked for as it was asked, because it could not be analysed.",
     words_alone="The search by meaning failed, so that passages were found by their words alone.",
     searches_late="Not every search ended in time, so that something may be missing.",
+    search_unfinished="The search did not end in the time for this question.",
+    not_searched="Whether the documents answer this is not known: the search did not end in time",
+    not_searched_step="Ask again in a moment.",
     late="The answer is incomplete, because the time for it was over.",
     broken="The answer is incomplete, because the model stopped answering.",
     not_written="No answer could be written, because the model failed.",
@@ -80,6 +92,9 @@ GERMAN = OwnWords(
     planned_by_rule="Gesucht wurde nach der Frage, wie sie gestellt ist; untersucht werden konnte sie nicht.",
     words_alone="Die Suche nach der Bedeutung fiel aus; gefunden wurden Stellen nur nach ihren Wörtern.",
     searches_late="Nicht jede Suche wurde rechtzeitig fertig, so dass etwas fehlen kann.",
+    search_unfinished="Die Suche wurde in der Zeit für diese Frage nicht fertig.",
+    not_searched="Ob die Dokumente das beantworten, ist nicht bekannt: die Suche endete nicht rechtzeitig",
+    not_searched_step="In einem Augenblick noch einmal fragen.",
     late="Die Antwort ist unvollständig, weil die Zeit dafür um war.",
     broken="Die Antwort ist unvollständig, weil das Modell nicht weiter antwortete.",
     not_written="Eine Antwort konnte nicht geschrieben werden, weil das Modell ausfiel.",

@@ -31,6 +31,10 @@ _HURRY_S = 8.0  # with less nothing optional is begun: search again, put in orde
 _HURRY_SHARE = 0.3  # of budgets so short that this would be most of them
 _SEARCH_LEAST_S = 2.0  # an answer without any search would be a lie: a run that is late searches all the same
 _SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})
+# With all of this and no answer a search service is down or hangs; with less, its run was late. A starved
+# machine took 2 to 4 s where 0.2 are usual.
+_FAIR_S = 5.0
+_FAIR_SHARE = 0.2  # of budgets so short that this would be most of them
 # Seconds that a further try of a step must have, with all that follows it; else the run goes on without.
 _NEEDED_S: dict[str, float] = {"plan": 8.0, "write": 3.0}
 _NEEDED_OTHERWISE_S = 2.0
@@ -58,11 +62,18 @@ class TimeLeft:
         """Whether nothing optional is to be begun."""
         return self.remaining_s < min(_HURRY_S, self.total_s * _HURRY_SHARE)
 
+    @property
+    def fair_search_s(self) -> float:
+        """So much is enough for the searches of a step, on a busy machine, too."""
+        return min(_FAIR_S, self.total_s * _FAIR_SHARE)
+
     def allowed_s(self, part: Part, limit_s: float) -> float:
         """How long a part that begins now may take; `limit_s` is its setting."""
         closing_s = _CLOSING_S if part == "write" else 0.0
         share_s = (self.usable_s - closing_s) * SHARES[part]
         least_s = _SEARCH_LEAST_S if part in _SEARCHES else _LEAST_S
+        if part == "gather":  # without evidence the time behind it is worth nothing
+            least_s = max(least_s, min(self.fair_search_s, self.usable_s))
         return min(limit_s, max(share_s, least_s))
 
     @property

@@ -39,6 +39,7 @@ class Evidence(Model):
         records: metadata of every document that occurs; for listings in the order to show.
         total: how many documents there are in all, where `records` are the first of them; else None.
         warnings: what did not go as it should, in words.
+        unfinished: the search was not waited for to its end, so that nothing here says nothing.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -46,3 +47,4 @@ class Evidence(Model):
     narrowed: bool = False
     total: int | None = None
     warnings: tuple[str, ...] = ()
+    unfinished: bool = False

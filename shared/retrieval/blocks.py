@@ -113,7 +113,7 @@ class BlockSearch:
         vectors, (named, pages) = await both(
             self._embedded(phrasings),
             both(
-                self._named(phrasings[0], filters),
+                self._named(phrasings[0], filters, until),
                 together(self._index.search(by_words(text, condition)) for text in phrasings),
             ),
         )
@@ -147,15 +147,17 @@ class BlockSearch:
         loop_s = asyncio.get_running_loop().time()
         return None if self._lenience is None else loop_s + self._lenience.patience_s
 
-    async def _named(self, question: str, filters: Filters) -> Mapping[str, float]:
+    async def _named(self, question: str, filters: Filters, until: float | None) -> Mapping[str, float]:
         """The documents that the question names. They only help: failures are told and borne."""
         if self._documents is None:
             return {}
         try:
-            return await self._documents.named_in(question, filters)
-        except GroundworkError as failed:
+            async with asyncio.timeout_at(until):
+                return await self._documents.named_in(question, filters)
+        except (TimeoutError, GroundworkError) as failed:
             # An index from before documents had names refuses the query until the next file is ingested.
-            get_logger().warning("search.documents_unnamed", error_type=failed.code)
+            code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
+            get_logger().warning("search.documents_unnamed", error_type=code)
             return {}
 
     async def _one_phrasing(

@@ -51,6 +51,17 @@ def test_a_run_that_is_late_asks_no_model_and_still_searches() -> None:
 
 
 @pytest.mark.parametrize(
+    ("remaining_s", "total_s", "allowed_s"),
+    [(25, 25, 9.4), (12, 25, 5.0), (6, 25, 4.5), (3, 25, 2.0), (6, 12, 2.4), (4, 12, 2.4)],
+)
+def test_a_late_run_gives_its_search_what_is_left_before_it_cuts_it_below_what_is_fair(
+    remaining_s: float, total_s: float, allowed_s: float
+) -> None:
+    assert left(remaining_s, total_s).allowed_s("gather", 60.0) == pytest.approx(allowed_s)
+    assert left(remaining_s, total_s).allowed_s("gather", 1.0) == 1.0
+
+
+@pytest.mark.parametrize(
     ("remaining_s", "total_s", "is_short"), [(25, 25, False), (7, 25, True), (4, 5, False), (1, 5, True)]
 )
 def test_nothing_optional_is_begun_when_little_is_left(
