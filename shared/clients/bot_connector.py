@@ -201,7 +201,8 @@ def _ending(status: int, code: str, said: str) -> Ending | None:
         if "exceeded streaming time" in said:
             return "late"
         return "stopped" if "cancel" in said else "unsupported"
-    return "unsupported" if status == 400 and "streaming api is not enabled" in said else None
+    is_unknown = status in (400, 405) and "streaming api is not enabled" in said
+    return "unsupported" if is_unknown else None
 
 
 def _told(body: str) -> tuple[str, str]:

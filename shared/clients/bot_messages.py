@@ -27,10 +27,11 @@ Wire = dict[str, Any]
 MAX_MESSAGE_BYTES = 40_000
 MAX_TEXT_CHARS = 8_000  # leaves room for the sources of a text
 MAX_CARD_BYTES = 27_000  # as UTF-8; Teams refuses cards of more than 28 KB
-MAX_CITATIONS = 20  # of one message in Teams (unmeasured); others keep their number in the text
+MAX_CITATIONS = 10  # of one message, in the schema of Microsoft's own Agents Playground 0.2.28
 _MAX_NAME_CHARS = 80
 _MAX_ABSTRACT_CHARS = 480  # what the Agents SDK 1.9.0 sends at most
-_MIN_SPLIT_CHARS = 1_000
+_MIN_SPLIT_CHARS = 200
+_KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,10 @@ def _messages_in_words(conversation: BotConversation, reply: BotReply) -> list[W
 
 
 def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[str]:
-    """The text, or its halves, so that each with its sources is no larger than a message may be."""
-    if len(text) < _MIN_SPLIT_CHARS or _size(_message(conversation, reply, text)) <= MAX_MESSAGE_BYTES:
+    """The text, or its halves, so that each with its sources is no more than a message may be."""
+    is_few = len(cited_in(text, reply.citations)) <= MAX_CITATIONS
+    is_small = _size(_message(conversation, reply, text)) <= MAX_MESSAGE_BYTES
+    if len(text) < _MIN_SPLIT_CHARS or (is_few and is_small):
         return [text]
     halves = split(text, len(text) // 2 + 16)
     return [part for half in halves for part in _fitting(conversation, reply, half)]
@@ -120,8 +123,9 @@ def _sources(citations: list[ShownCitation], *, is_generated: bool) -> Wire | No
         "type": "https://schema.org/Message",
         "@type": "Message",
         "@context": "https://schema.org",
-        "additionalType": ["AIGeneratedContent"] if is_generated else [],
     }
+    if is_generated:
+        entity["additionalType"] = ["AIGeneratedContent"]
     if citations:
         entity["citation"] = [_claim(citation) for citation in citations[:MAX_CITATIONS]]
     return entity
@@ -148,6 +152,9 @@ def _small_card(reply: BotReply, language: str) -> Wire | None:
 
 def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
     place: Wire = {"id": conversation.conversation_id}
+    if conversation.channel == TEAMS:  # it lets messages grow only where it is told that nobody reads along
+        place["conversationType"] = _KINDS[conversation.kind]
+        place["isGroup"] = conversation.kind != "personal"
     if conversation.tenant_id:
         place["tenantId"] = conversation.tenant_id
     addressed = {

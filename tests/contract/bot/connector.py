@@ -105,7 +105,7 @@ class Connector:
     def _taken(self, request: web.Request, activity: dict[str, Any]) -> web.Response:
         refusal = self.refusals.pop(0) if self.refusals else None
         got = Got(request.method, request.raw_path, dict(request.headers), activity)
-        refusal = refusal or self._stream_refusal(got.stream)
+        refusal = refusal or self._stream_refusal(got)
         if refusal is not None:
             self.refused += 1
             return _error(refusal)
@@ -114,11 +114,16 @@ class Connector:
         if got.stream:
             is_final = got.stream["streamType"] == "final"
             self._streams[message_id] = None if is_final else got.stream["streamSequence"]
+        if "streamId" in got.stream:
+            return web.Response(status=202)  # as Teams: nothing but the first update is told its id
         return web.json_response({"id": message_id}, status=201)
 
-    def _stream_refusal(self, told: Mapping[str, Any]) -> Refusal | None:
+    def _stream_refusal(self, got: Got) -> Refusal | None:
+        told = got.stream
         if not told:
             return None
+        if got.activity["conversation"].get("conversationType") != "personal":
+            return Refusal(405, "x", "Streaming API is not enabled for non personal scope")
         last = self._streams.get(told["streamId"]) if "streamId" in told else 0
         if last is None:
             return Refusal(403, "ContentStreamNotAllowed", "Not on an already completed streamed message")

@@ -81,7 +81,12 @@ async def test_an_answer_in_teams_has_chips_label_thumbs_and_a_card(
         "text": "At 6.5 bar (Source: pump.pdf, S. 3)[1].",
         "channelId": "msteams",
         "serviceUrl": connector.service_url,
-        "conversation": {"id": "a:1/x", "tenantId": "tenant"},
+        "conversation": {
+            "id": "a:1/x",
+            "tenantId": "tenant",
+            "conversationType": "personal",
+            "isGroup": False,
+        },
         "from": {"id": "28:bot", "name": "Groundwork"},
         "channelData": {"feedbackLoop": {"type": "default"}},
         "entities": [
@@ -166,6 +171,26 @@ async def test_a_long_answer_is_told_in_parts_each_with_its_own_sources(
     assert all(2 * len(json.dumps(part, ensure_ascii=False)) <= 41_000 for part in sent)
     assert ["channelData" in part for part in sent] == [False] * (len(sent) - 1) + [True]
     assert [bool(part.get("attachments")) for part in sent] == [False] * (len(sent) - 1) + [True]
+
+
+async def test_sources_of_words_that_no_model_wrote_carry_no_label(
+    connector: Connector, outbox: ChannelOutbox
+) -> None:
+    await outbox.say(connector.conversation(), _ANSWER.model_copy(update={"is_generated": False}))
+    (entity,) = connector.activities[0]["entities"]
+    assert entity["citation"]
+    assert "additionalType" not in entity
+
+
+async def test_more_sources_than_a_message_takes_come_in_several(
+    connector: Connector, outbox: ChannelOutbox
+) -> None:
+    lines = "\n".join(f"- a statement of some length that is proved [{n}]" for n in range(1, 16))
+    cited = tuple(ShownCitation(n=n, name="x", abstract="y", url="") for n in range(1, 16))
+    await outbox.say(connector.conversation(), BotReply(text=lines, citations=cited))
+    told = [[claim["position"] for claim in sent["entities"][0]["citation"]] for sent in connector.activities]
+    assert [n for numbers in told for n in numbers] == list(range(1, 16))
+    assert all(len(numbers) <= 10 for numbers in told)
 
 
 async def test_typing_is_shown(connector: Connector, outbox: ChannelOutbox) -> None:
