@@ -23,6 +23,7 @@ class Refusal:
     code: str = "x"
     message: str = "x"
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_json: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Connector:
         self.refused = 0
         self.refusals = list(refusals)
         self.moved_to: str | None = None
+        self.delay_s = 0.0
         self._asked = asyncio.Condition()
         self._streams: dict[str, int | None] = {}  # by id: the last number; None = it has ended
         app = web.Application()
@@ -97,6 +99,7 @@ class Connector:
         activity = await request.json()
         if self.moved_to:
             raise web.HTTPTemporaryRedirect(self.moved_to)
+        await asyncio.sleep(self.delay_s)
         answer = self._taken(request, activity)
         async with self._asked:
             self._asked.notify_all()
@@ -134,6 +137,8 @@ class Connector:
 
 def _error(refusal: Refusal) -> web.Response:
     body = json.dumps({"error": {"code": refusal.code, "message": refusal.message}})
+    if not refusal.is_json:
+        return web.Response(status=refusal.status, text="<html>a secret of a proxy</html>")
     return web.Response(
         status=refusal.status, text=body, content_type="application/json", headers=dict(refusal.headers)
     )

@@ -11,6 +11,7 @@ from shared.clients.bot_outbox import ChannelOutbox
 from shared.errors import (
     AuthenticationError,
     CallerError,
+    CallTimeoutError,
     DependencyError,
     GroundworkError,
     PayloadTooLargeError,
@@ -218,6 +219,7 @@ async def test_a_busy_channel_is_asked_again(
         (Refusal(403, "BotNotInConversationRoster", "a secret of inside"), CallerError),
         (Refusal(404, "ConversationNotFound"), CallerError),
         (Refusal(400, "BadSyntax"), CallerError),
+        (Refusal(403, is_json=False), CallerError),
         (Refusal(413, "MessageSizeTooBig"), PayloadTooLargeError),
         (Refusal(401), AuthenticationError),
         (Refusal(429, headers={"Retry-After": "3600"}), RateLimitError),
@@ -241,6 +243,24 @@ async def test_a_channel_that_is_gone_is_a_dependency_that_failed(outbox: Channe
         conversation = gone.conversation()
     with pytest.raises(DependencyError, match="No connection"):
         await outbox.typing(conversation)
+
+
+async def test_what_may_have_arrived_is_not_sent_again(
+    connector: Connector, outbox: ChannelOutbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.clients.bot_connector.TRY_S", 0.1)
+    connector.delay_s = 0.3
+    with pytest.raises(CallTimeoutError):
+        await outbox.say(connector.conversation(), BotReply(text="x"))
+    await connector.asked(1)
+    assert len(connector.got) == 1
+
+
+async def test_connections_are_kept_to_a_few_services(connector: Connector, outbox: ChannelOutbox) -> None:
+    for number in range(12):
+        await outbox.typing(connector.conversation(service_url=f"{connector.service_url}{number}/"))
+    assert [got.path.split("/")[2] for got in connector.got] == [str(number) for number in range(12)]
+    assert len(outbox._connector._connections) == 8
 
 
 @pytest.mark.parametrize(

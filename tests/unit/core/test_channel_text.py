@@ -1,10 +1,12 @@
 """Text of answers as chat clients show it."""
 
 import random
+import re
 
 import pytest
 
 from shared.core.channel_text import ChannelText, for_channel, plain
+from shared.core.reader_text import readable
 from shared.models.bot import ShownTable
 
 _PICTURE = f"/api/documents/d1/figures/{'a' * 64}.png"
@@ -114,3 +116,37 @@ def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
     assert shown == (
         r"\[x\](http: //evil.example) \*a\* &lt;at>b&lt;/at> \| www .evil.example \_c\_ d_e &amp; \`f\`"
     )
+
+
+_SIGNS = ("[", "]", "(", ")", "!", "|", "\n", "\n\n", "*", "_", "\\", "<", ">", "&", "-", ":", " ", "x")
+_PIECES = (
+    *_SIGNS,
+    *("http://evil.example", "/api/documents/d/x", "<at>all</at>", "[1]", "(Source: a.pdf, S. 1)"),
+    *("![x](http://evil.example/p.png)", "[x](/api/documents/d/x)", "|---|---|", "| a | b |\n|---|---|\n"),
+)
+_CODE = ("`", "```", "~~~")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_model_writes_becomes_no_link_however_it_is_put_together(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(10):
+        written = readable("".join(chance.choice(_PIECES) for _ in range(chance.randint(1, 60))))
+        shown = for_channel(written)[0]
+        assert "](" not in shown
+        assert "://" not in shown
+        assert not re.search(r"<[a-z/]", shown)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nor_do_the_cuts_change_anything_in_odd_texts(seed: int) -> None:
+    chance = random.Random(seed)
+    text = "".join(chance.choice((*_PIECES, *_CODE)) for _ in range(80))
+    reader, shown, position = ChannelText(), [], 0
+    while position < len(text):
+        length = chance.choice((1, 2, 3, 10))
+        shown.append(reader.feed(text[position : position + length]))
+        position += length
+    whole = ChannelText()
+    assert "".join(shown) + reader.finish() == whole.feed(text) + whole.finish()
+    assert reader.tables == whole.tables
