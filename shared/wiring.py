@@ -234,6 +234,7 @@ def _with_channels(services: Services, to: "Connections") -> Services:
     from shared.clients.bot_files import ChannelFiles
     from shared.clients.bot_inbox import ChannelInbox
     from shared.clients.bot_keys import SigningKeys
+    from shared.clients.bot_outbox import ChannelOutbox
     from shared.clients.bot_tokens import ChannelTokens
     from shared.clients.bot_turn_store import TableBotTurnStore
     from shared.clients.tables import Table
@@ -242,11 +243,14 @@ def _with_channels(services: Services, to: "Connections") -> Services:
     settings = services.settings
     app_id = settings.bot_app_id
     tokens = ChannelTokens(SigningKeys(to.bot), app_id) if app_id else None
+    outbox = ChannelOutbox(settings, to.bot_token)
     return replace(
         services,
+        bot_outbox=outbox,
         bot_inbox=ChannelInbox(settings, tokens),
         bot_files=ChannelFiles(to.bot, settings, to.bot_token),
         bot_turns=TableBotTurnStore(Table(to.tables, BOT_TURNS_TABLE)),
+        closers=(*services.closers, outbox.close),
     )
 
 
