@@ -35,7 +35,7 @@ async def ask(visit: Visit, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
     """
     world, key = visit.world, visit.step.reply_key
     user, alone = await world.find_user(visit.conversation, visit.message.sender)
-    await leave_question(await visit.turn(), world)
+    await _leave_question(visit)
     if await world.services.runs.get(key) is None:
         await admit(user, world.services, slot=slot_of_run(key, world.services.settings))
         try:
@@ -137,6 +137,20 @@ async def _begin(visit: Visit, user: UserContext, doc_ids: tuple[str, ...]) -> N
             await remember(visit.conversation, visit.owner_id, visit.world, lambda turn: {"thread_id": own})
             question = question.model_copy(update={"thread_id": None})
         await begin_run(question, user, services, run_id=key)
+
+
+async def _leave_question(visit: Visit) -> None:
+    """Whoever asks something else does not mean to answer any more."""
+    turn = await visit.turn()
+    if turn is None or turn.waiting_run_id is None:
+        return
+    left = turn.waiting_run_id
+    await leave_question(turn, visit.world)
+
+    def without(now: BotTurn) -> Mapping[str, str | None]:
+        return {"waiting_run_id": None if now.waiting_run_id == left else now.waiting_run_id}
+
+    await remember(visit.conversation, visit.owner_id, visit.world, without)
 
 
 async def _thread_id(visit: Visit, own: str) -> str:

@@ -196,6 +196,16 @@ async def test_a_group_shares_one_thread() -> None:
     assert thread.turn_count == 2
 
 
+async def test_forgetting_in_a_group_deletes_its_own_thread_and_nothing_of_a_persons() -> None:
+    bot = await chat()
+    await bot.write(QUESTION)
+    await bot.write(QUESTION, conversation=GROUP)
+    await bot.write("/forget", conversation=GROUP)
+    (turn,) = bot.turns.turns.values()
+    assert turn.owner_id == "anna"
+    assert await bot.services.threads.forgotten_until("anna") is None
+
+
 async def test_somebody_whom_no_channel_vouches_for_reads_what_everybody_may_read() -> None:
     bot = await chat()
     stranger = BotSender(channel_user_id="web-1")

@@ -101,7 +101,8 @@ async def test_another_question_leaves_the_one_that_waits() -> None:
     bot, reply, run_id = await asked()
     await bot.write(QUESTION)
     assert (await owned_run(run_id, GIVEN, bot.services)).status == "cancelled"
-    assert run_id in bot.orchestrations.stopped
+    assert bot.orchestrations.stopped == [run_id]
+    assert (await bot.turn()).waiting_run_id != run_id
     (said,) = await bot.press(button(reply, 2))
     assert "closed" in said.reply.text
 
