@@ -1,15 +1,15 @@
 """Adaptive Cards under a message in Teams: pictures, tables, buttons. Pure; knows only our models.
 
-What comes from documents stands in texts of the card alone, where it can be no link. A button carries its
-value twice: some clients give back what stands beside `msteams`, others what stands in it.
+What comes from documents stands in texts of the card alone, where it can be no link. A button gives back its
+value and no words (no `messageBack`): the Agents Playground 0.2.28 sends nothing for one that would speak.
 
-Source: Adaptive Cards 1.5; Microsoft Teams, "Adaptive card actions" (messageBack), "Cards reference".
+Source: Adaptive Cards 1.5; Microsoft Teams, "Card actions", "Cards reference".
 """
 
 from typing import Any
 
 from shared.clients.bot_meaning import OWN_KEY
-from shared.models.bot import BotReply, ButtonValue, ChosenOption, ShownButton, ShownFigure, ShownTable
+from shared.models.bot import BotReply, ChosenOption, ShownButton, ShownFigure, ShownTable
 
 Wire = dict[str, Any]
 
@@ -33,9 +33,10 @@ def card_of(reply: BotReply, language: str) -> Wire | None:
         "type": "AdaptiveCard",
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "version": "1.5",
-        "msteams": {"width": "Full"},
         "body": body,
     }
+    if reply.tables or reply.figures:
+        content["msteams"] = {"width": "Full"}
     return {"contentType": "application/vnd.microsoft.card.adaptive", "content": content}
 
 
@@ -89,14 +90,7 @@ def _button(button: ShownButton) -> Wire:
     """One below the other: side by side, their names would be cut, and more than six hidden."""
     title = button_title(button)
     value = {OWN_KEY: button.value.model_dump(mode="json")}
-    told = {"type": "messageBack", "displayText": title, "text": _said(button.value), "value": value}
-    action = {"type": "Action.Submit", "title": title, "data": {**value, "msteams": told}}
-    return {"type": "ActionSet", "actions": [action]}
-
-
-def _said(value: ButtonValue) -> str:
-    """What a person would have typed instead."""
-    return str(value.number) if isinstance(value, ChosenOption) else value.command
+    return {"type": "ActionSet", "actions": [{"type": "Action.Submit", "title": title, "data": value}]}
 
 
 def _text(text: str) -> Wire:

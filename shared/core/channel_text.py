@@ -4,7 +4,8 @@ Chat clients show no tables, and no picture or link of an address without a host
 
 - a picture becomes its caption in italics; the picture itself is shown under the message;
 - a link to our own API becomes its text; the numbered source behind it leads there;
-- a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`.
+- a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`. A blank
+  line follows each: without it, the Agents Playground shows no chips for the sources of a list.
 
 Everything else stays as it is: `ReaderText` has made a model's words safe before they came here.
 """
@@ -170,7 +171,7 @@ def _as_line(header: tuple[str, ...], row: tuple[str, ...]) -> str:
         f"{name}: {cell}" if name else cell for name, cell in zip(header[1:], row[1:], strict=True) if cell
     ]
     parts = [part for part in (first, *named) if part]
-    return f"- {_BREAK.sub(', ', ' · '.join(parts))}\n" if parts else ""
+    return f"- {_BREAK.sub(', ', ' · '.join(parts))}\n\n" if parts else ""
 
 
 def _bold(cell: str) -> str:

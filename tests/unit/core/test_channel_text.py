@@ -36,7 +36,9 @@ _SHOWN = """The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow
 Seen at (Source: talk.vtt, 01:23)[2] [sic].
 
 - **Hamburg** · Pressure: 6.5 bar (Source: a (1).pdf, S. 3)[1] · new
+
 - **Bremen, Nord** · old
+
 After it, and | a pipe.
 
 ```python
@@ -80,8 +82,8 @@ def test_plain_words_are_shown_at_once() -> None:
 def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
     reader = ChannelText()
     assert reader.feed("| A | B |\n|---|---|\n| x | ") == ""
-    assert reader.feed("1 |\n| y") == "- **x** · B: 1\n"
-    assert reader.finish() == "- **y**\n"
+    assert reader.feed("1 |\n| y") == "- **x** · B: 1\n\n"
+    assert reader.finish() == "- **y**\n\n"
 
 
 @pytest.mark.parametrize(
