@@ -24,7 +24,7 @@ from tests.contract.clients.scripted_server import Answer, ScriptedServer
 
 CONVERSATION = BotConversation(channel="msteams", service_url=SERVICE, conversation_id="a", bot_id="28:bot")
 SHAREPOINT = (
-    "https://contoso-my.sharepoint.com/personal/ada/_layouts/15/download.aspx?UniqueId=1&tempauth=a%2Bb"
+    "https://contoso-my.sharepoint.com/personal/ada/_layouts/15/download.aspx?UniqueId=1&tempauth=a%2Bb%7E"
 )
 HOSTED = f"{SERVICE}v3/attachments/1/views/original"
 PDF = b"%PDF-1.7\n" + b"x" * 3000

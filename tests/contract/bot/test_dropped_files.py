@@ -64,3 +64,12 @@ async def test_a_file_of_another_kind_than_its_name_is_not_stored(
     refused, services = await dropped(tmp_path, name, content, max_document_bytes=4000)
     assert isinstance(refused, error)
     assert not services.blobs.containers.get(DOCUMENTS)
+
+
+async def test_a_file_that_nobody_could_store_is_not_even_fetched(tmp_path: Path) -> None:
+    async with channel(tmp_path, Answer(body=PDF)) as teams:
+        services = fake_services(settings=bot_settings(), bot_files=teams.files)
+        attachment = BotAttachment(name="virus.exe", content_type="a", url=SHAREPOINT)
+        with pytest.raises(BadDocumentError):
+            await take_dropped(attachment, CONVERSATION, ADA, services)
+        assert teams.server.requests == []

@@ -70,6 +70,8 @@ FOREIGN = [
     "https://evil.example\\@contoso-my.sharepoint.com/report.pdf",
     "https://evil.example#@contoso-my.sharepoint.com/report.pdf",
     "http://contoso-my.sharepoint.com/report.pdf",
+    "http://contoso-my.sharepoint.com:443/report.pdf",
+    "https://evil.example\\.sharepoint.com/report.pdf",
     "https://contoso-my.sharepoint.com:8443/report.pdf",
     "https://127.0.0.1/report.pdf",
     "http://localhost/report.pdf",

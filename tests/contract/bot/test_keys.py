@@ -74,7 +74,6 @@ async def test_old_keys_are_good_for_a_day_while_there_are_no_new_ones() -> None
     "answer",
     [
         DOWN,
-        Answer(status="302 Found", headers={"location": "http://127.0.0.1:9/"}),
         Answer(lost=True),
         Answer(body=b"<html>"),
         Answer(body=b"[]"),
@@ -83,12 +82,19 @@ async def test_old_keys_are_good_for_a_day_while_there_are_no_new_ones() -> None
         Answer(body=b"[" * 100_000),
         Answer(body=b" " * (MAX_ANSWER_BYTES + 100)),
     ],
-    ids=["down", "moved", "lost", "html", "list", "no list", "empty", "deep", "huge"],
+    ids=["down", "lost", "html", "list", "no list", "empty", "deep", "huge"],
 )
 async def test_an_answer_without_keys_is_the_services_fault(answer: Answer) -> None:
     async with keys_from(answer) as (keys, _):
         with pytest.raises(DependencyError):
             await keys.find(KEY_ID)
+
+
+async def test_keys_that_are_said_to_be_elsewhere_are_not_taken() -> None:
+    async with keys_from(Answer(status="302 Found", headers={"location": "/other"}), GOOD) as (keys, server):
+        with pytest.raises(DependencyError):
+            await keys.find(KEY_ID)
+        assert len(server.requests) == 1
 
 
 async def test_what_is_no_rsa_key_with_an_id_is_left_out() -> None:

@@ -80,6 +80,12 @@ async def test_answers_of_a_developers_machine_stay_there(local_app: Messages, s
     assert local_app.has_changed_nothing()
 
 
+async def test_without_the_setting_nobody_is_believed_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = messages(monkeypatch, bot_services(None, bot_settings(bot_app_id=None, bot_tenant_id=None)))
+    assert (await app.post(LOCAL)).status_code == 401
+    assert app.has_changed_nothing()
+
+
 async def test_a_web_page_that_posts_as_a_form_would_is_refused(local_app: Messages) -> None:
     assert (await local_app.post(LOCAL, headers={"Content-Type": "text/plain"})).status_code == 400
     assert local_app.has_changed_nothing()
