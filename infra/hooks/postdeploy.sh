@@ -1,6 +1,7 @@
 #!/bin/sh
-# After `azd deploy`: the subscription to new blobs. The key in its address exists only once the code runs, and
-# some moments later at that, so it is tried again. Doing it twice changes nothing.
+# After `azd deploy`: the subscription to new blobs, then whether the app works. The key in the subscription's
+# address exists only once the code runs, and some moments later at that; roles take minutes to hold everywhere.
+# So both are tried again. Doing it twice changes nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -18,4 +19,37 @@ until az deployment group create --output none \
     fi
     echo "The app is not ready yet; trying again in 30 seconds."
     sleep 30
+done
+
+not_checked() {
+    echo "Whether the app works was not checked: $1."
+    echo "docs/operations.md, \"Check it\", says how to do it by hand."
+    exit 0
+}
+
+if [ "${GROUNDWORK_SMOKE_TEST:-run}" = skip ]; then
+    not_checked "GROUNDWORK_SMOKE_TEST is skip"
+fi
+python=python3
+if [ -x .venv/bin/python ]; then
+    python=.venv/bin/python
+fi
+"$python" -c "import httpx, rich, pydantic" 2>/dev/null ||
+    not_checked "$python has not what the command line needs (requirements/local.txt)"
+GROUNDWORK_TOKEN=$(az account get-access-token --scope "$GROUNDWORK_SCOPE" --query accessToken --output tsv) ||
+    not_checked "there is no token for $GROUNDWORK_SCOPE"
+if [ -z "$GROUNDWORK_TOKEN" ]; then
+    not_checked "there is no token for $GROUNDWORK_SCOPE"
+fi
+export GROUNDWORK_TOKEN GROUNDWORK_URL
+
+tries=3
+until "$python" -m cli check; do
+    tries=$((tries - 1))
+    if [ "$tries" -eq 0 ]; then
+        echo "The app is deployed and does not work: docs/operations.md, \"When something is wrong\"." >&2
+        exit 1
+    fi
+    echo "It does not work yet; trying again in 60 seconds."
+    sleep 60
 done

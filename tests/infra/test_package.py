@@ -1,0 +1,48 @@
+"""What goes to Azure: the app, whole, and nothing that was made or kept on this machine."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source_tree import ROOT, tracked_files
+
+APP = {"LICENSE", "function_app.py", "functions", "host.json", "orchestrations", "requirements.txt", "shared"}
+OF_THIS_MACHINE = (
+    ".azure/dev/.env",
+    ".local/data/local.settings.json",
+    ".local/data/tokens.json",
+    ".venv/bin/python",
+    "infra/teams/node_modules/x/index.js",
+    "local.settings.json",
+    "shared/__pycache__/settings.cpython-312.pyc",
+)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> list[str]:
+    """Tracked files, and some of this machine, that .funcignore lets through, as git reads such files."""
+    shutil.copy(ROOT / ".funcignore", tmp_path / ".gitignore")
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    given = [*map(str, tracked_files()), *OF_THIS_MACHINE]
+    told = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        cwd=tmp_path,
+        input="\n".join(given),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ignored = set(told.stdout.splitlines())
+    assert len(ignored) > 100
+    return [name for name in given if name not in ignored]
+
+
+def test_the_package_holds_the_app_and_nothing_else(kept: list[str]) -> None:
+    assert {Path(name).parts[0] for name in kept} == APP
+
+
+def test_no_file_of_the_app_is_left_out(kept: list[str]) -> None:
+    app = [str(path) for path in tracked_files() if path.parts[0] in APP]
+    assert [name for name in app if name not in kept] == []

@@ -1,0 +1,111 @@
+"""GitHub's workflows, which are not run here: they call what there is, as .ci/run does, and hold no secret."""
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.architecture.source_tree import ROOT
+
+WORKFLOWS = ROOT / ".github/workflows"
+NAMES = ["ci.yml", "deploy.yml"]
+VERBS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+FILE = re.compile(r"(?:^|\s)((?:infra|requirements|scripts|\.ci)/[\w./-]+)")
+
+
+def text_of(name: str) -> str:
+    return (WORKFLOWS / name).read_text(encoding="utf-8")
+
+
+@cache
+def workflow(name: str) -> dict[Any, Any]:
+    parsed = yaml.safe_load(text_of(name))
+    assert isinstance(parsed, dict)
+    return parsed
+
+
+def steps_of(name: str) -> list[dict[str, Any]]:
+    return [step for job in workflow(name)["jobs"].values() for step in job.get("steps", ())]
+
+
+def commands_of(name: str) -> str:
+    return "\n".join(step["run"] for step in steps_of(name) if "run" in step)
+
+
+def verbs_in(commands: str) -> set[str]:
+    return set(re.findall(r"^make ([\w-]+)", commands, re.MULTILINE))
+
+
+def test_there_are_no_others() -> None:
+    assert sorted(path.name for path in WORKFLOWS.iterdir()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_workflow_says_first_that_it_was_not_run(name: str) -> None:
+    assert text_of(name).startswith("# NOT RUN HERE")
+    assert True in workflow(name), "YAML takes the key `on` for true"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_workflow_calls_is_there(name: str) -> None:
+    commands = commands_of(name)
+    assert verbs_in(commands) <= VERBS
+    assert [path for path in FILE.findall(commands) if not (ROOT / path).is_file()] == []
+
+
+def test_the_tests_are_those_of_our_own_script() -> None:
+    ours = verbs_in((ROOT / ".ci/run").read_text(encoding="utf-8"))
+    assert ours
+    assert ours <= verbs_in(commands_of("ci.yml"))
+
+
+def test_bicep_s_own_compiler_reads_what_is_deployed() -> None:
+    commands = commands_of("ci.yml")
+    for file in ("main.bicep", "modules/event-subscription.bicep"):
+        assert f"az bicep build --file infra/bicep/{file}" in commands
+    assert "az bicep lint --file infra/bicep/main.bicep" in commands
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_actions_are_pinned_by_major_version(name: str) -> None:
+    used = [step["uses"] for step in steps_of(name) if "uses" in step]
+    assert used
+    assert [action for action in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+", action)] == []
+    assert "inned by major version" in text_of(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_workflow_holds_or_reads_a_secret(name: str) -> None:
+    assert not re.search(r"secrets\.|password|client-secret|creds:|AZURE_CREDENTIALS", text_of(name))
+    identified = [
+        job
+        for job in workflow(name)["jobs"].values()
+        if job.get("permissions", {}).get("id-token") == "write"
+    ]
+    assert workflow(name)["permissions"] == {"contents": "read"}
+    assert len(identified) == (1 if name == "deploy.yml" else 0)
+    assert all("environment" in job for job in identified)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_job_runs_for_ever(name: str) -> None:
+    assert [
+        job
+        for job, what in workflow(name)["jobs"].items()
+        if "steps" in what and "timeout-minutes" not in what
+    ] == []
+
+
+def test_nothing_is_deployed_that_was_not_tested() -> None:
+    jobs = workflow("deploy.yml")["jobs"]
+    assert jobs["deploy"]["needs"] == "ci"
+    assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
+    assert "workflow_call" in workflow("ci.yml")[True]
+
+
+def test_a_deployment_is_given_what_its_parameters_ask_of_the_environment() -> None:
+    parameters = (ROOT / "infra/bicep/main.parameters.json").read_text(encoding="utf-8")
+    asked = set(re.findall(r"\$\{(\w+)", parameters)) - {"AZURE_PRINCIPAL_ID"}  # azd knows who it is
+    assert asked - set(workflow("deploy.yml")["jobs"]["deploy"]["env"]) == set()
