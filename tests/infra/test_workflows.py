@@ -1,4 +1,4 @@
-"""GitHub's workflows, which are not run here: they call what there is, as .ci/run does, and hold no secret."""
+"""GitHub's workflows, which are not run here: they call what there is, like .ci/run, and hold no secret."""
 
 import re
 from functools import cache
