@@ -4,8 +4,9 @@ Chat clients show no tables, and no picture or link of an address without a host
 
 - a picture becomes its caption in italics; the picture itself is shown under the message;
 - a link to our own API becomes its text; the numbered source behind it leads there;
-- a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`. A blank
-  line follows each: without it, the Agents Playground shows no chips for the sources of a list.
+- a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`;
+- items of lists are parted by blank lines: without them, the Agents Playground shows no chips for the sources
+  in a list.
 
 Everything else stays as it is: `ReaderText` has made a model's words safe before they came here.
 """
@@ -18,7 +19,8 @@ from shared.models.bot import ShownTable
 _MAX_HELD = 700  # characters: a picture has 200 for its caption and some 250 for its address
 _OPENS_FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
 _CLOSES_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
-_UNDECIDED = re.compile(r" {0,3}(?:\|.*|`{0,2}|~{0,2}|(?:`{3,}|~{3,}).*)", re.DOTALL)
+_UNDECIDED = re.compile(r" {0,3}(?:\|.*|`{0,2}|~{0,2}|(?:`{3,}|~{3,}).*)|[ ]*(?:[-*+]|\d{1,3}[.)]?)?")
+_ITEM = re.compile(r" *(?:[-*+]|\d{1,3}[.)]) ")
 _PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\(/api/documents/[^()\s]*\)")
 _OWN_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/api/documents/[^()\s]*\)")
 _MAY_BECOME_ONE = re.compile(r"!?(?:\[[^\[\]\n]*(?:\](?:\([^()\s]*)?)?)?")
@@ -44,6 +46,7 @@ class ChannelText:
     tables: list[ShownTable] = field(default_factory=list)
     _held: str = ""
     _in_line: bool = False
+    _in_list: bool = False  # the line before belongs to an item of a list
     _fence: str = ""
     _header: str | None = None  # a line that heads a table if the next one is a table's second
     _table: list[tuple[str, ...]] = field(default_factory=list)
@@ -81,7 +84,13 @@ class ChannelText:
             self._held = rest
             return self._row(line)
         self._in_line = True
-        return self._close_table()
+        return self._close_table() + self._parted(line)
+
+    def _parted(self, line: str) -> str:
+        """The blank line before an item that follows another one."""
+        is_item = _ITEM.match(line) is not None
+        before, self._in_list = self._in_list, bool(line.strip()) and (is_item or self._in_list)
+        return "\n" if is_item and before else ""
 
     def _fence_after(self, line: str) -> str:
         """The fence that the text is in after a line of code."""

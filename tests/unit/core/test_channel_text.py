@@ -87,6 +87,21 @@ def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Two:\n- a [1]\n- b [2]\n\nEnd", "Two:\n- a [1]\n\n- b [2]\n\nEnd"),
+        ("1. a\n   more\n   - b\n2. c", "1. a\n   more\n\n   - b\n\n2. c"),
+        ("- a\n\n- b\n\n- c", "- a\n\n- b\n\n- c"),
+        ("*a*\n*b*\n---\n-5 degrees\n-6", "*a*\n*b*\n---\n-5 degrees\n-6"),
+    ],
+)
+def test_items_of_lists_are_parted(written: str, shown: str) -> None:
+    assert for_channel(written)[0] == shown
+    reader = ChannelText()
+    assert "".join(reader.feed(sign) for sign in written) + reader.finish() == shown
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "a [label](https://example.org/page) b",  # a source of the web
