@@ -48,6 +48,8 @@ _SECRETS = (
 )
 # They log each request with its address at INFO: too much, and an address can hold a signature.
 _CHATTY_LOGGERS = ("azure.core", "azure.identity", "azure.storage", "openai", "httpx", "httpx2", "httpcore")
+# Names conversations at INFO, and prints a message that it finds no activity: whole, as an error.
+_TALKATIVE_LOGGER = "microsoft_agents"
 
 
 def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
@@ -134,6 +136,7 @@ def _configure() -> None:
 
     for name in _CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger(_TALKATIVE_LOGGER).setLevel(logging.CRITICAL)
     output = logging.getLogger(LOGGER_NAME)
     if output.level == logging.NOTSET:
         output.setLevel(logging.INFO)

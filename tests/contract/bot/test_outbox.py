@@ -1,6 +1,7 @@
 """What is said in chats, over the Agents SDK against a stand-in of the Bot Service's connector."""
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from shared.models.bot import (
     ShownFigure,
     ShownTable,
 )
+from shared.telemetry import get_logger
 from tests.contract.bot.connector import Connector, Refusal
 from tests.contract.bot.signing import bot_settings
 
@@ -243,6 +245,19 @@ async def test_a_channel_that_is_gone_is_a_dependency_that_failed(outbox: Channe
         conversation = gone.conversation()
     with pytest.raises(DependencyError, match="No connection"):
         await outbox.typing(conversation)
+
+
+async def test_the_log_names_no_conversation_and_holds_no_message(
+    connector: Connector, outbox: ChannelOutbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    get_logger()  # as everywhere in the app: the first line sets the levels
+    connector.refusals = [Refusal(403)]
+    with pytest.raises(CallerError):
+        await outbox.say(connector.conversation(conversation_id="the-room"), BotReply(text="the words"))
+    await outbox.say(connector.conversation(conversation_id="the-room"), BotReply(text="the words"))
+    assert "the-room" not in caplog.text
+    assert "the words" not in caplog.text
 
 
 async def test_what_may_have_arrived_is_not_sent_again(
