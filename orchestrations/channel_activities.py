@@ -7,7 +7,6 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
-from shared.models.channel import ReplyStep
 
 if TYPE_CHECKING:
     from shared.agents.channel.world import ChannelWorld
@@ -26,6 +25,7 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
     """Perform one step of a reply. Input and output: ReplyStep."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.agents.channel.steps import perform_reply
+    from shared.models.channel import ReplyStep
     from shared.wiring import get_services
 
     given, link = split(payload)

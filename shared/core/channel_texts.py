@@ -61,6 +61,7 @@ NO_SOURCES: Texts = {
     "de": "In diesem Gespräch gibt es noch keine Antwort mit Quellen.",
 }
 SOURCES: Texts = {"en": "Sources of the last answer:", "de": "Quellen der letzten Antwort:"}
+BEGINNING: Texts = {"en": "Reading your question …", "de": "Ich lese Ihre Frage …"}
 GOING_ON: Texts = {
     "en": "This takes longer. I go on working and write here when it is done.",
     "de": "Das dauert länger. Ich arbeite weiter und schreibe hier, sobald ich fertig bin.",

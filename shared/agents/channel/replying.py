@@ -92,7 +92,8 @@ async def expire(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
 
 async def _follow(telling: Telling) -> ReplyStep:
     step, world, writer = telling.step, telling.world, telling.writer
-    live, number, line = LiveText(), step.after, None
+    live, number, line = LiveText(), step.after, texts.BEGINNING[telling.language]
+    await writer.inform(line)  # at once: a plan may take some seconds
 
     async def look_after() -> None:
         if not await world.orchestrations.is_alive(step.run_id):
