@@ -18,6 +18,7 @@ from shared.tracing.spans import unrecorded
 
 KEEP_ALIVE_S = 15.0  # proxies drop silent connections; the platform's limit is 230 s
 _POLLS_S = (0.02, 0.25)  # first, slowest. Token to reader: 12 ms median at 10 ms, 36 at 50 (on Azurite)
+_FIRST_POLL_BEGUN_S = 0.1  # a run just begun here mostly goes on here, and is heard of without a poll
 _POLLS_BESIDE_WRITER_S = (1.0, 3.0)  # its lines come from memory: these find a run that went on elsewhere
 _CHECK_AFTER_S = 3.0  # of silence: is the orchestration still there?
 
@@ -67,6 +68,8 @@ async def _slices(
             await close_if_dead()
             heard = time.monotonic()
         first, slowest = _POLLS_BESIDE_WRITER_S if tail.writer_is_here else _POLLS_S
+        if begun is not None and written.next_offset == begun.next_offset:
+            first = _FIRST_POLL_BEGUN_S
         pause = min(first * 1.5 ** min(empty, 9), slowest)
         written = await _next(log, run_id, written.next_offset, tail, pause)
 

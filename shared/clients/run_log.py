@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 BUSY_RETRIES = 4
+KEPT_CLIENTS = 64  # of runs that were written or read last; making one costs half as much as an append
 PIECE_BYTES = 256 * 1024  # all that a reader who has fallen behind holds of a log
 _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 
@@ -50,6 +51,8 @@ class BlobRunLog(RunLog):
         self._limits = limits
         self._tails: dict[str, LogTail] = {}
         self._readers: Counter[str] = Counter()
+        self._made_by: BlobServiceClient | None = None
+        self._blobs: dict[str, BlobClient] = {}
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[LogTail]:
@@ -131,7 +134,15 @@ class BlobRunLog(RunLog):
             yield self._blob(client, run_id)
 
     def _blob(self, client: "BlobServiceClient", run_id: str) -> "BlobClient":
-        return client.get_blob_client(self._container, f"{run_id}/events.jsonl")
+        if self._made_by is not client:
+            self._made_by, self._blobs = client, {}
+        blob = self._blobs.pop(run_id, None)
+        if blob is None:
+            blob = client.get_blob_client(self._container, f"{run_id}/events.jsonl")
+        self._blobs[run_id] = blob  # the last one used stands last
+        if len(self._blobs) > KEPT_CLIENTS:
+            del self._blobs[next(iter(self._blobs))]
+        return blob
 
 
 def _whole_lines(content: bytes, offset: int) -> LogSlice:

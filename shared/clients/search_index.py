@@ -181,7 +181,9 @@ async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
 async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
     from azure.search.documents.models import IndexAction, IndexDocumentsBatch
 
-    actions: list[IndexAction] = [IndexAction({"@search.action": action, **row}) for row in rows]
+    actions = [IndexAction({"@search.action": action}) for _ in rows]
+    for made, row in zip(actions, rows, strict=True):
+        made.update(row)  # as below: rows are JSON, and nothing in them is to be converted
     batch = IndexDocumentsBatch(actions=actions)
     return await client.index_documents(batch, headers=outgoing())
 
@@ -190,9 +192,12 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
     from azure.search.documents.models import VectorizedQuery
 
     vectors = [
-        VectorizedQuery(vector=list(query.vector), k_nearest_neighbors=query.k, fields=query.field)
+        VectorizedQuery(vector=[], k_nearest_neighbors=query.k, fields=query.field)
         for query in request.vectors
     ]
+    for asked, query in zip(vectors, request.vectors, strict=True):
+        # Set as an item: the constructor tries to make a date of each number, 4.5 ms for 1,536 of them.
+        asked["vector"] = list(query.vector)
     return {
         "search_text": request.text,
         "search_fields": list(request.search_fields) or None,

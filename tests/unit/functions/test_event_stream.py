@@ -169,3 +169,21 @@ async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> Non
     await log.append("r", [RunEvent(name="COMPLETE", data={})])
     received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]
     assert received == await frames(log)
+
+
+async def test_a_run_that_was_just_begun_here_is_waited_for_without_asking_storage_all_the_time() -> None:
+    log = WatchedLog()
+    await log.create("r")
+    await MemoryRunLog.append(log, "r", [RunEvent(name="STATUS", data={})])  # before anybody watched
+    begun = await log.read("r")
+    log.readings = 0
+
+    async def work() -> None:
+        await asyncio.sleep(0.3)  # until its first step
+        await log.append("r", [RunEvent(name="COMPLETE", data={})])
+
+    working = asyncio.create_task(work())
+    received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]
+    await working
+    assert len(received) == 2
+    assert 1 <= log.readings <= 3  # it may have gone on in another process
