@@ -1,7 +1,6 @@
 """A message that grows in a chat of Teams, against a stand-in of the Bot Service's connector."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -9,33 +8,17 @@ from shared.clients.bot_outbox import ChannelOutbox
 from shared.errors import CallerError
 from shared.models.bot import BotReply
 from tests.contract.bot.connector import Connector, Refusal
+from tests.contract.bot.outbox_fixture import connector, no_token, outbox
 from tests.contract.bot.signing import bot_settings
 
 pytestmark = pytest.mark.contract
+__all__ = ["connector", "outbox"]
 
 _LAST = BotReply(text="The valve opens at 6.5 bar [1].", is_generated=True, can_be_rated=True)
 _LATE = Refusal(403, "ContentStreamNotAllowed", "Content stream finished due to exceeded streaming time.")
 _STOPPED = Refusal(403, "ContentStreamNotAllowed", "Content stream was canceled by user.")
 _UNKNOWN = Refusal(400, "BadArgument", "Streaming API is not enabled for this bot")
 _REMOVED = Refusal(403, "BotNotInConversationRoster")
-
-
-async def _no_token() -> str:
-    raise AssertionError("no token leaves this machine")
-
-
-@pytest.fixture
-async def connector() -> AsyncIterator[Connector]:
-    async with Connector() as server:
-        yield server
-
-
-@pytest.fixture
-async def outbox() -> AsyncIterator[ChannelOutbox]:
-    settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
-    made = ChannelOutbox(settings, _no_token, stream_interval_s=0.02)
-    yield made
-    await made.close()
 
 
 async def test_steps_then_text_then_the_whole_message_in_its_place(
@@ -65,7 +48,7 @@ async def test_steps_then_text_then_the_whole_message_in_its_place(
 
 async def test_updates_come_no_faster_than_the_channel_takes_them(connector: Connector) -> None:
     settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
-    outbox = ChannelOutbox(settings, _no_token, stream_interval_s=0.2)
+    outbox = ChannelOutbox(settings, no_token, stream_interval_s=0.2)
     stream = await outbox.begin(connector.conversation())
     started = asyncio.get_running_loop().time()
     for _ in range(40):

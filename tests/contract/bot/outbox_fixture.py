@@ -1,0 +1,28 @@
+"""The outbox on a developer's machine, and a stand-in of what it sends to; import what a test uses."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from shared.clients.bot_outbox import ChannelOutbox
+from tests.contract.bot.connector import Connector
+from tests.contract.bot.signing import bot_settings
+
+
+async def no_token() -> str:
+    """The local mode asks for none."""
+    raise AssertionError("no token leaves this machine")
+
+
+@pytest.fixture
+async def connector() -> AsyncIterator[Connector]:
+    async with Connector() as server:
+        yield server
+
+
+@pytest.fixture
+async def outbox() -> AsyncIterator[ChannelOutbox]:
+    settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
+    made = ChannelOutbox(settings, no_token, stream_interval_s=0.02)
+    yield made
+    await made.close()
