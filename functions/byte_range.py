@@ -1,9 +1,12 @@
 """Headers that ask for a part of a file, or only for a changed one. Source: RFC 9110, sections 13 and 14."""
 
 import re
+from typing import TYPE_CHECKING
 
 from shared.errors import RangeError
-from shared.models.blobs import ByteSpan
+
+if TYPE_CHECKING:
+    from shared.models.blobs import ByteSpan
 
 _ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 
@@ -22,7 +25,7 @@ def is_known(if_none_match: str | None, etag: str) -> bool:
     return f'"{etag}"' in known
 
 
-def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
+def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
     """The bytes that are asked for; None = all of them.
 
     What is not one span of bytes is ignored, as the RFC allows.
@@ -30,6 +33,9 @@ def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
     Raises:
         RangeError: the span lies behind the end of the file.
     """
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.models.blobs import ByteSpan
+
     matched = _ONE_SPAN.match(header.strip()) if header else None
     if matched is None or matched[1] == matched[2] == "":
         return None

@@ -27,15 +27,15 @@ from functions.identity import caller_of
 from functions.orchestration_status import closer
 from functions.ready import ready_services
 from shared.errors import GroundworkError, NotFoundError, TooManyRequestsError, status_of
-from shared.models.chat import ChatRequest, RunView
-from shared.models.events import LogSlice
-from shared.models.identity import UserContext
-from shared.services import Services
 from shared.tracing.spans import link_to
 
 if TYPE_CHECKING:
     from shared.agents.idempotency import Claimed
     from shared.agents.runs import Admit
+    from shared.models.chat import ChatRequest, RunView
+    from shared.models.events import LogSlice
+    from shared.models.identity import UserContext
+    from shared.services import Services
 
 blueprint = df.Blueprint()
 
@@ -45,9 +45,9 @@ class _Question:
     """A request, who sent it, and what serves it."""
 
     request: Request
-    chat: ChatRequest
-    user: UserContext
-    services: Services
+    chat: "ChatRequest"
+    user: "UserContext"
+    services: "Services"
     client: df.DurableOrchestrationClient
     arrived_at: datetime
 
@@ -61,7 +61,7 @@ class _Run:
     """
 
     run_id: str
-    begun: LogSlice | None = None
+    begun: "LogSlice | None" = None
 
 
 @blueprint.route(route="chat", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -69,6 +69,9 @@ class _Run:
 @endpoint
 async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.models.chat import ChatRequest
+
     arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
     user = await caller_of(req)
     body = await read_model(req, ChatRequest)
@@ -173,7 +176,7 @@ def _frames(run: _Run, question: _Question, after: int = 0) -> AsyncIterator[byt
     return follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=run.begun)
 
 
-async def _end_of(run: _Run, question: _Question) -> RunView:
+async def _end_of(run: _Run, question: _Question) -> "RunView":
     """The run when it has ended, or waits for its owner, or the time of a stream is over."""
     async for frame in _frames(run, question):
         if b"\nevent: ask_user\n" in frame and (view := await _view(run, question)).status == "waiting":
@@ -181,14 +184,14 @@ async def _end_of(run: _Run, question: _Question) -> RunView:
     return await _view(run, question)
 
 
-async def _view(run: _Run, question: _Question) -> RunView:
+async def _view(run: _Run, question: _Question) -> "RunView":
     from shared.agents.runs import owned_run, view_run
 
     record = await owned_run(run.run_id, question.user, question.services)
     return await view_run(record, question.services, question.user)
 
 
-def _status_of(view: RunView) -> int:
+def _status_of(view: "RunView") -> int:
     if view.status in ("running", "waiting"):
         return 202
     return 200 if view.status == "completed" else status_of(view.error_type)

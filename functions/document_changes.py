@@ -1,6 +1,7 @@
 """Changes to one document by its owner or an administrator: metadata, access, another try, deletion."""
 
 import uuid
+from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -11,11 +12,11 @@ from functions.identity import caller_of
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
 from shared.errors import PreconditionFailedError
-from shared.models.document_views import DocumentDeleting
-from shared.models.identity import UserContext
-from shared.models.ingestion import DocumentState
-from shared.models.uploads import AccessChange, MetadataCorrection
-from shared.services import Services
+
+if TYPE_CHECKING:
+    from shared.models.identity import UserContext
+    from shared.models.ingestion import DocumentState
+    from shared.services import Services
 
 blueprint = df.Blueprint()
 
@@ -25,8 +26,10 @@ blueprint = df.Blueprint()
 @endpoint
 async def correct_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.documents import get_own_document
     from shared.ingestion.changing import changeable, correct, corrections_of
+    from shared.models.uploads import MetadataCorrection
 
     user = await caller_of(req)
     corrections = corrections_of(await read_model(req, MetadataCorrection))
@@ -52,6 +55,7 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
     from shared.agents.documents import get_own_document
     from shared.ingestion.changing import change_access as change
     from shared.ingestion.changing import changeable
+    from shared.models.uploads import AccessChange
 
     user = await caller_of(req)
     wanted = await read_model(req, AccessChange)
@@ -89,6 +93,7 @@ async def reingest_document(req: Request, client: df.DurableOrchestrationClient)
 async def delete_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
     from shared.ingestion.changing import changeable, delete
+    from shared.models.document_views import DocumentDeleting
 
     user = await caller_of(req)
     services = await ready_services()
@@ -100,7 +105,7 @@ async def delete_document(req: Request, client: df.DurableOrchestrationClient) -
 
 
 async def _require_match(
-    request: Request, state: DocumentState, user: UserContext, services: Services
+    request: Request, state: "DocumentState", user: "UserContext", services: "Services"
 ) -> None:
     """Refuse a change to a document that is not as its caller says (If-Match). PreconditionFailedError."""
     from shared.agents.documents import get_own_document

@@ -9,18 +9,17 @@ from functions.http_io import Request, read_query
 from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.errors import BadDocumentError, ConflictError, DependencyError, GroundworkError, NotFoundError
-from shared.models.identity import UserContext
-from shared.models.queries import CitationQuery
-from shared.retrieval.together import both
-from shared.services import Services
 from shared.telemetry import get_logger
 
 # Views are built from models that nothing else needs at the start.
 if TYPE_CHECKING:
     from shared.core.document_views import Cited, Material
     from shared.models.blocks import Caption
+    from shared.models.identity import UserContext
     from shared.models.ingestion import DocumentState
     from shared.models.page_views import PageSheet, Reading
+    from shared.models.queries import CitationQuery
+    from shared.services import Services
 
 _noting: set[asyncio.Task[None]] = set()
 
@@ -30,8 +29,8 @@ class Reader:
     """Who reads which document."""
 
     doc_id: str
-    user: UserContext
-    services: Services
+    user: "UserContext"
+    services: "Services"
 
 
 async def reader_of(request: Request) -> Reader:
@@ -40,14 +39,16 @@ async def reader_of(request: Request) -> Reader:
     return Reader(str(request.path_params["doc_id"]), user, await ready_services())
 
 
-async def material_of(reader: Reader, query: CitationQuery) -> "tuple[Material, DocumentState]":
+async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material, DocumentState]":
     """The document with its pieces, captions and the citation asked for.
 
     Raises:
         DocumentNotFoundError: there is none, or the caller may not read it.
     """
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.page_view import readable_document
     from shared.core.document_views import Material
+    from shared.retrieval.together import both
 
     found = await readable_document(reader.doc_id, reader.user, reader.services)
     (reading, captions), cited = await both(
@@ -63,7 +64,7 @@ async def material_of(reader: Reader, query: CitationQuery) -> "tuple[Material, 
     return material, found.state
 
 
-async def cited_by(reader: Reader, query: CitationQuery) -> "Cited | None":
+async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     """The citation, with its block's text; that its source was opened is noted beside."""
     from shared.agents.page_view import block_text, own_citation
     from shared.agents.quality.openings import note_opening
@@ -78,13 +79,13 @@ async def cited_by(reader: Reader, query: CitationQuery) -> "Cited | None":
     return Cited(query.run, citation, await block_text(citation.block_id, reader.user, reader.services))
 
 
-def note_opened(reader: Reader, query: CitationQuery) -> None:
+def note_opened(reader: Reader, query: "CitationQuery") -> None:
     """Count that a source was opened, if it is one of the caller's own; nobody waits for it."""
     if query.run and query.n:
         _in_background(_note_if_cited(reader, query))
 
 
-async def _note_if_cited(reader: Reader, query: CitationQuery) -> None:
+async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
     from shared.agents.page_view import own_citation
     from shared.agents.quality.openings import note_opening
 
@@ -96,7 +97,7 @@ async def _note_if_cited(reader: Reader, query: CitationQuery) -> None:
 
 
 async def sheet_of(
-    material: "Material", state: "DocumentState", page_number: int, services: Services
+    material: "Material", state: "DocumentState", page_number: int, services: "Services"
 ) -> "tuple[PageSheet | None, bool]":
     """The sheet of a page, and whether the page has a picture.
 
@@ -149,6 +150,8 @@ def _log(failed: GroundworkError) -> None:
     get_logger().warning("page.not_drawn", error_type=failed.code)
 
 
-def citation_query(request: Request) -> CitationQuery:
+def citation_query(request: Request) -> "CitationQuery":
     """The citation that an address names. CallerError when it is not well formed."""
+    from shared.models.queries import CitationQuery
+
     return read_query(request, CitationQuery)

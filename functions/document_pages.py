@@ -9,7 +9,6 @@ from functions.accepting import preferred
 from functions.byte_range import is_known
 from functions.document_material import Reader, citation_query, material_of, reader_of, sheet_of
 from functions.http_io import Request, Response, endpoint, json_response, picture_response, read_query
-from shared.models.queries import ReadableQuery
 
 if TYPE_CHECKING:
     from shared.core.document_views import Material
@@ -74,9 +73,11 @@ async def get_document_page_image(req: Request) -> Response:
 @endpoint
 async def get_readable_document(req: Request) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.core.document_views import readable_part, readable_view
     from shared.core.page_html import readable_html
     from shared.core.reading_markdown import readable_markdown
+    from shared.models.queries import ReadableQuery
 
     reader = await reader_of(req)
     query = read_query(req, ReadableQuery)

@@ -1,5 +1,7 @@
 """GET /api/documents: which documents there are, how far their ingestion is, their content and figures."""
 
+from typing import TYPE_CHECKING
+
 import azure.functions as func
 
 from functions.byte_range import byte_span, holds, is_known
@@ -16,8 +18,9 @@ from functions.http_io import (
 )
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.models.queries import CitationQuery, DocumentsQuery
-from shared.models.search import Filters
+
+if TYPE_CHECKING:
+    from shared.models.search import Filters
 
 blueprint = func.Blueprint()
 
@@ -26,7 +29,9 @@ blueprint = func.Blueprint()
 @endpoint
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters; `limit` 1-100."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.documents import list_documents as listed
+    from shared.models.queries import DocumentsQuery
 
     user = await caller_of(req)
     query = read_query(req, DocumentsQuery)
@@ -51,6 +56,7 @@ async def get_document_content(req: Request) -> Response:
     """The file itself, as it was dropped in, for whoever may read it; one `Range` of bytes is honoured."""
     from shared.agents.documents import readable_blob
     from shared.models.names import DOCUMENTS
+    from shared.models.queries import CitationQuery
 
     reader = await reader_of(req)
     query = read_query(req, CitationQuery)

@@ -5,7 +5,6 @@ import azure.functions as func
 from functions.http_io import Request, Response, endpoint, json_response, read_model
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.models.feedback import FeedbackBody, SourceOpened
 
 blueprint = func.Blueprint()
 
@@ -14,7 +13,9 @@ blueprint = func.Blueprint()
 @endpoint
 async def put_feedback(req: Request) -> Response:
     """Rate a run that has ended; the last rating counts."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.quality.feedback import rate_run
+    from shared.models.feedback import FeedbackBody
 
     user = await caller_of(req)
     body = await read_model(req, FeedbackBody)
@@ -47,6 +48,7 @@ async def delete_feedback(req: Request) -> Response:
 async def post_opening(req: Request) -> Response:
     """Say that the source of a citation was opened; each citation counts once."""
     from shared.agents.quality.openings import open_source
+    from shared.models.feedback import SourceOpened
 
     user = await caller_of(req)
     body = await read_model(req, SourceOpened)

@@ -9,7 +9,6 @@ import azure.functions as func
 
 from functions.http_io import Request, Response, endpoint, json_response
 from shared.errors import GroundworkError
-from shared.models.health_views import HealthView, ReadinessView
 
 blueprint = func.Blueprint()
 
@@ -20,6 +19,9 @@ _READY_TIMEOUT_S = 5.0
 @endpoint
 async def get_health(req: Request) -> Response:
     """200 as long as the process answers."""
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.models.health_views import HealthView
+
     return json_response(HealthView())
 
 
@@ -27,6 +29,7 @@ async def get_health(req: Request) -> Response:
 @endpoint
 async def get_readiness(req: Request) -> Response:
     """200 when search, storage and tables answer, else 503 naming which does not."""
+    from shared.models.health_views import ReadinessView
     from shared.models.names import DOCUMENTS
     from shared.models.search import SearchRequest
     from shared.wiring import get_services

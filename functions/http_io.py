@@ -7,7 +7,7 @@ of them come from here. Bodies become models, errors become RFC 9457 problem det
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
@@ -21,9 +21,10 @@ from shared.errors import (
     GroundworkError,
     NotAuthenticatedError,
 )
-from shared.models.blobs import BlobProperties, ByteSpan
-from shared.models.problems import Problem
 from shared.telemetry import get_logger, note_fields
+
+if TYPE_CHECKING:
+    from shared.models.blobs import BlobProperties, ByteSpan
 
 __all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model"]
 
@@ -97,7 +98,7 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 
 
 async def file_response(
-    parts: AsyncIterator[bytes], blob: BlobProperties, span: ByteSpan | None = None
+    parts: AsyncIterator[bytes], blob: "BlobProperties", span: "ByteSpan | None" = None
 ) -> Response:
     """A file, streamed: all of it, or the bytes of `span` (206).
 
@@ -123,7 +124,7 @@ async def file_response(
     )
 
 
-async def picture_response(parts: AsyncIterator[bytes], blob: BlobProperties) -> Response:
+async def picture_response(parts: AsyncIterator[bytes], blob: "BlobProperties") -> Response:
     """A PNG that we made, shown inline. A browser may keep it, and asks each time whether it may show it."""
     headers = {
         "Content-Disposition": "inline",
@@ -160,6 +161,8 @@ def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Res
 
 def problem(error: GroundworkError) -> Response:
     """Problem details (RFC 9457): type, title, status, detail, hints."""
+    from shared.models.problems import Problem
+
     note_fields(error_type=error.code)
     content = Problem(
         type=f"urn:groundwork:error:{error.code}",

@@ -1,15 +1,17 @@
 """Who calls a route: the one place where a request becomes a user. Awaited, as groups may be looked up."""
 
+from typing import TYPE_CHECKING
+
 from functions.http_io import Request
-from shared.core.document_authority import is_admin
 from shared.errors import AccessDeniedError, DependencyError, NotAuthenticatedError
-from shared.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
-from shared.models.identity import UserContext
 from shared.telemetry import get_logger, note_fields
 from shared.wiring import get_services
 
+if TYPE_CHECKING:
+    from shared.models.identity import UserContext
 
-async def caller_of(request: Request) -> UserContext:
+
+async def caller_of(request: Request) -> "UserContext":
     """Who is asking.
 
     Raises:
@@ -17,6 +19,9 @@ async def caller_of(request: Request) -> UserContext:
         AccessDeniedError: (403) somebody who is not let in.
         DependencyError: (502-504) their groups are not in the token, and cannot be looked up.
     """
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
+
     services = get_services()
     headers = {name: _only(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
     try:
@@ -28,8 +33,10 @@ async def caller_of(request: Request) -> UserContext:
     return user
 
 
-async def administrator_of(request: Request) -> UserContext:
+async def administrator_of(request: Request) -> "UserContext":
     """Who is asking. Errors as `caller_of`; AccessDeniedError (403) without the role."""
+    from shared.core.document_authority import is_admin
+
     user = await caller_of(request)
     if not is_admin(user):
         raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")

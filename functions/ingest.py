@@ -14,9 +14,7 @@ import azure.functions as func
 
 from functions.blob_reference import BlobReference
 from functions.consuming import consumed
-from shared.core.document_ids import document_of_blob, instance_id
 from shared.errors import CallerError
-from shared.models.ingestion import IngestRequest
 from shared.models.names import BLOB_DELETED_QUEUE, DOCUMENTS
 from shared.tracing.spans import link_to
 
@@ -33,6 +31,7 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was written."""
     # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.core.document_ids import document_of_blob
     from shared.ingestion.news import is_old_news
     from shared.wiring import get_services
 
@@ -49,6 +48,8 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
 @blueprint.durable_client_input(client_name="client")
 async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was deleted. A message that is no event raises: it goes to the poison queue."""
+    from shared.core.document_ids import document_of_blob
+
     event = read_event(message.get_body())
     name = deleted_blob(event)
     if name is not None:
@@ -61,6 +62,9 @@ async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str,
 
     An instance that has ended is started again: it finds that all is done, or repairs what is not.
     """
+    from shared.core.document_ids import instance_id
+    from shared.models.ingestion import IngestRequest
+
     instance = instance_id(blob_name, occasion)
     payload = {**IngestRequest(blob_name=blob_name).model_dump(mode="json"), **link_to(instance)}
     try:

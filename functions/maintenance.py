@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -11,8 +12,10 @@ from functions.http_io import Request, Response, endpoint, json_response
 from functions.identity import administrator_of
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
-from shared.models.audit import ReconcileReport
 from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.models.audit import ReconcileReport
 
 blueprint = df.Blueprint()
 
@@ -68,7 +71,7 @@ async def _tell_poison() -> None:
         get_logger().warning("poison.found", queues=dict(found))
 
 
-async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> ReconcileReport:
+async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> "ReconcileReport":
     from shared.ingestion.reconciling import reconcile
 
     async def start(blob_name: str, occasion: str) -> str:

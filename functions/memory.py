@@ -5,7 +5,6 @@ import azure.functions as func
 from functions.http_io import Request, Response, endpoint, json_response, read_query
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.models.queries import ListQuery
 
 blueprint = func.Blueprint()
 
@@ -14,7 +13,9 @@ blueprint = func.Blueprint()
 @endpoint
 async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.memory import list_memories
+    from shared.models.queries import ListQuery
 
     user = await caller_of(req)
     page = read_query(req, ListQuery)

@@ -8,7 +8,6 @@ from functions.http_io import Request, Response, endpoint, json_response, read_q
 from functions.identity import administrator_of
 from functions.ready import ready_services
 from shared.errors import CallerError
-from shared.models.queries import QualityQuery
 
 blueprint = func.Blueprint()
 
@@ -31,7 +30,9 @@ async def get_subagent_metrics(req: Request) -> Response:
 @endpoint
 async def get_quality_metrics(req: Request) -> Response:
     """How good answers were in use: what people said, opened, and got; each measure with its aim."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.quality.measures import quality_metrics
+    from shared.models.queries import QualityQuery
 
     await administrator_of(req)
     asked = read_query(req, QualityQuery)

@@ -1,17 +1,21 @@
 """Noticing that an orchestration ended without saying so, and saying it in its place."""
 
+from typing import TYPE_CHECKING
+
 import azure.durable_functions as df
 
 from functions.event_stream import CloseIfDead
 from functions.run_traces import record_ended_run
-from shared.services import Services
+
+if TYPE_CHECKING:
+    from shared.services import Services
 
 # Completed: asked only while the log has no last event, so the run could not store its end.
 # None: there is no such instance. Nobody can ask for a run's events before it was started, so it was lost.
 _GONE = frozenset({"Completed", "Failed", "Terminated", "Canceled", None})
 
 
-def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:
+def closer(client: df.DurableOrchestrationClient, run_id: str, services: "Services") -> CloseIfDead:
     """A check for one run: ends its log when its orchestration has failed or was terminated."""
 
     async def close_if_dead() -> None:

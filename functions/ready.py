@@ -1,11 +1,15 @@
 """The services, with what they write to in place; and whether the settings allow a start at all."""
 
-from shared.services import Services
+from typing import TYPE_CHECKING
+
 from shared.settings import get_settings
 from shared.wiring import get_services
 
+if TYPE_CHECKING:
+    from shared.services import Services
 
-async def ready_services() -> Services:
+
+async def ready_services() -> "Services":
     """The process's services; its first call creates the containers, tables and indexes that are missing.
 
     Without this a question that comes before the first document would find no index and fail.

@@ -12,7 +12,6 @@ import azure.functions as func
 from functions.consuming import consumed
 from functions.ready import ready_services
 from shared.models.names import ERASURES_QUEUE, TURNS_QUEUE
-from shared.models.threads import EraseTask, RememberTask
 from shared.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
     """Remember an answered turn, and summarise its thread when that is due."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.agents.memory import remember
+    from shared.models.threads import RememberTask
 
     task = RememberTask.model_validate_json(message.get_body())
     async with consumed("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
@@ -42,6 +42,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
     """Erase what was cleared or deleted of a thread."""
     from shared.agents.erasing import erase
+    from shared.models.threads import EraseTask
 
     task = EraseTask.model_validate_json(message.get_body())
     async with consumed("erase_turns", thread_id=task.thread_id):

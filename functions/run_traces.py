@@ -1,15 +1,18 @@
 """The trace of a run that did not end by itself: its orchestration can record nothing any more."""
 
 import json
+from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 
 from shared.models.tracing import TraceLink
-from shared.services import Services
 from shared.tracing import spans
 
+if TYPE_CHECKING:
+    from shared.services import Services
 
-async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
+
+async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: "Services") -> None:
     """Record the spans of a run that was cancelled, or whose orchestration died. Never raises."""
     if not spans.is_on():
         return

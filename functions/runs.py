@@ -1,6 +1,6 @@
 """Runs from the outside: look at one, follow it, answer what it asks, cancel it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -19,11 +19,12 @@ from functions.orchestration_status import closer
 from functions.ready import ready_services
 from functions.run_traces import record_ended_run
 from shared.errors import NotFoundError
-from shared.models.clarification import ClarificationAnswer
-from shared.models.identity import UserContext
-from shared.models.runs import RunRecord
-from shared.services import Services
 from shared.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.models.identity import UserContext
+    from shared.models.runs import RunRecord
+    from shared.services import Services
 
 blueprint = df.Blueprint()
 
@@ -66,9 +67,11 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
 @endpoint
 async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.answering_back import answer_clarification
     from shared.agents.runs import owned_run, view_run
     from shared.core.clarification import event_name
+    from shared.models.clarification import ClarificationAnswer
 
     record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
@@ -111,7 +114,7 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
         get_logger().warning("run.terminate_failed", run_id=run_id)
 
 
-async def _own_run(req: Request) -> tuple[RunRecord, UserContext, Services]:
+async def _own_run(req: Request) -> "tuple[RunRecord, UserContext, Services]":
     from shared.agents.runs import owned_run
 
     user = await caller_of(req)

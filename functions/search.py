@@ -5,7 +5,6 @@ import azure.functions as func
 from functions.http_io import Request, Response, endpoint, json_response, read_model
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.models.search_views import SearchBody, SearchResults
 
 blueprint = func.Blueprint()
 
@@ -14,10 +13,12 @@ blueprint = func.Blueprint()
 @endpoint
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
+    # Imported when used: a worker that starts does not wait for it.
     from functions.requests import admitted
     from shared.agents.agent import block_search
     from shared.agents.figures import image_urls
     from shared.agents.tools.semantic_search import search_results
+    from shared.models.search_views import SearchBody, SearchResults
 
     user = await caller_of(req)
     body = await read_model(req, SearchBody)

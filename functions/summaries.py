@@ -14,14 +14,14 @@ from functions.http_io import Request, Response, endpoint, json_response, read_m
 from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.errors import status_of
-from shared.models.identity import UserContext
-from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
-from shared.services import Services
 from shared.telemetry import get_logger
 from shared.tracing.spans import link_to
 
 if TYPE_CHECKING:
     from shared.agents.summaries import Forget
+    from shared.models.identity import UserContext
+    from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
+    from shared.services import Services
 
 blueprint = df.Blueprint()
 
@@ -35,9 +35,9 @@ class _Order:
     """A request, who sent it, and what serves it."""
 
     request: Request
-    order: SummaryOrder
-    user: UserContext
-    services: Services
+    order: "SummaryOrder"
+    user: "UserContext"
+    services: "Services"
     client: df.DurableOrchestrationClient
 
 
@@ -46,7 +46,9 @@ class _Order:
 @endpoint
 async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
+    # Imported when used: a worker that starts does not wait for it.
     from shared.agents.summaries import view_summary
+    from shared.models.summaries import SummaryOrder
 
     user = await caller_of(req)
     order = await read_model(req, SummaryOrder)
@@ -127,7 +129,7 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
     return stop
 
 
-async def _begin(wanted: _Order) -> SummaryRequest:
+async def _begin(wanted: _Order) -> "SummaryRequest":
     """The summary: a new one, or the one that an earlier request under the same key has made."""
     from functions.requests import admitted, claimed_key, say_replayed
     from shared.agents.idempotency import finish, give_up
@@ -157,7 +159,9 @@ async def _begin(wanted: _Order) -> SummaryRequest:
     return request
 
 
-async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
+async def _start(
+    client: df.DurableOrchestrationClient, request: "SummaryRequest", services: "Services"
+) -> None:
     """Start the orchestration, unless the same order under the same key has started it."""
     from shared.agents.summaries import close_dead_summary, has_ended, start_of
 
@@ -181,7 +185,7 @@ async def _state(client: df.DurableOrchestrationClient, instance_id: str) -> str
     return str(status.runtime_status.value) if status and status.runtime_status else None
 
 
-async def _wait(request: SummaryRequest, services: Services, wait_s: float) -> None:
+async def _wait(request: "SummaryRequest", services: "Services", wait_s: float) -> None:
     from shared.agents.summaries import has_ended
 
     for _ in range(math.ceil(wait_s / _POLL_S)):
@@ -190,7 +194,7 @@ async def _wait(request: SummaryRequest, services: Services, wait_s: float) -> N
         await asyncio.sleep(_POLL_S)
 
 
-async def _own(req: Request) -> tuple[SummaryRequest, UserContext, Services]:
+async def _own(req: Request) -> "tuple[SummaryRequest, UserContext, Services]":
     from shared.agents.summaries import owned_summary
 
     user = await caller_of(req)
@@ -198,7 +202,7 @@ async def _own(req: Request) -> tuple[SummaryRequest, UserContext, Services]:
     return await owned_summary(str(req.path_params["summary_id"]), user, services), user, services
 
 
-def _status_of(view: SummaryView) -> int:
+def _status_of(view: "SummaryView") -> int:
     if view.status == "running":
         return 202
     return 200 if view.status == "completed" else status_of(view.error_type)

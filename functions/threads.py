@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import azure.functions as func
 
@@ -9,8 +10,9 @@ from functions.etags import etag_of, require_match, tagged_response
 from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.models.queries import ListQuery, MessagesQuery
-from shared.models.threads import NewThread, ThreadRename, ThreadView
+
+if TYPE_CHECKING:
+    from shared.models.threads import ThreadView
 
 blueprint = func.Blueprint()
 
@@ -19,9 +21,11 @@ blueprint = func.Blueprint()
 @endpoint
 async def create_thread(req: Request) -> Response:
     """Begin a thread."""
+    # Imported when used: a worker that starts does not wait for it.
     from functions.requests import admitted, claimed_key, say_replayed
     from shared.agents.idempotency import finish
     from shared.agents.threads import new_thread, owned_thread, view_of
+    from shared.models.threads import NewThread
 
     user = await caller_of(req)
     body = await read_model(req, NewThread)
@@ -43,6 +47,7 @@ async def create_thread(req: Request) -> Response:
 async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
     from shared.agents.threads import list_threads
+    from shared.models.queries import ListQuery
 
     user = await caller_of(req)
     page = read_query(req, ListQuery)
@@ -64,6 +69,7 @@ async def get_thread(req: Request) -> Response:
 async def patch_thread(req: Request) -> Response:
     """Rename a thread."""
     from shared.agents.threads import rename_thread
+    from shared.models.threads import ThreadRename
 
     user = await caller_of(req)
     body = await read_model(req, ThreadRename)
@@ -97,6 +103,7 @@ async def clear_thread(req: Request) -> Response:
 async def get_thread_messages(req: Request) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
     from shared.agents.thread_messages import read_messages
+    from shared.models.queries import MessagesQuery
 
     user = await caller_of(req)
     page = read_query(req, MessagesQuery)
@@ -104,7 +111,7 @@ async def get_thread_messages(req: Request) -> Response:
     return json_response(await read_messages(_id_of(req), user, await ready_services(), page.limit, before))
 
 
-def _match(request: Request) -> Callable[[ThreadView], None]:
+def _match(request: Request) -> "Callable[[ThreadView], None]":
     """Refuses a thread that is not as the caller says (If-Match)."""
     return lambda view: require_match(request.headers, etag_of(view))
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -15,14 +15,14 @@ from functions.ingest import start_ingestion
 from functions.multipart import MAX_FIELDS_BYTES, FileForm
 from functions.ready import ready_services
 from shared.errors import CallerError
-from shared.models.identity import UserContext
-from shared.models.ingestion import DocumentState
-from shared.models.uploads import UploadForm, UploadRequest
-from shared.services import Services
+
+if TYPE_CHECKING:
+    from shared.models.identity import UserContext
+    from shared.models.ingestion import DocumentState
+    from shared.models.uploads import UploadRequest
+    from shared.services import Services
 
 blueprint = df.Blueprint()
-
-_FIELDS = tuple(name for name in UploadForm.model_fields if name != "file")
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class _Upload:
 
     request: Request
     form: FileForm
-    user: UserContext
-    services: Services
+    user: "UserContext"
+    services: "Services"
     client: df.DurableOrchestrationClient
 
 
@@ -59,10 +59,12 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
 @endpoint
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
+    # Imported when used: a worker that starts does not wait for it.
     from functions.requests import admitted, claimed_key, say_replayed
     from shared.agents.idempotency import finish
     from shared.core.document_ids import document_id
     from shared.ingestion.uploading import make_ticket, place_of
+    from shared.models.uploads import UploadRequest
 
     user = await caller_of(req)
     request = await read_model(req, UploadRequest)
@@ -79,7 +81,7 @@ async def make_upload_ticket(req: Request) -> Response:
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
 
 
-async def _receive(upload: _Upload) -> DocumentState:
+async def _receive(upload: _Upload) -> "DocumentState":
     """Store the file and start its ingestion, unless the very same was done under this key."""
     from functions.requests import claimed_key, say_replayed
     from shared.agents.idempotency import finish, reused
@@ -124,15 +126,18 @@ class _Counted:
         return self._digest.hexdigest()
 
 
-def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> UploadRequest:
+def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> "UploadRequest":
     """The form's fields as a request.
 
     Raises:
         CallerError: an unknown field, one given twice, or one of the wrong form.
     """
-    unknown = sorted(set(fields) - set(_FIELDS))
+    from shared.models.uploads import UploadForm, UploadRequest
+
+    known = tuple(name for name in UploadForm.model_fields if name != "file")
+    unknown = sorted(set(fields) - set(known))
     if unknown:
-        raise CallerError(f"There is no field {unknown[0][:40]!r}.", f"Fields: {', '.join(_FIELDS)}, file.")
+        raise CallerError(f"There is no field {unknown[0][:40]!r}.", f"Fields: {', '.join(known)}, file.")
     given: dict[str, Any] = {}
     for name in ("folder", "project_id", "source_url"):
         values = [value for value in fields.get(name, ()) if value]

@@ -1,4 +1,4 @@
-"""The activity behind the loop: one decided step in, one observation out."""
+"""The activities behind the loops: one decided step in, one observation out; one turn of a sub-agent."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
-from shared.models.steps import CommitAnswer, ReportFailure, RunClosed, StepInput
 
 blueprint = df.Blueprint()
 
@@ -17,6 +16,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.agents.effects import perform_metered
     from shared.agents.run_trace import record_end
+    from shared.models.steps import CommitAnswer, ReportFailure, RunClosed, StepInput
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -28,3 +28,18 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     if link is not None and is_last and isinstance(result.observation, RunClosed):
         await record_end(step_input.run_id, link, get_services())
     return result.model_dump(mode="json")
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
+    """Take one turn. Input: TurnInput. Output: TurnReply; raises only for defects."""
+    from shared.agents.sub_agents.turn import take_turn
+    from shared.models.subagents import TurnInput, TurnReply
+    from shared.wiring import get_services
+
+    given, link = split(payload)
+    turn = TurnInput.model_validate(given)
+    known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
+    async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
+        result = await take_turn(turn, get_services())
+    return TurnReply(result=result).model_dump(mode="json")

@@ -29,10 +29,7 @@ from shared.models.steps import (
 )
 from shared.models.subagents import SubagentEnd
 
-blueprint = df.Blueprint()
 
-
-@blueprint.orchestration_trigger(context_name="context")
 def answer_question(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:

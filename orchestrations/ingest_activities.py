@@ -6,7 +6,6 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
-from shared.models.ingestion import CloseRequest, IngestReplyEnvelope, IngestStep
 
 if TYPE_CHECKING:
     from shared.ingestion.steps import StepName
@@ -33,6 +32,7 @@ async def accept_document(payload: Payload) -> dict[str, Any]:
 async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Free a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
     from shared.ingestion.steps import perform_check
+    from shared.models.ingestion import IngestReplyEnvelope, IngestStep
     from shared.wiring import get_services
 
     async def has_ended(instance_id: str) -> bool:
@@ -105,6 +105,7 @@ async def close_document(payload: Payload) -> dict[str, Any]:
     """Note how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.ingestion.steps import perform_close
+    from shared.models.ingestion import CloseRequest, IngestReplyEnvelope
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -116,6 +117,7 @@ async def close_document(payload: Payload) -> dict[str, Any]:
 
 async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
     from shared.ingestion.steps import perform
+    from shared.models.ingestion import IngestReplyEnvelope, IngestStep
     from shared.wiring import get_services
 
     given, link = split(payload)

@@ -32,8 +32,6 @@ from shared.models.ingestion import (
     Written,
 )
 
-blueprint = df.Blueprint()
-
 MIN_RANGE = 64  # blocks an activity embeds and writes
 MIN_FIGURES = 8  # figures an activity captions, four at once: two calls of the model, one after the other
 MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
@@ -52,7 +50,6 @@ class _StoppedError(Exception):
         self.reply = reply
 
 
-@blueprint.orchestration_trigger(context_name="context")
 def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """Ingest, update or remove one document. Input: IngestRequest. Output: IngestResult."""
     request = IngestRequest.model_validate(input_of(context))

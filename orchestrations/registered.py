@@ -2,25 +2,19 @@
 
 from orchestrations import (
     agent_activities,
-    answer_question,
     channel_activities,
     fan_out_activities,
     ingest_activities,
-    ingest_document,
+    orchestrators,
     reply_in_channel,
-    run_sub_agent,
-    summarize_documents,
     summary_activities,
     traces,
 )
 
 DURABLE = (
-    answer_question,
+    orchestrators,
     agent_activities,
-    run_sub_agent,
-    ingest_document,
     ingest_activities,
-    summarize_documents,
     summary_activities,
     fan_out_activities,
     reply_in_channel,

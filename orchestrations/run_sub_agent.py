@@ -10,15 +10,12 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload, as_object
-from orchestrations.traces import at_work, input_of, split, traced
+from orchestrations.payloads import as_object
+from orchestrations.traces import input_of, traced
 from shared.core.subagent_loop import CRASHED, TakeTurn, begin, next_move, observe
 from shared.models.subagents import SubagentStart, TurnInput, TurnReply, TurnResult
 
-blueprint = df.Blueprint()
 
-
-@blueprint.orchestration_trigger(context_name="context")
 def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """The child. Input: SubagentStart. Output: SubagentEnd."""
     state = begin(SubagentStart.model_validate(input_of(context)))
@@ -37,18 +34,3 @@ def _take(context: df.DurableOrchestrationContext, turn: TurnInput) -> Generator
         return TurnReply.model_validate(as_object(result)).result
     except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
         return CRASHED
-
-
-@blueprint.activity_trigger(input_name="payload")
-async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
-    """Take one turn. Input: TurnInput. Output: TurnReply; raises only for defects."""
-    # Imported when used: a worker that only serves HTTP never pays for it.
-    from shared.agents.sub_agents.turn import take_turn
-    from shared.wiring import get_services
-
-    given, link = split(payload)
-    turn = TurnInput.model_validate(given)
-    known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
-    async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
-        result = await take_turn(turn, get_services())
-    return TurnReply(result=result).model_dump(mode="json")

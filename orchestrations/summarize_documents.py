@@ -27,8 +27,6 @@ from shared.models.summary_steps import (
     WindowsRead,
 )
 
-blueprint = df.Blueprint()
-
 MAX_RANGES = 24  # activities of one document's map: the whole history is replayed at every step
 AT_ONCE = 2  # of them at the same time, in each document (unmeasured; the model endpoint is the bottleneck)
 PAUSES_S = (5, 20)  # before windows that failed are tried again; a service often comes back by then
@@ -37,7 +35,6 @@ CLOSE_PAUSES_S = (2, 8, 30, 120)  # before the end is stored again: without it n
 Reply = Generator[Any, Any, SummaryReply]
 
 
-@blueprint.orchestration_trigger(context_name="context")
 def summarize_documents(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
@@ -58,7 +55,6 @@ def summarize_documents(
     return {"status": status, "children": [end.status for end in ends]}
 
 
-@blueprint.orchestration_trigger(context_name="context")
 def summarize_document(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:

@@ -6,7 +6,6 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
-from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
 
 if TYPE_CHECKING:
     from shared.agents.summarizing import StepName
@@ -37,6 +36,7 @@ async def reduce_summary(payload: Payload) -> dict[str, Any]:
     """Make the summary of all documents. Input: SummaryStep. Output: SummaryClosed, or why not."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.agents.summary_merging import merge_documents
+    from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -48,6 +48,7 @@ async def reduce_summary(payload: Payload) -> dict[str, Any]:
 
 async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
     from shared.agents.summarizing import perform
+    from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
     from shared.wiring import get_services
 
     given, link = split(payload)

@@ -1,4 +1,4 @@
-"""Settings: one typed object, made from the environment once. The only module that reads the environment.
+"""Settings: one typed object, made from the environment once. Nothing else reads the environment.
 
 Every field's description and its row in docs/settings.md are compared by a test.
 """
@@ -6,8 +6,7 @@ Every field's description and its row in docs/settings.md are compared by a test
 from functools import cache
 from typing import Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from shared.errors import ConfigurationError
 from shared.setting_checks import check_address, check_document_intelligence, explain
@@ -19,13 +18,12 @@ from shared.settings_identity import IdentitySettings
 class Settings(IdentitySettings, AgentSettings, BotSettings):
     """What a deployment sets. Names are the environment variables', in upper case."""
 
-    model_config = SettingsConfigDict(
+    model_config = ConfigDict(
         frozen=True,
         extra="ignore",
-        case_sensitive=False,
         populate_by_name=True,
-        env_ignore_empty=True,
         hide_input_in_errors=True,  # it could be a key
+        defer_build=False,
     )
 
     azure_search_endpoint: str = Field(
@@ -279,7 +277,7 @@ def load_settings() -> Settings:
         ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
     """
     try:
-        return Settings()  # the environment gives the required fields
+        return Settings.from_environment()
     except ValidationError as invalid:
         lines = [
             explain(Settings.model_fields, str(error["loc"][0]) if error["loc"] else "", error["msg"])

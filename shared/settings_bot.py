@@ -4,15 +4,15 @@ import re
 from typing import Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
 
 from shared.setting_checks import check_public_address
+from shared.settings_base import EnvironmentModel
 
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _HOST = re.compile(r"\.?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
 
 
-class BotSettings(BaseSettings):
+class BotSettings(EnvironmentModel):
     """Who we are to the Bot Service, and what is taken from it."""
 
     bot_app_id: str | None = Field(

@@ -4,14 +4,14 @@ import re
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
 
 from shared.setting_checks import check_graph
+from shared.settings_base import EnvironmentModel
 
 _TENANT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class IdentitySettings(BaseSettings):
+class IdentitySettings(EnvironmentModel):
     """What is believed of a token, and what is asked of Microsoft Graph."""
 
     allowed_tenants: str = Field(

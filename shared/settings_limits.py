@@ -1,10 +1,11 @@
 """Settings of what one person may use up, for `Settings`."""
 
 from pydantic import Field
-from pydantic_settings import BaseSettings
+
+from shared.settings_base import EnvironmentModel
 
 
-class LimitSettings(BaseSettings):
+class LimitSettings(EnvironmentModel):
     """How many calls a person may make, and how much may run for them at once."""
 
     rate_limit_per_minute: int = Field(

@@ -3,14 +3,14 @@
 from typing import Self, cast
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
 
 from shared.models.model_features import ALL_FEATURES, Feature
+from shared.settings_base import EnvironmentModel
 
 AUTO = "auto"
 
 
-class ModelSettings(BaseSettings):
+class ModelSettings(EnvironmentModel):
     """What need not be found out by being refused."""
 
     model_features: str = Field(

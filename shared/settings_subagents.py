@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
+
+from shared.settings_base import EnvironmentModel
 
 _TOOLS = ("retrieve_documents", "query_metadata", "web_search")
 
 
-class SubagentSettings(BaseSettings):
+class SubagentSettings(EnvironmentModel):
     """Limits, budgets and thresholds of sub-agents."""
 
     subagents_enabled: bool = Field(

@@ -5,13 +5,14 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
+
+from shared.settings_base import EnvironmentModel
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
 
 
-class TelemetrySettings(BaseSettings):
+class TelemetrySettings(EnvironmentModel):
     """Where traces and metrics go. The names that OpenTelemetry and Azure have for them are kept."""
 
     otel_exporter_otlp_endpoint: str | None = Field(

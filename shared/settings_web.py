@@ -4,14 +4,14 @@ import re
 from typing import Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings
 
 from shared.setting_checks import check_web_search
+from shared.settings_base import EnvironmentModel
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
-class WebSearchSettings(BaseSettings):
+class WebSearchSettings(EnvironmentModel):
     """Where the web is searched."""
 
     web_search_url: str | None = Field(

@@ -114,6 +114,27 @@ def test_generators_are_deterministic(path: Path) -> None:
     assert offences(parse(path)) == []
 
 
+def hands_over(function: ast.stmt) -> bool:
+    """Whether it imports a generator's module and returns what that makes of the context, no more."""
+    if not isinstance(function, ast.FunctionDef) or len(function.body) != 3:
+        return False
+    _, imported, returned = function.body
+    is_import = isinstance(imported, ast.ImportFrom) and imported.module == "orchestrations"
+    expected = f"return module.{function.name}(context)"
+    return is_import and ast.unparse(returned) == expected
+
+
+def test_registered_orchestrators_only_hand_over_to_their_generator() -> None:
+    functions = functions_of(parse(Path("orchestrations/orchestrators.py")))
+    assert "answer_question" in functions
+    assert [name for name, function in functions.items() if not hands_over(function)] == []
+
+
+def test_an_orchestrator_that_does_more_than_handing_over_is_found() -> None:
+    more = "def run(context):\n    'It.'\n    print(context)\n    return module.run(context)"
+    assert not hands_over(ast.parse(more).body[0])
+
+
 @pytest.mark.parametrize(
     ("body", "offence"),
     [
