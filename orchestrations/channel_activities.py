@@ -39,6 +39,7 @@ def _world(services: "Services", client: df.DurableOrchestrationClient) -> "Chan
     from shared.agents.channel.world import ChannelWorld, channel_parts
     from shared.identity_channels import person_in_chat
     from shared.ingestion.dropping import take_dropped
+    from shared.ingestion.prepare import ensure_ready
 
     async def find_user(conversation: "BotConversation", sender: "BotSender") -> "tuple[UserContext, bool]":
         return await person_in_chat(conversation, sender, services.settings, services.directory)
@@ -49,6 +50,9 @@ def _world(services: "Services", client: df.DurableOrchestrationClient) -> "Chan
         state, _ = await take_dropped(attachment, conversation, user, services)
         return state.doc_id
 
+    async def prepare() -> None:
+        await ensure_ready(services)
+
     outbox, turns = channel_parts(services)
     return ChannelWorld(
         services=services,
@@ -57,6 +61,7 @@ def _world(services: "Services", client: df.DurableOrchestrationClient) -> "Chan
         orchestrations=_Orchestrations(client),
         find_user=find_user,
         store_file=store_file,
+        prepare=prepare,
     )
 
 

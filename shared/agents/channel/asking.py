@@ -37,6 +37,7 @@ async def ask(visit: Visit, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
     user, alone = await world.find_user(visit.conversation, visit.message.sender)
     await _leave_question(visit)
     if await world.services.runs.get(key) is None:
+        await world.prepare()
         await admit(user, world.services, slot=slot_of_run(key, world.services.settings))
         try:
             await _begin(visit, user, doc_ids)

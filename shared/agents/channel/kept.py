@@ -24,7 +24,12 @@ _Kept = TypeVar("_Kept", bound=Model)
 
 async def take_down(said: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
     """Keep what somebody wrote. The same again changes nothing, also when it was answered already."""
-    await blobs.create(WORK, _path(key, day), TakenActivity(said=said).model_dump_json().encode())
+    content = TakenActivity(said=said).model_dump_json().encode()
+    try:
+        await blobs.create(WORK, _path(key, day), content)
+    except NotFoundError:  # the very first request of a deployment: nobody has made the container yet
+        await blobs.ensure_containers((WORK,))
+        await blobs.create(WORK, _path(key, day), content)
 
 
 async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:

@@ -19,7 +19,7 @@ from shared.models.bot import BotConversation, BotJoined, BotReply
 from shared.models.channel import ReplyStep, StepKind
 from shared.telemetry import get_logger
 
-PAUSES_S = (2.0, 8.0, 30.0)  # together what people wait for an answer, before they ask again
+PAUSES_S = (2.0, 8.0, 30.0)  # together about what people wait before they ask again (unmeasured)
 _MAX_PAUSE_S = 60.0
 
 
@@ -51,7 +51,9 @@ async def _perform(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
 
 def _after_failure(step: ReplyStep, failed: GroundworkError) -> ReplyStep:
     may_pass = failed.retryable and not isinstance(failed, CallerError)
-    if may_pass and step.attempt < len(PAUSES_S):
+    # An answer that is there is worth a longer wait than the news that there will be none.
+    tries = len(PAUSES_S) if step.kind == "follow" else len(PAUSES_S) - 1
+    if may_pass and step.attempt < tries:
         pause_s = max(PAUSES_S[step.attempt], failed.retry_after_s or 0.0)
         again = {"attempt": step.attempt + 1, "delay_s": min(pause_s, _MAX_PAUSE_S)}
         return step.model_copy(update=again)

@@ -30,6 +30,10 @@ class Orchestrations(OrchestrationStarter, Protocol):
         """Whether it may still write; yes, where nobody can tell."""
 
 
+Prepare = Callable[[], Awaitable[None]]
+"""Makes what runs write to, if it is not there yet."""
+
+
 @dataclass(frozen=True)
 class ChannelWorld:
     """The services, what is said to channels, and what starts and stops runs."""
@@ -40,6 +44,7 @@ class ChannelWorld:
     orchestrations: Orchestrations
     find_user: FindUser
     store_file: StoreFile
+    prepare: Prepare
 
 
 def channel_parts(services: Services) -> tuple[BotOutbox, BotTurnStore]:

@@ -59,6 +59,7 @@ class Chat:
     turns: InMemoryBotTurnStore
     orchestrations: RecordingOrchestrations
     runs_are_run: bool = True
+    not_ready: GroundworkError | None = None
     refused: Mapping[str, GroundworkError] = field(default_factory=dict)
     stored: list[str] = field(default_factory=list)
     states: dict[str, LoopState] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Chat:
             orchestrations=self.orchestrations,
             find_user=self._find_user,
             store_file=self._store_file,
+            prepare=self._prepare,
         )
 
     @property
@@ -149,6 +151,10 @@ class Chat:
     async def _has_ended(self, run_id: str) -> bool:
         record = await self.services.runs.get(run_id)
         return record is None or record.status in ("completed", "failed", "cancelled")
+
+    async def _prepare(self) -> None:
+        if self.not_ready:
+            raise self.not_ready
 
     async def _find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:
         return await person_in_chat(conversation, sender, self.services.settings, self.services.directory)

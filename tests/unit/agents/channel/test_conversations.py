@@ -269,6 +269,18 @@ async def test_an_error_is_told_without_its_words() -> None:
     assert said.reply.text
 
 
+async def test_a_service_that_is_down_is_told_of_after_two_more_tries() -> None:
+    bot = await chat()
+    bot.not_ready = DependencyError("search.internal refuses us")
+    (said,) = await bot.write(QUESTION)
+    assert [step.attempt for step in bot.steps] == [1, 2, 0, 0]
+    assert "cannot be reached" in said.reply.text
+    assert "internal" not in said.reply.text
+    bot.not_ready = None
+    (said,) = await bot.write(QUESTION)
+    assert ANSWERED in said.reply.text
+
+
 async def test_a_defect_is_told_with_a_reference_alone() -> None:
     from shared.core.channel_steps import sorry
     from tests.unit.agents.channel.chat import first_step
