@@ -52,3 +52,11 @@ def summarize_document(context: df.DurableOrchestrationContext) -> Steps:
     from orchestrations import summarize_documents as module
 
     return module.summarize_document(context)
+
+
+@blueprint.orchestration_trigger(context_name="context")
+def reply_in_channel(context: df.DurableOrchestrationContext) -> Steps:
+    """A message in a chat -> what is said to it."""
+    from orchestrations import reply_in_channel as module
+
+    return module.reply_in_channel(context)

@@ -6,7 +6,6 @@ from orchestrations import (
     fan_out_activities,
     ingest_activities,
     orchestrators,
-    reply_in_channel,
     summary_activities,
     traces,
 )
@@ -17,7 +16,6 @@ DURABLE = (
     ingest_activities,
     summary_activities,
     fan_out_activities,
-    reply_in_channel,
     channel_activities,
     traces,
 )

@@ -15,12 +15,9 @@ from orchestrations.traces import close_trace, input_of, traced
 from shared.core.channel_steps import sorry
 from shared.models.channel import ReplyStep
 
-blueprint = df.Blueprint()
-
 MAX_STEPS = 200  # looks at files, parts of a long run and tries together; a typical reply takes two
 
 
-@blueprint.orchestration_trigger(context_name="context")
 def reply_in_channel(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:

@@ -34,13 +34,12 @@ EARLY = (
     "shared.models.names",
     "shared.models.tracing",
 )
-# What `orchestrations.reply_in_channel` and its activity load, which register themselves.
-CHANNELS = ("shared.core.channel_steps", "shared.models.bot", "shared.models.channel")
 # Generators of orchestrations, and what only they use: `orchestrations.orchestrators` hands over to them.
 GENERATORS = (
     "orchestrations.answer_question",
     "orchestrations.fan_out",
     "orchestrations.ingest_document",
+    "orchestrations.reply_in_channel",
     "orchestrations.retries",
     "orchestrations.run_sub_agent",
     "orchestrations.summarize_documents",
@@ -72,7 +71,7 @@ def test_the_app_is_loaded() -> None:
 
 @pytest.mark.parametrize("room", LATE)
 def test_a_start_loads_nothing_of_rooms_that_only_work_needs(room: str) -> None:
-    found = {module for module in loaded_by_the_app() if is_within(module, room)} - {room, *EARLY, *CHANNELS}
+    found = {module for module in loaded_by_the_app() if is_within(module, room)} - {room, *EARLY}
     assert found == set(), "import it where it is used, or below TYPE_CHECKING"
 
 
