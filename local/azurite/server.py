@@ -15,6 +15,9 @@ from local.azurite.node import find_node
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; a loaded one with cold files takes far longer
 STOP_TIMEOUT_S = 10.0
+# Longer than clients keep silent connections (aiohttp: 15 s). Azurite's own 5 s let it close one while a busy
+# client sent on it: a POST of which nobody knows then whether it was done.
+KEEP_ALIVE_S = 60
 DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 
 ACCOUNT = "devstoreaccount1"
@@ -96,6 +99,7 @@ def start_azurite(
     port_flags = [flag for name, port in ports.items() for flag in (f"--{name}Port", str(port))]
     host_flags = [flag for name in ports for flag in (f"--{name}Host", HOST)]
     command = [*find_node().node, str(script), "--location", str(folder), *host_flags, *port_flags]
+    command += [flag for name in ports for flag in (f"--{name}KeepAliveTimeout", str(KEEP_ALIVE_S))]
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     log_path = folder / "azurite.log"
     with log_path.open("ab") as log:

@@ -31,7 +31,8 @@ _BLOB_RETRIES: dict[str, Any] = {
     "increment_base": 1,  # raised to the number of the try and added: 1.2 s each time
     "random_jitter_range": 0.2,
 }
-_TABLE_RETRIES: dict[str, Any] = {"retry_total": 2, "retry_backoff_factor": 0.4}
+# At once, after 0.8 and 1.6 s: a table that is busy says so for a second or two.
+_TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
 
 
 def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":

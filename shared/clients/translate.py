@@ -125,7 +125,9 @@ def _from_status(error: "HttpResponseError", dependency: Dependency) -> Groundwo
         return ConflictError(f"It changed, or exists already, in {dependency.name}.")
     if status == 413:
         return PayloadTooLargeError(f"Too large for {dependency.name}.")
-    # A storage account sheds load with this code and status 503; nothing was done.
-    if status == 429 or getattr(error, "error_code", None) == "ServerBusy":
+    # A storage account sheds load with this code and status 503; nothing was done. Of a row that could not be
+    # added the tables' SDK does not read the code.
+    code = getattr(error, "error_code", None) or headers.get("x-ms-error-code")
+    if status == 429 or code == "ServerBusy":
         return rate_limited(dependency, headers)
     return failed(dependency, status) if status >= 400 else unreachable(dependency)

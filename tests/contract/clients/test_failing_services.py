@@ -27,6 +27,11 @@ FOUND = Answer(body=json.dumps({"value": [{"@search.score": 1.0, "block_id": "b1
 LIMITED = Answer("429 Too Many Requests")
 BUSY = Answer("503 Server Busy", b"", {"x-ms-error-code": "ServerBusy"})
 APPENDED = Answer("201 Created", b"", {"x-ms-blob-append-offset": "100", "etag": '"1"'})
+BUSY_TABLE = Answer(
+    "503 Service Unavailable",
+    b'{"odata.error": {"code": "ServerBusy", "message": {"lang": "en-US", "value": "The server is busy."}}}',
+    {"content-type": "application/json", "x-ms-error-code": "ServerBusy"},
+)
 LOST = Answer(lost=True)
 EVENTS = [RunEvent(name="TOKEN", data={"text": "a"})]
 
@@ -121,3 +126,26 @@ async def test_a_table_that_is_busy_is_asked_again(connect: Connect) -> None:
         found = await Table(storage(server, connect).tables, "runs").get("p", "r")
         assert found is not None
         assert found["status"] == "ready"
+
+
+async def test_a_row_is_added_when_its_table_was_busy_for_a_second(connect: Connect) -> None:
+    added = Answer("204 No Content", b"", {"etag": '"1"'})
+    async with ScriptedServer(BUSY_TABLE, BUSY_TABLE, BUSY_TABLE, added) as server:
+        table = Table(storage(server, connect).tables, "runs")
+        assert await table.insert({"PartitionKey": "p", "RowKey": "r"}) == '"1"'
+        assert len(server.requests) == 4
+
+
+async def test_a_table_that_stays_busy_is_a_failure_that_may_pass(connect: Connect) -> None:
+    async with ScriptedServer(BUSY_TABLE) as server:
+        with pytest.raises(RateLimitError) as busy:
+            await Table(storage(server, connect).tables, "runs").insert({"PartitionKey": "p", "RowKey": "r"})
+        assert busy.value.retryable
+        assert len(server.requests) == 4
+
+
+async def test_a_row_whose_answer_was_lost_is_not_added_again(connect: Connect) -> None:
+    async with ScriptedServer(LOST) as server:
+        with pytest.raises(DependencyError):
+            await Table(storage(server, connect).tables, "runs").insert({"PartitionKey": "p", "RowKey": "r"})
+        assert len(server.requests) == 1
