@@ -19,6 +19,7 @@ from functions import teams
 from shared.clients.bot_inbox import ChannelInbox
 from shared.clients.bot_keys import SigningKeys
 from shared.clients.bot_tokens import ISSUER, ChannelTokens
+from shared.ingestion import prepare
 from shared.models.bot import BotActivity
 from shared.services import Services
 from shared.settings import Settings
@@ -129,7 +130,7 @@ class Messages:
 
     def has_changed_nothing(self) -> bool:
         """Whether nothing was made of it, nor anything written, not even the places to write to."""
-        return not self.handled and not self.services.search_admin.definitions  # type: ignore[attr-defined]
+        return not self.handled and not any(known is self.services for known in prepare._with_storage)
 
 
 def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:

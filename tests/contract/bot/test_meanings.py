@@ -1,14 +1,29 @@
 """What activities ask of us: who wrote what where, buttons, files, thumbs, who joined."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from microsoft_agents.activity import Activity
 
+from shared.errors import AuthenticationError
 from shared.models.bot import BotActivity, BotMessage, ButtonCommand, ChosenOption
-from tests.contract.bot.bot_fixture import local_app, teams_app
-from tests.contract.bot.signing import PERSON, SERVICE, TENANT, Messages, signed, teams_message
+from shared.models.search import IndexRow
+from tests.contract.bot.bot_fixture import keys_from, local_app, teams_app
+from tests.contract.bot.signing import (
+    PERSON,
+    SERVICE,
+    TENANT,
+    Messages,
+    bot_services,
+    bot_settings,
+    key_answer,
+    messages,
+    signed,
+    teams_message,
+)
+from tests.fakes.search_index import InMemorySearchAdmin
 
 __all__ = ["local_app", "teams_app"]
 
@@ -28,6 +43,21 @@ async def message(app: Messages, **changes: Any) -> BotMessage:
     made = await taken(app, **changes)
     assert isinstance(made, BotMessage)
     return made
+
+
+class NoSearchService(InMemorySearchAdmin):
+    async def ensure_index(self, definition: IndexRow) -> bool:
+        raise AuthenticationError("Access to the search service was refused.")
+
+
+async def test_a_message_is_taken_down_while_there_is_no_search_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with keys_from(key_answer("msteams")) as (keys, _):
+        services = replace(bot_services(keys, bot_settings()), search_admin=NoSearchService())
+        app = messages(monkeypatch, services)
+        assert (await app.post(authorization=signed())).status_code == 202
+    assert not app.has_changed_nothing()
 
 
 async def test_a_message_says_who_wrote_what_where(teams_app: Messages) -> None:
