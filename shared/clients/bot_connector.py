@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from shared.clients.bot_hosts import SERVICE_HOSTS, address_parts, is_loopback, is_service
 from shared.clients.connection import Connection
 from shared.clients.dependency import BOT_CHANNEL as SERVICE
@@ -24,6 +26,7 @@ from shared.settings import Settings
 # For annotations alone: the start of the app imports neither.
 if TYPE_CHECKING:
     from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, ClientResponseError, ClientSession
+    from microsoft_agents.activity import ResourceResponse
     from microsoft_agents.hosting.core.connector.conversations_base import ConversationsBase
 
     from shared.models.bot import BotConversation
@@ -95,15 +98,15 @@ class ChannelConnector:
             client = await self._client(conversation.service_url)
             from microsoft_agents.activity import Activity  # here: on the event loop it would take long
 
+            body = Activity.model_validate(activity)
             with _channel_errors():
-                body = Activity.model_validate(activity)
                 if message_id is not None:
-                    found = await client.update_activity(place, _segment(message_id), body)
+                    sent = client.update_activity(place, _segment(message_id), body)
                 elif reply_to is not None:
-                    found = await client.reply_to_activity(place, _segment(reply_to), body)
+                    sent = client.reply_to_activity(place, _segment(reply_to), body)
                 else:
-                    found = await client.send_to_conversation(place, body)
-            return found.id or ""
+                    sent = client.send_to_conversation(place, body)
+                return await _id_of(sent)
 
         return await call_within(Deadline(SEND_S), max_retries, attempt)
 
@@ -154,6 +157,14 @@ async def _loopback_alone(request: ClientRequest, handler: ClientHandlerType) ->
     return await handler(request)
 
 
+async def _id_of(sent: Awaitable[ResourceResponse]) -> str:
+    """The id that the channel gives; empty for an answer that is not understood: the message is there."""
+    try:
+        return (await sent).id or ""
+    except ValidationError:
+        return ""
+
+
 def _segment(name: str) -> str:
     """An id as one part of a path.
 
@@ -175,7 +186,11 @@ def _channel_errors() -> Iterator[None]:
         raise _as_ours(error) from None
     except TimeoutError:
         raise timed_out(SERVICE) from None
-    except (ClientError, OSError):
+    except (
+        ClientError,
+        OSError,
+        ValueError,
+    ):  # the last: the SDK's guard, of addresses that names resolve to
         raise unreachable(SERVICE) from None
 
 

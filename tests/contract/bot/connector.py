@@ -23,7 +23,7 @@ class Refusal:
     code: str = "x"
     message: str = "x"
     headers: Mapping[str, str] = field(default_factory=dict)
-    is_json: bool = True
+    is_json: bool = True  # a status below 300 without: taken, with an answer that nobody understands
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """How messages reach a channel: refusals, waits, and where nothing is sent; over the Agents SDK."""
 
 import logging
+import socket
 from typing import Any
 
 import pytest
@@ -165,6 +166,31 @@ async def test_the_bot_service_gets_the_token_of_the_moment(
     await outbox.typing(conversation)
     await outbox.close()
     assert [got.headers["Authorization"] for got in connector.got] == ["Bearer first", "Bearer second"]
+
+
+async def test_a_message_with_an_answer_that_nobody_understands_is_not_sent_again(
+    connector: Connector, outbox: ChannelOutbox
+) -> None:
+    connector.refusals = [Refusal(200, is_json=False)]
+    assert await outbox.say(connector.conversation(), BotReply(text="x")) == ""
+    assert (connector.refused, connector.got) == (1, [])
+
+
+async def test_a_name_of_the_bot_service_that_leads_into_a_private_network_is_not_followed(
+    connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def private(*_: object, **__: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.4", 443))]
+
+    async def token() -> str:
+        return "secret"
+
+    monkeypatch.setattr(socket, "getaddrinfo", private)
+    outbox = ChannelOutbox(bot_settings(), token)
+    with pytest.raises(DependencyError, match="No connection") as raised:
+        await outbox.typing(connector.conversation(service_url="https://smba.trafficmanager.net/teams/"))
+    await outbox.close()
+    assert "SSRF" in type(raised.value.__context__).__name__
 
 
 async def test_the_sdks_own_guard_stands_behind_ours() -> None:
