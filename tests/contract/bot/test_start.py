@@ -20,7 +20,7 @@ print(*sorted(sys.modules), sep="\\n")
 """
 OF_CHANNELS = (
     *("microsoft_agents", "msal", "jwt"),
-    *("shared.agents.channel", "shared.models.activities"),
+    *("shared.agents.channel", "shared.models.bot", "shared.models.channel", "shared.models.activities"),
     *("shared.clients.bot_wire", "shared.clients.bot_meaning"),
 )
 
