@@ -27,7 +27,7 @@ async def store_files(visit: Visit) -> ReplyStep:
         try:
             taken[await visit.world.store_file(attachment, visit.conversation, user)] = name
         except CallerError as refused:
-            said.append(texts.FILE_FAILED[visit.language].format(name, refused.detail))
+            said.append(texts.FILE_FAILED[visit.language].format(name, plain(refused.detail)))
         except GroundworkError as failed:
             if failed.retryable and visit.step.attempt == 0:
                 raise
@@ -70,5 +70,5 @@ def _told(state: DocumentState, visit: Visit) -> str:
     if state.status == "ready":
         return texts.FILE_READY[visit.language].format(name)
     if state.status == "failed":
-        return texts.FILE_FAILED[visit.language].format(name, state.reason or "")
+        return texts.FILE_FAILED[visit.language].format(name, plain(state.reason or ""))
     return texts.FILE_SLOW[visit.language].format(name)

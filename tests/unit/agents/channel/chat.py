@@ -110,7 +110,7 @@ class Chat:
         while step.kind != "end" and step.delay_s < 3600:
             step = await perform_reply(step.model_copy(update={"delay_s": 0.0}), self.world)
             self.steps.append(step)
-            await self._run_runs()
+            await self.run_runs()
         return step
 
     async def rate(self, message_id: str, thumb: str, sender: BotSender = ANNA) -> Any:
@@ -133,7 +133,8 @@ class Chat:
         assert turn is not None
         return turn
 
-    async def _run_runs(self) -> None:
+    async def run_runs(self) -> None:
+        """Runs that were started, or told of an answer, go on."""
         if not self.runs_are_run:
             return
         for run_id, (name, _) in list(self.orchestrations.started.items()):
