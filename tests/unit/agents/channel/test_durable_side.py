@@ -37,7 +37,7 @@ class Client:
 
 
 def over(client: Client) -> _Orchestrations:
-    return _Orchestrations(client)  # type: ignore[arg-type]
+    return _Orchestrations(client)
 
 
 async def test_one_that_was_started_is_not_started_again() -> None:
