@@ -21,18 +21,6 @@ async def ready_services() -> "Services":
     return services
 
 
-async def stored_services() -> "Services":
-    """The services, with containers, tables and queues in place, and perhaps no index.
-
-    For what is taken down now, whether or not the search service answers, and worked on later.
-    """
-    from shared.ingestion.prepare import ensure_storage
-
-    services = get_services()
-    await ensure_storage(services)
-    return services
-
-
 def require_settings() -> None:
     """Stop the start when a setting is missing or wrong, rather than fail with each request.
 

@@ -14,7 +14,6 @@ import azure.functions as func
 
 from functions.body import read_body
 from functions.http_io import MAX_BODY_BYTES, Request, Response, endpoint, json_response
-from functions.ready import stored_services
 from shared.errors import CallerError, NotAuthenticatedError
 from shared.ports import OrchestrationStarter
 from shared.wiring import get_services
@@ -38,7 +37,7 @@ async def receive_activity(req: Request, client: df.DurableOrchestrationClient) 
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
     from shared.agents.channel.turns import handle
 
-    answer = await handle(activity, await stored_services(), _DurableStarter(client))
+    answer = await handle(activity, get_services(), _DurableStarter(client))
     return Response(status_code=202) if answer is None else json_response(answer)
 
 

@@ -5,13 +5,15 @@ from shared.models.names import CONTAINERS, QUEUES
 from shared.services import Services
 
 _prepared: list[Services] = []  # those of this process; one in production
-_with_storage: list[Services] = []
 
 
 async def prepare(services: Services) -> None:
     """Create what is missing; what exists is left as it is, or gains missing fields."""
     settings = services.settings
-    await _make_storage(services)
+    await services.blobs.ensure_containers(CONTAINERS)
+    await services.documents.ensure_table()
+    await services.threads.ensure_table()
+    await services.queues.ensure_queues(QUEUES)
     await services.search_admin.ensure_index(
         content_index(settings.azure_search_content_index, settings.embedding_dimensions)
     )
@@ -26,17 +28,3 @@ async def ensure_ready(services: Services) -> None:
     if not any(known is services for known in _prepared):
         await prepare(services)
         _prepared.append(services)
-
-
-async def ensure_storage(services: Services) -> None:
-    """What `prepare` creates beside indexes, once per process: for those who do not search themselves."""
-    if not any(known is services for known in _with_storage):
-        await _make_storage(services)
-        _with_storage.append(services)
-
-
-async def _make_storage(services: Services) -> None:
-    await services.blobs.ensure_containers(CONTAINERS)
-    await services.documents.ensure_table()
-    await services.threads.ensure_table()
-    await services.queues.ensure_queues(QUEUES)

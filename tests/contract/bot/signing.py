@@ -19,7 +19,6 @@ from functions import teams
 from shared.clients.bot_inbox import ChannelInbox
 from shared.clients.bot_keys import SigningKeys
 from shared.clients.bot_tokens import ISSUER, ChannelTokens
-from shared.ingestion import prepare
 from shared.models.bot import BotActivity
 from shared.services import Services
 from shared.settings import Settings
@@ -130,7 +129,7 @@ class Messages:
 
     def has_changed_nothing(self) -> bool:
         """Whether nothing was made of it, nor anything written, not even the places to write to."""
-        return not self.handled and not any(known is self.services for known in prepare._with_storage)
+        return not self.handled and not self.services.blobs.containers  # type: ignore[attr-defined]
 
 
 def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
@@ -143,7 +142,6 @@ def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
 
     monkeypatch.setitem(sys.modules, "shared.agents.channel.turns", SimpleNamespace(handle=handle))
     monkeypatch.setattr("functions.teams.get_services", lambda: services)
-    monkeypatch.setattr("functions.ready.get_services", lambda: services)
     return made
 
 
