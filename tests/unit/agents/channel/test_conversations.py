@@ -4,7 +4,7 @@ import pytest
 
 from shared.agents.channel.turns import handle
 from shared.core.channel_words import reply_key
-from shared.errors import ConfigurationError, DependencyError, RateLimitError
+from shared.errors import AuthenticationError, ConfigurationError, DependencyError
 from shared.models.bot import BotSender, ButtonCommand
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import ScriptedChatModel
@@ -166,7 +166,7 @@ async def test_a_thumb_of_somebody_else_or_on_something_else_changes_nothing(
 
 
 async def test_an_error_is_told_without_its_words() -> None:
-    bot = await chat(Model(plan(), answer=RateLimitError("model-host.internal says 429")))
+    bot = await chat(Model(plan(), answer=AuthenticationError("model-host.internal says 401")))
     (said,) = await bot.write(QUESTION)
     assert "internal" not in said.reply.text
     assert said.reply.text
