@@ -66,7 +66,7 @@ async def test_a_service_that_is_slow_is_waited_for(connect: Connect) -> None:
 
 async def test_a_service_that_never_answers_fails_the_run(connect: Connect) -> None:
     async with ScriptedServer(HANGING) as server:
-        view, events = await ask(await services_with(server, connect, 0.5))
+        view, events = await ask(await services_with(server, connect, 0.4))
         assert (view.status, view.error_type) == ("failed", "TimeoutError")
         assert "tried twice" in events[-1].data["message"]
         assert len(server.requests) == 2

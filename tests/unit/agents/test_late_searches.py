@@ -1,6 +1,7 @@
 """Searches that are late: waited for, begun once more, and then told of honestly; only twice is a failure."""
 
 import asyncio
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -102,6 +103,22 @@ async def test_searches_that_had_time_enough_twice_are_the_services_failure() ->
     assert (view.error_type, events[-1].data["type"]) == ("TimeoutError", "TimeoutError")
     assert isinstance(services.content_index, Late)
     assert services.content_index.asked == 2
+
+
+async def test_time_in_which_this_process_did_not_get_to_work_proves_nothing_against_the_service() -> None:
+    async def hold_up() -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            time.sleep(0.3)  # noqa: ASYNC251  # what a machine does that has too much to do
+
+    holding = asyncio.create_task(hold_up())
+    services = await with_late(settings=fake_settings(gather_timeout_s=2.0, subagents_enabled=False))
+    answer = answer_of(*(await asked(services)))
+    holding.cancel()
+    assert answer.abstained
+    assert answer.warnings == (UNFINISHED,)
+    assert isinstance(services.content_index, Late)
+    assert services.content_index.asked == 4  # twice for each of two attempts: it may come back meanwhile
 
 
 @pytest.mark.parametrize("late_s", [0.0, 30.0])
