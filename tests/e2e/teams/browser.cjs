@@ -7,7 +7,6 @@ const { chromium } = require("playwright-core");
 
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
 const pages = new Map();
-const refused = [];
 let context;
 
 async function start(executable) {
@@ -16,7 +15,6 @@ async function start(executable) {
   await context.route("**/*", (route) => {
     const url = new URL(route.request().url());
     const isHere = !url.protocol.startsWith("http") || LOOPBACK.includes(url.hostname);
-    if (!isHere) refused.push(url.hostname);
     return isHere ? route.continue() : route.abort();
   });
 }
@@ -42,11 +40,11 @@ const commands = {
   async wait({ page, selector, timeout }) {
     await pages.get(page).locator(selector).first().waitFor({ timeout });
   },
+  async gone({ page, selector, timeout }) {
+    await pages.get(page).locator(selector).first().waitFor({ state: "hidden", timeout });
+  },
   async texts({ page, selector }) {
     return pages.get(page).locator(selector).allInnerTexts();
-  },
-  async htmls({ page, selector }) {
-    return pages.get(page).locator(selector).evaluateAll((found) => found.map((one) => one.outerHTML));
   },
   async widths({ page, selector }) {
     // Of pictures in their own pixels: 0 = it could not be loaded.
@@ -54,9 +52,6 @@ const commands = {
   },
   async screenshot({ page, path }) {
     await pages.get(page).screenshot({ path });
-  },
-  async refused() {
-    return refused;
   },
 };
 

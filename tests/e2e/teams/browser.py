@@ -11,6 +11,7 @@ from typing import Any, Self
 from local.azurite.node import find_node
 
 PATIENCE_S = 20.0  # for an element to be there; tests wait for answers by `wait` with more
+PICTURES = Path(__file__).resolve().parents[3] / "build" / "teams"
 _DRIVER = Path(__file__).parent / "browser.cjs"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -34,6 +35,7 @@ class Browser:
     """
 
     def __init__(self, tools: Path, executable: str, log: Path) -> None:
+        self._failures = 0
         with log.open("ab") as complaints:
             self._process = subprocess.Popen(
                 [*find_node().node, str(_DRIVER), executable],
@@ -65,18 +67,25 @@ class Browser:
         Raises:
             BrowserError: the page does not allow it, within the time.
         """
-        assert self._process.stdin is not None
         asked = {"command": command, "timeout": within_s * 1000, **given}
+        answer = self._ask(asked)
+        if "error" in answer:
+            PICTURES.mkdir(parents=True, exist_ok=True)
+            self._failures += 1
+            shown = PICTURES / f"failed-{self._failures}.png"
+            self._ask({"command": "screenshot", "page": given.get("page"), "path": str(shown)})
+            raise BrowserError(f"{answer['error']}\nThe page at that moment: {shown}")
+        return answer["value"]
+
+    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         return self._read()
 
-    def _read(self) -> Any:
+    def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise BrowserError("The browser has ended; its log tells why.")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise BrowserError(answer["error"])
-        return answer["value"]
+        return dict(json.loads(line))

@@ -10,13 +10,12 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from scripts.teams_tools import install_teams_tools
 from tests.e2e.teams.browser import Browser, find_chromium
+from tests.e2e.teams.papers import bring_papers
 from tests.e2e.teams.playground import Chat, Playground
-from tests.fakes.graph_server import GraphServer
 
 MODEL = "groundwork-extractive"
 # Fast enough for a test, slow enough that an answer is seen to grow.
-_USUAL = {"CHAT_MODEL": f"{MODEL}@tps=40", "MAX_TOTAL_LATENCY_MS": "60000"}
-_GROUPS = {ANNA.user_id: [ANNA.department, *ANNA.groups], BEN.user_id: [BEN.department, *BEN.groups]}
+_USUAL = {"CHAT_MODEL": f"{MODEL}@tps=30,only=answer"}
 
 
 @dataclass
@@ -52,19 +51,19 @@ def browser(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[B
 
 
 @pytest.fixture(scope="package")
-def prepared(stack: LocalStack, browser: Browser) -> Iterator[App]:
-    """The stack with a bot of its own and a directory of people; as it was, afterwards."""
+def prepared(stack: LocalStack, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The stack with papers of Anna's and Ben's, and a bot for this machine; as it was, afterwards."""
+    bring_papers(stack, tmp_path_factory.mktemp("papers"))
     before = dict(stack.app_settings)
-    with GraphServer(_GROUPS) as graph:
-        bot = {"BOT_LOCAL_ANONYMOUS": "true", "PUBLIC_URL": stack.base_url}
-        yield App(stack, {**before, **bot, **graph.settings})
-        stack.kill_host()
-        stack.app_settings = before
-        stack.start_host()
+    yield App(stack, {**before, "BOT_LOCAL_ANONYMOUS": "true", "PUBLIC_URL": stack.base_url})
+    stack.kill_host()
+    stack.app_settings = before
+    stack.start_host()
 
 
 @pytest.fixture
 def app(prepared: App) -> App:
+    """As usual. Tests name this, or another one like it, before the person."""
     return prepared.use(**_USUAL)
 
 
@@ -91,10 +90,10 @@ def bens_playground(
 
 
 @pytest.fixture
-def anna(app: App, browser: Browser, annas_playground: Playground) -> Chat:
+def anna(prepared: App, browser: Browser, annas_playground: Playground) -> Chat:
     return Chat.open(browser, annas_playground)
 
 
 @pytest.fixture
-def ben(app: App, browser: Browser, bens_playground: Playground) -> Chat:
+def ben(prepared: App, browser: Browser, bens_playground: Playground) -> Chat:
     return Chat.open(browser, bens_playground)

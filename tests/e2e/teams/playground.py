@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from local.azurite.node import find_node
 from samples.acl import SampleUser
-from tests.e2e.teams.browser import Browser
+from tests.e2e.teams.browser import PICTURES, Browser
 from tests.e2e.teams.recorder import Exchange, Recorder
 
 TENANT = "fernhill"  # as the samples call it: documents for all of the organisation are readable
@@ -20,8 +20,7 @@ BOT = "Groundwork"
 ROOM = "Project room"
 Found = TypeVar("Found")
 START_TIMEOUT_S = 60.0  # 2 s measured on two busy cores
-ANSWER_TIMEOUT_S = 60.0
-PICTURES = Path(__file__).resolve().parents[3] / "build" / "teams"
+ANSWER_TIMEOUT_S = 30.0
 BUBBLE = ".fai-OutputCard"
 _TEXTBOX = "[role=textbox]"
 _LOOPBACK = Path(__file__).parent / "loopback.cjs"
@@ -107,7 +106,7 @@ class Chat:
         """Write and send."""
         if mentioning:
             self.browser.do("type", page=self.page, selector=_TEXTBOX, text=f"@{BOT[:4]}")
-            self.browser.do("click", page=self.page, selector=f'text="{BOT}"')
+            self.browser.do("click", page=self.page, selector=f'[role=menuitem]:has-text("{BOT}")')
             text = f" {text}"
         self.browser.do("type", page=self.page, selector=_TEXTBOX, text=text)
         self.browser.do("click", page=self.page, selector='[aria-label="Send Message"]')
@@ -131,13 +130,11 @@ class Chat:
         self.browser.do("type", page=self.page, selector="textarea", text=words)
         self.browser.do("click", page=self.page, selector='button:has-text("Submit")')
         self.browser.do("click", page=self.page, selector='button:has-text("Close")')
+        self.browser.do("gone", page=self.page, selector=".fui-DialogSurface")
 
     def bubbles(self) -> list[str]:
         """The texts of the bot's messages."""
         return [str(text) for text in self.browser.do("texts", page=self.page, selector=BUBBLE)]
-
-    def count(self, selector: str) -> int:
-        return len(self.browser.do("texts", page=self.page, selector=selector))
 
     def picture(self, name: str) -> None:
         """A screenshot into build/teams, for people to look at."""

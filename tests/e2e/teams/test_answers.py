@@ -1,0 +1,134 @@
+"""What people see in Teams: answers that grow, sources, figures, tables, and only what they may read."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from samples.acl import ANNA
+from tests.e2e.teams.conftest import App
+from tests.e2e.teams.papers import (
+    KILN,
+    KILN_QUESTION,
+    PRESS_SAYS,
+    ROTA_QUESTION,
+    ROTA_SAYS,
+)
+from tests.e2e.teams.playground import BUBBLE, ROOM, Chat, Playground, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240), pytest.mark.usefixtures("app")]
+
+
+@pytest.fixture(name="web")
+def make_web(app: App) -> Iterator[httpx.Client]:
+    """Anna in her browser."""
+    headers = {"Authorization": f"Bearer {app.stack.token(ANNA)}"}
+    with httpx.Client(base_url=f"{app.stack.base_url}/api", headers=headers, timeout=30) as client:
+        yield client
+
+
+def streamed(playground: Playground, kind: str, since: int) -> list[dict[str, Any]]:
+    """Activities of one kind of the stream, after the first ones."""
+    return [
+        one.body
+        for one in playground.answers()[since:]
+        for entity in one.body.get("entities") or ()
+        if entity.get("type") == "streaminfo" and entity.get("streamType") == kind
+    ]
+
+
+def test_an_answer_grows_and_shows_its_sources_and_its_figure(anna: Chat, web: httpx.Client) -> None:
+    since = len(anna.playground.answers())
+    anna.say(KILN_QUESTION)
+    eventually(lambda: streamed(anna.playground, "streaming", since))
+    anna.picture("streaming")
+    anna.see(KILN)
+    assert streamed(anna.playground, "informative", since)
+    texts = [one["text"] for one in streamed(anna.playground, "streaming", since)]
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(texts))
+    (final,) = streamed(anna.playground, "final", since)
+    assert {one.status for one in anna.playground.answers()[since:]} <= {201, 202}
+    chip = f"{BUBBLE}:has-text({KILN!r}) .fai-Citation"
+    anna.browser.do("wait", page=anna.page, selector=chip)
+    anna.browser.do("hover", page=anna.page, selector=chip)
+    pictures = anna.browser.do("widths", page=anna.page, selector=f"{BUBBLE} img.ac-image")
+    assert [width > 100 for width in pictures] == [True]
+    anna.picture("answer-with-chip-and-figure")
+    assert "sig=" not in final["text"]
+    check_sources(final, web, anna)
+
+
+def check_sources(final: dict[str, Any], web: httpx.Client, anna: Chat) -> None:
+    """Each leads to our own page, which opens for its readers."""
+    (message,) = [one for one in final["entities"] if one["type"] == "https://schema.org/Message"]
+    assert message["additionalType"] == ["AIGeneratedContent"]
+    shown = [claim["appearance"] for claim in message["citation"]]
+    assert [one["name"] for one in shown if not one["name"].startswith("works.pdf")] == []
+    for one in shown:
+        assert one["url"].startswith(f"{web.base_url}/documents/".replace("//documents", "/documents"))
+        assert web.get(one["url"]).status_code == 200
+        assert httpx.get(one["url"]).status_code == 401
+    assert any(KILN[:30] in one["abstract"] for one in shown)
+
+
+def test_the_same_conversation_is_in_the_web_page_and_thumbs_are_stored_with_the_run(
+    anna: Chat, web: httpx.Client
+) -> None:
+    anna.say("/new")
+    anna.see("new conversation")
+    anna.say(KILN_QUESTION)
+    anna.see(KILN)
+    anna.rate("Like", "The chart was what I needed.")
+    anna.picture("rated")
+    thread = web.get("/threads").json()["threads"][0]
+
+    def rated() -> list[Any]:
+        said = web.get(f"/threads/{thread['thread_id']}/messages").json()["messages"]
+        return [message["feedback"] for message in said if message.get("feedback")]
+
+    (feedback,) = eventually(rated, 15)
+    assert (feedback["thumb"], feedback["comment"]) == ("up", "The chart was what I needed.")
+
+
+def test_two_people_get_what_each_may_read(anna: Chat, ben: Chat) -> None:
+    people = (anna, ben)
+    since = {chat.page: len(chat.playground.answers()) for chat in people}
+    for chat in people:
+        chat.say(ROTA_QUESTION)
+    for chat, other in itertools.permutations(people):
+        chat.see(ROTA_SAYS[chat.page])
+        chat.picture(f"{chat.page}-may-read")
+        assert_nothing_of(chat, since[chat.page], (ROTA_SAYS[other.page], f"rota-{other.page}"))
+
+
+def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
+    everything = [str(one.body) for one in chat.playground.answers()[since:]]
+    assert everything
+    assert not [word for word in words for sent in everything if word in sent]
+
+
+def test_a_comparison_can_be_read(anna: Chat) -> None:
+    anna.say("/new")
+    anna.see("new conversation")
+    anna.say("Compare the output in the press report 2023 and the press report 2024.")
+    anna.see(PRESS_SAYS[2024])
+    assert any(PRESS_SAYS[2023] in text for text in anna.bubbles())
+    assert not [text for text in anna.bubbles() if "| ---" in text or "|---" in text]
+    anna.picture("comparison")
+
+
+def test_a_room_is_told_only_what_everybody_may_read(anna: Chat) -> None:
+    anna.go_to(ROOM)
+    since = len(anna.playground.answers())
+    anna.say(KILN_QUESTION, mentioning=True)
+    anna.see("The documents do not answer this.")
+    anna.say("How many characters must new passwords have at least?", mentioning=True)
+    anna.see("14 characters")
+    anna.picture("room")
+    sent = anna.playground.answers()[since:]
+    assert [
+        one.body["type"] for one in sent if one.body["type"] == "typing" and one.body.get("entities")
+    ] == []
+    assert_nothing_of(anna, since, ("1180", "works.pdf"))

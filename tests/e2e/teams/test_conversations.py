@@ -1,0 +1,92 @@
+"""Turns of a conversation in Teams: questions back, redelivery, answers that take long, and errors."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.e2e.teams.conftest import MODEL, App
+from tests.e2e.teams.papers import KILN, KILN_QUESTION, PRESS_QUESTION, PRESS_SAYS
+from tests.e2e.teams.playground import Chat, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+
+ASKED = "press-report-2023.md"
+
+
+@pytest.fixture
+def slow(prepared: App) -> App:
+    """A model that is not done while a message may grow."""
+    patient = {"BOT_STREAM_SECONDS": "2", "MAX_TOTAL_LATENCY_MS": "240000"}
+    return prepared.use(CHAT_MODEL=f"{MODEL}@tps=10,only=answer", **patient)
+
+
+@pytest.fixture
+def broken(prepared: App) -> App:
+    """An index that lets the app in no more."""
+    return prepared.use(AZURE_SEARCH_API_KEY="not-the-key-of-the-index")
+
+
+def ask_what_is_ambiguous(chat: Chat) -> None:
+    chat.say("/new")
+    chat.see("new conversation")
+    chat.say(PRESS_QUESTION)
+    chat.browser.do("wait", page=chat.page, selector=f'.ac-actionSet button:has-text("{ASKED}")', within_s=60)
+
+
+def press_a_button(chat: Chat) -> None:
+    chat.picture("question-back")
+    chat.press(ASKED)
+
+
+def type_its_number(chat: Chat) -> None:
+    titles = chat.browser.do("texts", page=chat.page, selector=".ac-actionSet button")
+    chat.say(str(1 + [ASKED in title for title in titles].index(True)))
+
+
+@pytest.mark.parametrize("choose", [press_a_button, type_its_number])
+def test_a_question_back_is_answered(app: App, anna: Chat, choose: Callable[[Chat], None]) -> None:
+    ask_what_is_ambiguous(anna)
+    choose(anna)
+    anna.see(PRESS_SAYS[2023])
+    assert not [text for text in anna.bubbles() if PRESS_SAYS[2024] in text]
+    anna.picture(f"chosen-by-{choose.__name__.split('_')[-1]}")
+
+
+def test_what_is_delivered_again_is_answered_once(app: App, anna: Chat) -> None:
+    anna.say(KILN_QUESTION)
+    anna.see(KILN)
+    sent = [one for one in anna.playground.incoming.exchanges if one.body.get("text") == KILN_QUESTION][-1]
+    answered = len(anna.bubbles())
+    for _ in range(3):
+        again = httpx.post(f"{app.stack.base_url}/api/messages", json=sent.body, timeout=30)
+        assert again.status_code == sent.status == 202
+    anna.say("/sources")
+    anna.see("Sources of the last answer:")
+    assert len(anna.bubbles()) == answered + 1
+    anna.picture("sources")
+
+
+def test_an_answer_that_takes_long_is_promised_and_comes_by_itself(slow: App, anna: Chat) -> None:
+    anna.say(KILN_QUESTION)
+    anna.see("write here when it is done")
+    anna.see(KILN)
+    anna.picture("proactive")
+    said = [text for text in anna.bubbles() if KILN in text]
+    assert len(said) == 1, said
+
+
+def test_an_error_is_told_without_internals(broken: App, anna: Chat) -> None:
+    since = len(anna.playground.answers())
+    anna.say(KILN_QUESTION)
+    anna.see("cannot be reached right now")
+    anna.picture("error")
+    sent = eventually(lambda: [str(one.body) for one in anna.playground.answers()[since:]])
+    internals = (
+        "Traceback",
+        "Error",
+        "127.0.0.1:" + str(broken.stack.ports.search),
+        "not-the-key",
+        "/shared/",
+    )
+    assert not [word for word in internals for body in sent if word in body]
