@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.clients.bot_hosts import address_parts, is_service
@@ -15,6 +15,8 @@ from shared.models.bot import BotActivity
 from tests.contract.bot.signing import teams_message
 
 GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# How long it takes to invent JSON says nothing of our code, and much of what else the machine does.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TYPES = ("message", "invoke", "conversationUpdate", "typing", "event")
 
 anything = st.recursive(
@@ -35,6 +37,7 @@ def understood(activity: Any) -> BotActivity | None:
         return None
 
 
+@patient
 @given(
     st.sampled_from(TYPES),
     st.dictionaries(st.sampled_from([*teams_message(), "value", "replyToId", "membersAdded"]), anything),
@@ -47,6 +50,7 @@ def test_any_values_of_any_fields(kind: str, changes: dict[str, Any]) -> None:
         assert made.conversation.conversation_id.isprintable()
 
 
+@patient
 @given(nested, st.text(max_size=12), anything)
 def test_any_value_within_a_field(field: str, name: str, value: Any) -> None:
     inner = teams_message().get(field)
@@ -54,11 +58,13 @@ def test_any_value_within_a_field(field: str, name: str, value: Any) -> None:
     understood(teams_message(**{field: changed}))
 
 
+@patient
 @given(anything)
 def test_any_document(activity: Any) -> None:
     understood(activity)
 
 
+@patient
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=80))
 def test_any_address_is_read_or_refused_and_none_by_chance_is_the_services(text: str) -> None:
     for address in (text, f"https://{text}", f"https://{text}.botframework.com/", f"https://{text}@x.y/"):
