@@ -1,0 +1,69 @@
+"""Files dropped in a chat. The Playground has none: they come as Teams sends them, into its conversation."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from local.run_all.sample_documents import documents_of
+from samples.acl import ANNA, BEN
+from tests.e2e.teams.conftest import App
+from tests.e2e.teams.playground import Chat, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+
+FILE = "application/vnd.microsoft.teams.file.download.info"
+FACT = "The anvil in Ludlow weighs 164 kilograms."
+FILES = {
+    "anvil.md": f"# The anvil\n\n{FACT}\n".encode(),
+    "no-document.pdf": b"MZ\x90\x00 a program that calls itself a document",
+}
+
+
+@pytest.fixture(name="drive")
+def make_drive(tmp_path: Path) -> Iterator[str]:
+    """Where Teams keeps the files of its people; the address."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def drop_in_chat(chat: Chat, app: App, drive: str, name: str) -> None:
+    said = [sent for sent in chat.playground.sent() if sent["type"] == "message"][-1]
+    content = {"downloadUrl": f"{drive}/{name}", "uniqueId": name, "fileType": Path(name).suffix[1:]}
+    file = {"contentType": FILE, "contentUrl": f"{drive}/{name}", "name": name, "content": content}
+    dropped = {**said, "id": str(uuid.uuid4()), "text": "", "attachments": [file]}
+    taken = httpx.post(f"{app.stack.base_url}/api/messages", json=dropped, timeout=30)
+    assert taken.status_code == 202, taken.text
+
+
+def test_a_dropped_file_becomes_a_document_of_that_person_unless_it_is_none(
+    app: App, anna: Chat, drive: str
+) -> None:
+    anna.say("/help")
+    eventually(lambda: "/help" in [sent.get("text") for sent in anna.playground.sent()])
+    for name in FILES:
+        drop_in_chat(anna, app, drive, name)
+    anna.see("I cannot read no-document.pdf")
+    anna.see("I have read anvil.md")
+    anna.say("How many kilograms does the anvil in Ludlow weigh?")
+    anna.see(FACT)
+    anna.picture("dropped-file")
+    listed = {user: {one["filename"] for one in documents_of(app.stack, user)} for user in (ANNA, BEN)}
+    assert "anvil.md" in listed[ANNA] - listed[BEN]
+    assert "no-document.pdf" not in listed[ANNA] | listed[BEN]
