@@ -76,8 +76,7 @@ def check_sources(final: dict[str, Any], web: httpx.Client, anna: Chat) -> None:
 def test_the_same_conversation_is_in_the_web_page_and_thumbs_are_stored_with_the_run(
     anna: Chat, web: httpx.Client
 ) -> None:
-    anna.say("/new")
-    anna.see("new conversation")
+    anna.begin_anew()
     anna.say(KILN_QUESTION)
     anna.see(KILN)
     anna.rate("Like", "The chart was what I needed.")
@@ -110,8 +109,7 @@ def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
 
 
 def test_a_comparison_can_be_read(anna: Chat) -> None:
-    anna.say("/new")
-    anna.see("new conversation")
+    anna.begin_anew()
     anna.say("Compare the output in the press report 2023 and the press report 2024.")
     anna.see(PRESS_SAYS[2024])
     assert any(PRESS_SAYS[2023] in text for text in anna.bubbles())

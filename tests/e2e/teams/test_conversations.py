@@ -28,8 +28,7 @@ def broken(prepared: App) -> App:
 
 
 def ask_what_is_ambiguous(chat: Chat) -> None:
-    chat.say("/new")
-    chat.see("new conversation")
+    chat.begin_anew()
     chat.say(PRESS_QUESTION)
     chat.browser.do("wait", page=chat.page, selector=f'.ac-actionSet button:has-text("{ASKED}")', within_s=60)
 
