@@ -1,4 +1,4 @@
-"""Settings: one typed object, made from the environment once. Nothing else reads the environment.
+"""Settings: one typed object, made from the environment once. The only module that reads the environment.
 
 Every field's description and its row in docs/settings.md are compared by a test.
 """
@@ -6,7 +6,8 @@ Every field's description and its row in docs/settings.md are compared by a test
 from functools import cache
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from shared.errors import ConfigurationError
 from shared.setting_checks import check_address, check_document_intelligence, explain
@@ -18,7 +19,7 @@ from shared.settings_identity import IdentitySettings
 class Settings(IdentitySettings, AgentSettings, BotSettings):
     """What a deployment sets. Names are the environment variables', in upper case."""
 
-    model_config = ConfigDict(
+    model_config = SettingsConfigDict(
         frozen=True,
         extra="ignore",
         populate_by_name=True,
@@ -277,7 +278,7 @@ def load_settings() -> Settings:
         ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
     """
     try:
-        return Settings.from_environment()
+        return Settings()  # the environment gives the required fields
     except ValidationError as invalid:
         lines = [
             explain(Settings.model_fields, str(error["loc"][0]) if error["loc"] else "", error["msg"])

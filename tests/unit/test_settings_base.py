@@ -3,7 +3,8 @@
 from typing import Literal
 
 import pytest
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
+from pydantic_settings import SettingsConfigDict
 
 from shared.settings_base import EnvironmentModel
 
@@ -11,7 +12,7 @@ from shared.settings_base import EnvironmentModel
 class Things(EnvironmentModel):
     """A field of each kind that there is."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=False)
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=False)
 
     thing_count: int = Field(default=1, ge=0)
     thing_is_on: bool = False
@@ -23,7 +24,7 @@ class Things(EnvironmentModel):
 def things(environment: pytest.MonkeyPatch, **variables: str) -> Things:
     for name, text in variables.items():
         environment.setenv(name, text)
-    return Things.from_environment()
+    return Things()
 
 
 def test_text_becomes_what_the_field_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +65,3 @@ def test_what_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch, name: str, text
     with pytest.raises(ValidationError) as refused:
         things(monkeypatch, **{name: text})
     assert [error["loc"] for error in refused.value.errors()] == [(place,)]
-
-
-def test_the_environment_is_read_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THING_COUNT", "7")
-    assert Things().thing_count == 1
