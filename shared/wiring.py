@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from shared.errors import ConfigurationError
 from shared.services import ParserServices, Services  # there: agents and ingestion may not import wiring
 from shared.settings import Settings, get_settings
+from shared.wiring_indexes import index_migration, search_indexes
 
 if TYPE_CHECKING:
     from shared.clients.cached_directory import CachedDirectory
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
     from shared.clients.control_store import TableControlStore
     from shared.clients.embeddings import OpenAIEmbedder
     from shared.clients.idempotency_store import TableIdempotencyStore
+    from shared.clients.index_migration import IndexMigration
     from shared.clients.metric_store import TableMetricStore
     from shared.clients.quality_store import TableQualityStore
-    from shared.clients.search_index import AzureSearchIndex
     from shared.clients.thread_store import TableThreadStore
     from shared.clients.user_limit_store import TableUserLimitStore
     from shared.clients.web_search import SearxngWebSearch
@@ -94,18 +96,18 @@ def build_services(settings: Settings) -> Services:
     from shared.clients.poison_queues import AzurePoisonQueues
     from shared.clients.run_log import BlobRunLog
     from shared.clients.run_store import TableRunStore
-    from shared.clients.search_admin import AzureSearchAdmin
     from shared.clients.tables import Table
     from shared.clients.task_queues import AzureTaskQueues
     from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
 
     to = Connections(settings)
+    indexes = search_indexes(to, settings)
     services = Services(
         settings=settings,
-        content_index=_index(to, settings.azure_search_content_index, "block_id", settings),
-        documents_index=_index(to, settings.azure_search_documents_index, "doc_id", settings),
-        memory_index=_index(to, settings.azure_search_memory_index, "memory_id", settings),
-        search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
+        content_index=indexes.content,
+        documents_index=indexes.documents,
+        memory_index=indexes.memory,
+        search_admin=indexes.admin,
         chat_model=_chat_model(to, settings, settings.chat_model, "CHAT_MODEL"),
         vision_model=_chat_model(to, settings, settings.vision_model or settings.chat_model, "VISION_MODEL"),
         embedder=_embedder(to, settings),
@@ -254,9 +256,13 @@ def _with_channels(services: Services, to: "Connections") -> Services:
     )
 
 
-def _index(to: "Connections", name: str, key_field: str, settings: Settings) -> "AzureSearchIndex":
-    from shared.clients.search_index import AzureSearchIndex
+@asynccontextmanager
+async def opened_index_migration(settings: Settings, which: str) -> "AsyncIterator[IndexMigration]":
+    """What moves "content", "documents" or "memory" to a new index; closed afterwards."""
+    from shared.clients.connections import Connections
 
-    return AzureSearchIndex(
-        to.search_index(name), name, timeout_s=settings.search_timeout_s, key_field=key_field
-    )
+    to = Connections(settings)
+    try:
+        yield index_migration(to, settings, which)
+    finally:
+        await to.close()

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from local.search_server.aliases import alias_routes
 from local.search_server.catalog import Catalog
 from local.search_server.document_routes import document_routes
 from local.search_server.errors import RequestError
@@ -37,7 +38,13 @@ def create_app(data_folder: Path, key: str) -> Starlette:
         resources.close()
 
     app = Starlette(
-        routes=[*document_routes(), *index_routes(), *resource_routes(), Route(OPEN_PATH, health)],
+        routes=[
+            *document_routes(),
+            *index_routes(),
+            *resource_routes(),
+            *alias_routes(),
+            Route(OPEN_PATH, health),
+        ],
         middleware=[Middleware(KeyCheck, key=key)],
         exception_handlers={RequestError: on_request_error, Exception: on_defect},
         lifespan=lifespan,

@@ -40,6 +40,9 @@ class Catalog:
                 index.close()
             self._indexes.clear()
 
+    def has(self, name: str) -> bool:
+        return name in self._indexes
+
     def get(self, name: str) -> Index:
         try:
             return self._indexes[name]

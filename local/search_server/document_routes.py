@@ -6,12 +6,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from local.search_server import store
+from local.search_server.aliases import served_index
 from local.search_server.batch_plan import Outcome
 from local.search_server.documents import Action, parse_batch
 from local.search_server.errors import not_found
 from local.search_server.http_io import in_worker, json_response, parse, read_json, read_object
 from local.search_server.index import Index
-from local.search_server.index_routes import index_of
 from local.search_server.projection import Projection
 from local.search_server.requests import AutocompleteRequest, SearchRequest, SuggestRequest
 from local.search_server.schema import JsonObject
@@ -35,7 +35,7 @@ def document_routes() -> list[Route]:
 
 
 async def index_documents(request: Request) -> Response:
-    index = index_of(request)
+    index = served_index(request)
     actions, outcomes = await in_worker(request, _apply, index, await read_json(request))
     stats_of(request).count_writes(request.path_params["name"], actions)
     rows: list[JsonValue] = [
@@ -54,28 +54,28 @@ async def get_document(request: Request) -> Response:
     selected = request.query_params.get("$select", "")
     paths = [path.strip() for path in selected.split(",") if path.strip()]
     return json_response(
-        await in_worker(request, _look_up, index_of(request), request.path_params["key"], paths)
+        await in_worker(request, _look_up, served_index(request), request.path_params["key"], paths)
     )
 
 
 async def count_documents(request: Request) -> Response:
-    return PlainTextResponse(str(index_of(request).count()))
+    return PlainTextResponse(str(served_index(request).count()))
 
 
 async def search_documents(request: Request) -> Response:
-    index = index_of(request)
+    index = served_index(request)
     body = await read_object(request)
     stats_of(request).count_search(request.path_params["name"])
     return await in_worker(request, _search, index, parse(SearchRequest, body), body)
 
 
 async def suggest_documents(request: Request) -> Response:
-    index, asked = index_of(request), parse(SuggestRequest, await read_object(request))
+    index, asked = served_index(request), parse(SuggestRequest, await read_object(request))
     return json_response(await in_worker(request, _suggest, index, asked))
 
 
 async def autocomplete_text(request: Request) -> Response:
-    index, asked = index_of(request), parse(AutocompleteRequest, await read_object(request))
+    index, asked = served_index(request), parse(AutocompleteRequest, await read_object(request))
     return json_response(await in_worker(request, _autocomplete, index, asked))
 
 

@@ -59,6 +59,11 @@ async def in_worker(
     return await anyio.to_thread.run_sync(lambda: work(*arguments, **options), limiter=limiter)
 
 
+def conditions(request: Request) -> tuple[str | None, str | None]:
+    """The etags of If-Match and If-None-Match."""
+    return request.headers.get("if-match"), request.headers.get("if-none-match")
+
+
 async def read_json(request: Request) -> JsonValue:
     """The body of a request.
 

@@ -6,10 +6,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from local.search_server import analyzers
+from local.search_server.aliases import KIND as ALIASES
+from local.search_server.aliases import refuse_name_of_alias, served_index
 from local.search_server.catalog import Catalog
 from local.search_server.definition import IndexDefinition
 from local.search_server.errors import RequestError
-from local.search_server.http_io import in_worker, json_response, parse, read_object
+from local.search_server.http_io import conditions, in_worker, json_response, parse, read_object
 from local.search_server.index import Index
 from local.search_server.requests import AnalyzeRequest
 from local.search_server.resources import Resources
@@ -67,18 +69,20 @@ async def list_indexes(request: Request) -> Response:
 
 async def create_index(request: Request) -> Response:
     definition = parse(IndexDefinition, await read_object(request))
+    refuse_name_of_alias(request, definition.name)
     index = await in_worker(request, catalog_of(request).create, definition)
     return json_response(_echo(index), 201)
 
 
 async def get_index(request: Request) -> Response:
-    return json_response(_echo(index_of(request)))
+    return json_response(_echo(served_index(request)))
 
 
 async def put_index(request: Request) -> Response:
     definition = parse(IndexDefinition, await read_object(request))
     if definition.name != request.path_params["name"]:
         raise RequestError("The index name in the body differs from the one in the address.")
+    refuse_name_of_alias(request, definition.name)
     if_match, if_none_match = conditions(request)
     index, is_new = await in_worker(
         request, catalog_of(request).create_or_update, definition, if_match, if_none_match
@@ -131,7 +135,7 @@ async def service_statistics(request: Request) -> Response:
         "vectorIndexSize": sum(vectors for _, vectors in sizes),
         "synonymMaps": kept["synonymmaps"],
         "dataSourcesCount": kept["datasources"],
-        "aliasesCount": 0,
+        "aliasesCount": len(_resources(request).all(ALIASES)),
         "indexersCount": 0,
         "skillsetCount": 0,
     }
@@ -172,10 +176,6 @@ async def delete_resource(request: Request) -> Response:
     name = request.path_params["name"]
     _resources(request).delete(_kind(request), name, if_match=if_match, if_none_match=if_none_match)
     return Response(status_code=204)
-
-
-def conditions(request: Request) -> tuple[str | None, str | None]:
-    return request.headers.get("if-match"), request.headers.get("if-none-match")
 
 
 def _resources(request: Request) -> Resources:

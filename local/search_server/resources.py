@@ -1,4 +1,4 @@
-"""Definitions that are kept and given back, not acted upon: synonym maps and data sources, by kind, name."""
+"""What is defined beside the indexes, by kind and name: aliases, synonym maps, data sources."""
 
 import json
 import sqlite3
@@ -37,6 +37,10 @@ class Resources:
                 "SELECT etag, body FROM resources WHERE kind = ? ORDER BY name", (kind,)
             ).fetchall()
         return [_echo(etag, body) for etag, body in found]
+
+    def has(self, kind: str, name: str) -> bool:
+        with self._lock:
+            return self._row(kind, name) is not None
 
     def get(self, kind: str, name: str) -> JsonObject:
         with self._lock:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from shared.clients.connection import Connection
 from shared.clients.index_definition import changed_attributes, with_missing_parts
 from shared.clients.search_connections import ask
+from shared.clients.write_targets import read_aliases, written_together
 from shared.errors import ConfigurationError, ConflictError, GroundworkError
 from shared.models.search import IndexRow
 from shared.ports import SearchAdmin
@@ -66,25 +67,39 @@ async def _create(client: "SearchIndexClient", definition: IndexRow) -> str | No
 
 
 async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | None:
-    from azure.core import MatchConditions
-
     existing = await _existing(client, definition["name"])
     if existing is None:
         raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
     changed = changed_attributes(existing, definition)
-    if changed:
-        raise ConfigurationError(
-            f"The search index {definition['name']} was made differently: {'; '.join(changed)}.",
-            "Name another index in AZURE_SEARCH_CONTENT_INDEX or AZURE_SEARCH_DOCUMENTS_INDEX, or delete "
-            "this one; then ingest the documents again.",
-            "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
-        )
-    wanted = with_missing_parts(existing, definition)
-    if wanted == existing:
+    if not changed and with_missing_parts(existing, definition) == existing:
+        return None
+    together = written_together(await read_aliases(client), definition["name"])
+    if changed and not together:
+        raise _made_differently(definition["name"], changed)
+    # During a migration old and new are both written, and both need what is new; how they differ is known.
+    changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
+    return next((change for change in changes if change), None)
+
+
+async def _add_parts(client: "SearchIndexClient", name: str, definition: IndexRow) -> str | None:
+    from azure.core import MatchConditions
+
+    existing = await _existing(client, name)
+    wanted = with_missing_parts(existing or {}, definition)
+    if existing is None or wanted == existing:
         return None
     # With the etag: an administrator who changes the index at this moment loses nothing.
     await client.create_or_update_index(wanted, match_condition=MatchConditions.IfNotModified)
     return "update_index"
+
+
+def _made_differently(name: str, changed: list[str]) -> ConfigurationError:
+    return ConfigurationError(
+        f"The search index {name} was made differently: {'; '.join(changed)}.",
+        "Move it to a new index without downtime (docs/index-migrations.md), or name another index in "
+        "AZURE_SEARCH_CONTENT_INDEX or AZURE_SEARCH_DOCUMENTS_INDEX and ingest the documents again.",
+        "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
+    )
 
 
 async def _existing(client: "SearchIndexClient", name: str) -> IndexRow | None:

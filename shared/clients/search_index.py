@@ -36,9 +36,21 @@ class AzureSearchIndex(SearchIndex):
     """One index."""
 
     def __init__(
-        self, connection: "Connection[SearchClient]", index_name: str, *, timeout_s: float, key_field: str
+        self,
+        connection: "Connection[SearchClient]",
+        index_name: str,
+        *,
+        timeout_s: float,
+        key_field: str,
+        absent_ok: bool = False,
     ) -> None:
-        """`timeout_s` limits one query or one batch, all its tries together."""
+        """Nothing is opened yet.
+
+        Args:
+            timeout_s: limits one query or one batch, all its tries together.
+            absent_ok: a merge into a row that does not exist is no error: its row is still to be copied here.
+        """
+        self._absent_ok = absent_ok
         self._connection = connection
         self._index_name = index_name
         self._timeout_s = timeout_s
@@ -112,7 +124,11 @@ class AzureSearchIndex(SearchIndex):
         return span(f"{action} {self._index_name}", attributes, "client")
 
     def _check(self, results: "Sequence[IndexingResult]") -> None:
-        refused = [result for result in results if not result.succeeded]
+        refused = [
+            result
+            for result in results
+            if not result.succeeded and not (self._absent_ok and result.status_code == 404)
+        ]
         if not refused:
             return
         first = refused[0].error_message or f"status {refused[0].status_code}"

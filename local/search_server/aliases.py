@@ -1,0 +1,114 @@
+"""Aliases: second names of indexes, for operations on documents and for reading a definition.
+
+As in the service, nothing else takes an alias: an index is deleted, and text analyzed, by its own name only.
+What the service allows beyond that, changing a definition through an alias, is refused here.
+"""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from local.search_server.catalog import Catalog
+from local.search_server.errors import RequestError, conflict
+from local.search_server.http_io import conditions, json_response, read_object
+from local.search_server.index import Index
+from local.search_server.resources import Resources
+from local.search_server.schema import JsonObject
+
+KIND = "aliases"
+
+
+def alias_routes() -> list[Route]:
+    one = "/aliases('{name}')"
+    return [
+        Route("/aliases", list_aliases, methods=["GET"]),
+        Route("/aliases", create_alias, methods=["POST"]),
+        Route(one, get_alias, methods=["GET"]),
+        Route(one, put_alias, methods=["PUT"]),
+        Route(one, delete_alias, methods=["DELETE"]),
+    ]
+
+
+def served_index(request: Request) -> Index:
+    """The index of the address, which may name an alias.
+
+    Raises:
+        RequestError: 404 neither an index nor an alias of one.
+    """
+    name = request.path_params["name"]
+    catalog, resources = _catalog(request), _resources(request)
+    if catalog.has(name) or not resources.has(KIND, name):
+        return catalog.get(name)
+    return catalog.get(_target(resources.get(KIND, name)))
+
+
+def refuse_name_of_alias(request: Request, name: str) -> None:
+    """Indexes and aliases share their names.
+
+    Raises:
+        RequestError: 409.
+    """
+    if _resources(request).has(KIND, name):
+        raise conflict(f"Cannot create index '{name}' because an alias has that name.")
+
+
+async def list_aliases(request: Request) -> Response:
+    return json_response({"value": list(_resources(request).all(KIND))})
+
+
+async def create_alias(request: Request) -> Response:
+    body = await read_object(request)
+    _check(request, body)
+    return json_response(_resources(request).create(KIND, body), 201)
+
+
+async def get_alias(request: Request) -> Response:
+    return json_response(_resources(request).get(KIND, request.path_params["name"]))
+
+
+async def put_alias(request: Request) -> Response:
+    body, name = await read_object(request), request.path_params["name"]
+    if body.get("name") != name:
+        raise RequestError("The alias name in the body differs from the one in the address.")
+    _check(request, body)
+    if_match, if_none_match = conditions(request)
+    made, is_new = _resources(request).create_or_update(
+        KIND, name, body, if_match=if_match, if_none_match=if_none_match
+    )
+    return json_response(made, 201 if is_new else 200)
+
+
+async def delete_alias(request: Request) -> Response:
+    if_match, if_none_match = conditions(request)
+    name = request.path_params["name"]
+    _resources(request).delete(KIND, name, if_match=if_match, if_none_match=if_none_match)
+    return Response(status_code=204)
+
+
+def _check(request: Request, body: JsonObject) -> None:
+    name = body.get("name")
+    if isinstance(name, str) and _catalog(request).has(name):
+        raise conflict(f"Cannot create alias '{name}' because an index has that name.")
+    unknown = [key for key in body if key not in ("name", "indexes") and not key.startswith("@odata.")]
+    if unknown:
+        raise RequestError(f"An alias has no property '{unknown[0]}'.")
+    target = _target(body)
+    if not _catalog(request).has(target):
+        raise RequestError(f"The alias names the index '{target}', which does not exist.")
+
+
+def _target(body: JsonObject) -> str:
+    indexes = body.get("indexes")
+    if not isinstance(indexes, list) or len(indexes) != 1 or not isinstance(indexes[0], str):
+        raise RequestError("An alias names exactly one index in 'indexes'.")
+    return indexes[0]
+
+
+def _catalog(request: Request) -> Catalog:
+    catalog: Catalog = request.app.state.catalog
+    return catalog
+
+
+def _resources(request: Request) -> Resources:
+    resources: Resources = request.app.state.resources
+    return resources

@@ -1,0 +1,68 @@
+"""Moves an index to a new one while it is read and written: for fields that cannot change in place.
+
+    python -m scripts.index_migration adopt content --index content-blocks   the alias of the settings, once
+    python -m scripts.index_migration plan content      what would be done
+    python -m scripts.index_migration run content       make the new index, have it written, fill it
+    python -m scripts.index_migration switch content    compare once more, then read the new one
+    python -m scripts.index_migration back content      read the old one again
+    python -m scripts.index_migration drop content      end it: remove the old index
+    python -m scripts.index_migration abandon content   end it: remove the new index
+
+With the settings of the app, by one operator at a time. docs/index-migrations.md tells when and why.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from shared.errors import GroundworkError
+from shared.settings import Settings, load_settings
+from shared.wiring import opened_index_migration
+
+INDEXES = ("content", "documents", "memory")
+STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do one step. Returns the exit code: 0 done, 1 refused or failed."""
+    parser = argparse.ArgumentParser(prog="index_migration", description="Moves an index without downtime.")
+    parser.add_argument("step", choices=STEPS)
+    parser.add_argument("which", choices=INDEXES)
+    parser.add_argument("--index", default="", help="adopt: the index that the alias shall stand for")
+    asked = parser.parse_args(arguments)
+    if (asked.step == "adopt") != bool(asked.index):
+        parser.error("--index belongs to adopt")
+    try:
+        print(asyncio.run(_step(load_settings(), asked.step, asked.which, asked.index)))
+    except GroundworkError as failed:
+        print(str(failed), file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _step(settings: Settings, step: str, which: str, index: str) -> str:
+    async with opened_index_migration(settings, which) as migration:
+        if step == "adopt":
+            await migration.adopt(index)
+            return f"The alias stands for {index}."
+        if step == "plan":
+            plan = await migration.plan()
+            return _told(plan.source, plan.target, plan.changes, plan.refused)
+        if step in ("drop", "abandon"):
+            return f"{await (migration.drop() if step == 'drop' else migration.abandon())} is removed."
+        counts = await {"run": migration.copy, "switch": migration.switch, "back": migration.back}[step]()
+        return f"Both hold the same: {counts.source} rows in the old index, {counts.target} in the new one."
+
+
+def _told(source: str, target: str, changes: Sequence[str], refused: Sequence[str]) -> str:
+    if not changes:
+        return f"{source} has all that cannot be added to it. New fields are added by the app itself."
+    lines = [f"{source} differs from the schema in what only a new index can have:", *changes]
+    if refused:
+        return "\n".join([*lines, "Its rows cannot be copied; ingest the documents again:", *refused])
+    return "\n".join([*lines, f"`run` copies its rows to {target}."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""A small index behind an alias, what writes to it, and what moves it: for the tests of migrations."""
+
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.clients.connections import Connections
+from shared.clients.index_migration import IndexMigration
+from shared.clients.mirrored_index import MirroredIndex
+from shared.clients.search_admin import AzureSearchAdmin
+from shared.clients.search_index import AzureSearchIndex
+from shared.clients.write_targets import WriteTargets
+from shared.models.search import IndexRow, SearchPage, SearchRequest
+from shared.ports import SearchIndex
+from tests.contract.clients.test_search_index import definition
+from tests.servers_fixture import unique_index
+
+KEPT_S = 0.03
+SETTLE_S = 0.1  # longer than what is kept; where writes go on meanwhile, a write must fit in, too
+BUSY_SETTLE_S = 1.0
+ROWS = 250  # three pages
+
+Hook = Callable[[], Awaitable[None]]
+
+
+def row(number: int, *readers: str, content: str = "valve") -> IndexRow:
+    return {
+        "block_id": f"b{number:04}",
+        "content": content,
+        "kind": None,
+        "page_number": number,
+        "content_vector": [1.0, number / 7, 0.0],
+        "access_control_list": list(readers or ("*",)),
+    }
+
+
+def before(name: str, **changes: Any) -> dict[str, Any]:
+    """The schema of the version before: content cannot be filtered."""
+    return wanted(name, filterable=False, **changes)
+
+
+def wanted(alias: str, **changes: Any) -> dict[str, Any]:
+    """The schema of the next version: content can be filtered, which only a new index can do."""
+    made = definition(alias)
+    for one in made["fields"]:
+        if one["name"] == "content":
+            one.update({"filterable": True, **changes})
+    return made
+
+
+@dataclass
+class Hooked(SearchIndex):
+    """An index whose uploads and deletions wait for what a test does right before them."""
+
+    inner: SearchIndex
+    before_write: Hook
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        return await self.inner.search(request)
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        await self.before_write()
+        await self.inner.upload(rows)
+
+    async def merge(self, rows: Sequence[IndexRow]) -> None:
+        await self.inner.merge(rows)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        await self.before_write()
+        await self.inner.delete(keys)
+
+
+@dataclass
+class World:
+    """An alias with its index, as a running app sees it."""
+
+    to: Connections
+    alias: str = field(default_factory=lambda: unique_index("alias"))
+    old: str = field(default_factory=lambda: unique_index("old"))
+
+    @property
+    def new(self) -> str:
+        return f"{self.alias}-v2"
+
+    def opens(self, physical: str, absent_ok: bool = False) -> AzureSearchIndex:
+        return AzureSearchIndex(
+            self.to.search_index(physical), physical, timeout_s=30, key_field="block_id", absent_ok=absent_ok
+        )
+
+    def app(self) -> MirroredIndex:
+        """What a process of the app writes and reads with."""
+        targets = WriteTargets(self.to.search_admin, timeout_s=30, kept_s=KEPT_S)
+        return MirroredIndex(self.opens(self.alias), self.alias, targets, self.opens)
+
+    def admin(self) -> AzureSearchAdmin:
+        return AzureSearchAdmin(self.to.search_admin, timeout_s=30)
+
+    def migration(
+        self,
+        schema: dict[str, Any] | None = None,
+        *,
+        before_copying: Hook | None = None,
+        version: int = 2,
+        settle_s: float = SETTLE_S,
+    ) -> IndexMigration:
+        """A new process of the operator; `before_copying` runs between its reading and its writing."""
+
+        def opens(physical: str, absent_ok: bool = False) -> SearchIndex:
+            index = self.opens(physical, absent_ok)
+            return Hooked(index, before_copying) if before_copying else index
+
+        return IndexMigration(
+            self.to.search_admin,
+            opens,
+            schema or wanted(self.alias),
+            version=version,
+            timeout_s=30,
+            settle_s=settle_s,
+        )
+
+    async def rows_of(self, name: str) -> dict[str, IndexRow]:
+        page = await self.opens(name).search(SearchRequest(order_by=("block_id",), top=5000))
+        return {
+            found["block_id"]: {key: value for key, value in found.items() if not key.startswith("@")}
+            for found in page.rows
+        }
+
+    async def readers(self, name: str, number: int) -> list[str] | None:
+        found = (await self.rows_of(name)).get(f"b{number:04}")
+        return None if found is None else list(found["access_control_list"])
+
+
+async def made_world(to: Connections, rows: int = ROWS) -> World:
+    """An index of before with its rows, adopted by an alias."""
+    world = World(to)
+    await world.admin().ensure_index(before(world.old))
+    await world.opens(world.old).upload([row(number) for number in range(rows)])
+    await world.migration().adopt(world.old)
+    return world
+
+
+def once(hook: Hook, at: int = 1) -> Hook:
+    """Runs at the given call, and at no other."""
+    calls = itertools.count(1)
+
+    async def run() -> None:
+        if next(calls) == at:
+            await hook()
+
+    return run

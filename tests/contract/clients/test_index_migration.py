@@ -1,0 +1,240 @@
+"""An index moves to a new one while it is read and written: nothing is missed, nothing revoked comes back."""
+
+import asyncio
+import random
+
+import pytest
+
+from shared.clients import write_targets
+from shared.clients.connections import Connections
+from shared.clients.index_migration import settle_seconds
+from shared.errors import ConfigurationError, ConflictError, IndexNotFoundError, InvalidQueryError
+from shared.models.search import IndexRow, SearchRequest
+from tests.contract.clients.migrating import (
+    BUSY_SETTLE_S,
+    KEPT_S,
+    ROWS,
+    World,
+    before,
+    made_world,
+    once,
+    row,
+    wanted,
+)
+from tests.contract.clients.test_search_index import definition
+
+pytestmark = pytest.mark.contract
+BY_CONTENT = SearchRequest(filter="content eq 'valve'", top=1)
+
+
+@pytest.fixture
+async def world(to_search: Connections) -> World:
+    return await made_world(to_search)
+
+
+async def test_readers_see_every_row_at_every_moment_and_then_what_only_the_new_index_can(
+    world: World,
+) -> None:
+    app, seen = world.app(), set[int | None]()
+    with pytest.raises(InvalidQueryError):
+        await app.search(BY_CONTENT)
+
+    async def read() -> None:
+        while True:
+            page = await app.search(SearchRequest(text="valve", top=1, count=True))
+            seen.add(page.count)
+
+    reading = asyncio.create_task(read())
+    try:
+        copied = await world.migration().copy()
+        switched = await world.migration().switch()
+        removed = await world.migration().drop()
+        await asyncio.sleep(0.1)
+        assert not reading.done(), reading
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert seen == {ROWS}
+    assert (copied.source, copied.target, switched.target, removed) == (ROWS, ROWS, ROWS, world.old)
+    assert len((await app.search(BY_CONTENT)).rows) == 1
+    with pytest.raises(IndexNotFoundError):
+        await world.rows_of(world.old)
+    await app.upload([row(900)])
+    assert await world.readers(world.new, 900) == ["*"]
+
+
+async def test_a_right_revoked_between_reading_and_writing_a_row_stays_revoked(world: World) -> None:
+    app, stale = world.app(), []
+
+    async def revoke() -> None:
+        await app.merge([{"block_id": "b0007", "access_control_list": ["boss"]}])
+        await app.delete(["b0008"])
+        stale.append(await world.readers(world.new, 7))
+
+    await world.migration(before_copying=once(revoke)).copy()
+    assert stale == [None]  # the row was not there yet, so what was copied afterwards was from before
+    assert await world.readers(world.new, 7) == ["boss"]
+    assert await world.readers(world.new, 8) is None
+
+
+@pytest.mark.parametrize("at", [2, 3])
+async def test_rights_that_change_while_late_pages_are_copied_are_the_new_ones(world: World, at: int) -> None:
+    app = world.app()
+
+    async def change() -> None:
+        for number in (5, 120, 240):  # copied, perhaps copied, to be copied
+            await app.merge([{"block_id": f"b{number:04}", "access_control_list": [f"r{number}"]}])
+
+    await world.migration(before_copying=once(change, at=at)).copy()
+    assert [await world.readers(world.new, number) for number in (5, 120, 240)] == [
+        ["r5"],
+        ["r120"],
+        ["r240"],
+    ]
+
+
+async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World) -> None:
+    app, chance = world.app(), random.Random(7)
+    state: dict[str, IndexRow] = await world.rows_of(world.old)
+
+    async def write() -> None:
+        number = chance.randrange(ROWS + 50)
+        key, made = f"b{number:04}", row(number, f"u{chance.randrange(5)}", content=f"v{chance.random()}")
+        kind = chance.choice(["upload", "merge", "delete"])
+        if kind == "upload":
+            await app.upload([made])
+            state[key] = made
+        elif kind == "delete":
+            await app.delete([key])
+            state.pop(key, None)
+        elif key in state:
+            await app.merge([{"block_id": key, "access_control_list": made["access_control_list"]}])
+            state[key] = {**state[key], "access_control_list": made["access_control_list"]}
+
+    async def keep_writing() -> None:
+        while True:
+            await write()
+
+    writing = asyncio.create_task(keep_writing())
+    await asyncio.sleep(KEPT_S)
+    try:
+        await world.migration(settle_s=BUSY_SETTLE_S).copy()
+        await world.migration(settle_s=BUSY_SETTLE_S).switch()
+        await asyncio.sleep(0.2)
+        assert not writing.done(), writing
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+    await app.upload([state[key] for key in sorted(state)])  # the write that was cancelled half way
+    gone = [f"b{number:04}" for number in range(ROWS + 50) if f"b{number:04}" not in state]
+    await app.delete(gone)
+    old, new = await world.rows_of(world.old), await world.rows_of(world.new)
+    assert new == old
+    assert {key: found["access_control_list"] for key, found in new.items()} == {
+        key: made["access_control_list"] for key, made in state.items()
+    }
+
+
+async def test_a_crash_in_the_middle_is_gone_on_from(world: World) -> None:
+    async def die() -> None:
+        raise KeyError("the process is gone")
+
+    app = world.app()
+    with pytest.raises(KeyError):
+        await world.migration(before_copying=once(die, at=2)).copy()
+    assert len(await world.rows_of(world.new)) == 100
+    await asyncio.sleep(KEPT_S)
+    await app.merge([{"block_id": "b0001", "access_control_list": ["boss"]}])
+    await app.delete(["b0002"])
+    assert (await world.migration().copy()).target == ROWS - 1
+    assert await world.rows_of(world.new) == await world.rows_of(world.old)
+    assert await world.readers(world.new, 1) == ["boss"]
+
+
+async def test_what_was_written_to_the_old_index_alone_is_found_before_the_switch(world: World) -> None:
+    await world.migration().copy()
+    # A process that died between its two writes.
+    await world.opens(world.old).merge([{"block_id": "b0003", "access_control_list": ["boss"]}])
+    await world.opens(world.old).delete(["b0004"])
+    await world.migration().switch()
+    assert await world.readers(world.alias, 3) == ["boss"]
+    assert await world.readers(world.alias, 4) is None
+
+
+async def test_hidden_fields_are_copied_and_hidden_again(to_search: Connections) -> None:
+    world = World(to_search)
+    await world.admin().ensure_index(before(world.old, retrievable=False))
+    await world.opens(world.old).upload([row(1)])
+    await world.migration().adopt(world.old)
+    hidden = world.migration(wanted(world.alias, retrievable=False))
+    await hidden.copy()
+    await hidden.switch()
+    await hidden.drop()
+    assert "content" not in (await world.rows_of(world.alias))["b0001"]
+    assert len((await world.app().search(BY_CONTENT)).rows) == 1
+
+
+async def test_rows_whose_values_must_change_are_not_copied(world: World) -> None:
+    other = world.migration(definition(world.alias, dimensions=5))
+    plan = await other.plan()
+    assert list(plan.refused) == ["content_vector: dimensions 3, not 5"]
+    with pytest.raises(ConfigurationError, match="cannot be copied: content_vector"):
+        await other.copy()
+    with pytest.raises(IndexNotFoundError):
+        await world.rows_of(world.new)
+
+
+async def test_the_plan_tells_what_only_a_new_index_can_have(world: World) -> None:
+    plan = await world.migration().plan()
+    assert (plan.source, plan.target, plan.changes) == (
+        world.old,
+        world.new,
+        ("content: filterable False, not True",),
+    )
+    assert (await world.migration(before(world.alias)).plan()).changes == ()
+
+
+async def test_an_index_without_an_alias_works_as_before_and_cannot_be_moved(to_search: Connections) -> None:
+    world = World(to_search)
+    world.alias = world.old
+    await world.admin().ensure_index(definition(world.old))
+    await world.app().upload([row(1)])
+    assert await world.readers(world.old, 1) == ["*"]
+    with pytest.raises(ConfigurationError, match="no alias"):
+        await world.migration().copy()
+
+
+async def test_while_moving_both_schemas_are_accepted_and_new_fields_reach_both(world: World) -> None:
+    with pytest.raises(ConfigurationError, match="made differently"):
+        await world.admin().ensure_index(wanted(world.alias))
+    await world.migration().copy()
+    assert await world.admin().ensure_index(wanted(world.alias)) is False
+    more = wanted(world.alias)
+    more["fields"].append({"name": "extra", "type": "Edm.String"})
+    assert await world.admin().ensure_index(more) is True
+    await asyncio.sleep(KEPT_S)
+    await world.app().upload([{**row(903), "extra": "here"}])
+    for name in (world.old, world.new):
+        assert (await world.rows_of(name))["b0903"]["extra"] == "here"
+    await world.migration().switch()
+    assert await world.admin().ensure_index(before(world.alias)) is False  # a process of the version before
+
+
+async def test_nothing_is_written_while_nobody_can_tell_where_to(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = world.app()
+
+    async def fails(name: str) -> tuple[str, ...]:
+        raise ConflictError("The service did not answer.")
+
+    monkeypatch.setattr(app._targets, "of", fails)
+    with pytest.raises(ConflictError):
+        await app.upload([row(904)])
+    assert await world.readers(world.old, 904) is None
+
+
+def test_the_wait_is_longer_than_any_write_of_before() -> None:
+    limit_s = 30  # of the question, of the batch to the old index, and of the one to the new
+    alias_holds_everywhere_s = 10
+    assert settle_seconds(limit_s) > write_targets.KEPT_S + 3 * limit_s + alias_holds_everywhere_s

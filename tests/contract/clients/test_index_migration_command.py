@@ -1,0 +1,66 @@
+"""The operator's command, as it is called from a shell, up to where it would wait for minutes."""
+
+import pytest
+
+from scripts.index_migration import main
+from shared.core.index_schema import content_index
+from tests.contract.clients.conftest import Connect, connect_search
+from tests.contract.clients.migrating import World
+from tests.servers_fixture import SearchServer
+
+pytestmark = pytest.mark.contract
+
+
+@pytest.fixture
+async def world(search_server: SearchServer, connect: Connect) -> World:
+    """An index as this version makes it, but for one analyzer."""
+    world = World(connect_search(search_server, connect))
+    made = content_index(world.old, 64)
+    heading = next(field for field in made["fields"] if field["name"] == "heading_path")
+    await world.admin().ensure_index(
+        {**made, "fields": [{**field, **_KEYWORD} if field is heading else field for field in made["fields"]]}
+    )
+    return world
+
+
+_KEYWORD = {"analyzer": "keyword"}
+
+
+@pytest.fixture
+def environment(world: World, search_server: SearchServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "AZURE_SEARCH_ENDPOINT": search_server.endpoint,
+        "AZURE_SEARCH_API_KEY": search_server.api_key,
+        "AZURE_SEARCH_CONTENT_INDEX": world.alias,
+        "DOCUMENTS_STORAGE": "UseDevelopmentStorage=true",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        "CHAT_MODEL": "chat",
+        "EMBEDDING_MODEL": "embedding",
+        "EMBEDDING_DIMENSIONS": "64",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("environment")
+def test_an_index_is_adopted_and_what_it_lacks_is_told(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "content"]) == 1
+    assert "is no alias" in capsys.readouterr().err
+    assert main(["adopt", "content", "--index", world.old]) == 0
+    assert main(["adopt", "content", "--index", world.old]) == 1
+    assert main(["plan", "content"]) == 0
+    told = capsys.readouterr().out
+    assert "heading_path: analyzer keyword, not standard.lucene" in told
+    assert f"`run` copies its rows to {world.alias}-v1." in told
+    assert main(["drop", "content"]) == 1
+    assert "under way" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["adopt", "content"], ["run", "content", "--index", "x"], ["run", "x"]]
+)
+def test_calls_that_mean_nothing_are_refused(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
