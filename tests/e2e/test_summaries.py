@@ -102,7 +102,7 @@ def test_two_documents_are_summarised_and_a_foreign_one_is_not_found(
     again = anna.post("/summaries", json=order, headers={"Idempotency-Key": "two-documents"})
     assert (again.status_code, again.json()["summary_id"]) == (200, view["summary_id"])
     other = anna.post("/summaries", json={"doc_ids": [report]}, headers={"Idempotency-Key": "two-documents"})
-    assert other.status_code == 409
+    assert other.status_code == 422
     path = f"/summaries/{view['summary_id']}"
     for method, target in (("GET", path), ("POST", f"{path}/cancel"), ("DELETE", path)):
         assert ben.request(method, target).status_code == 404
