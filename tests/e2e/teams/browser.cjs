@@ -62,6 +62,8 @@ async function main() {
     const { command, ...given } = JSON.parse(line);
     let answer;
     try {
+      // Pages behind another one are drawn once a second, and whatever waits for them takes as long.
+      await pages.get(given.page)?.bringToFront();
       answer = { value: (await commands[command](given)) ?? null };
     } catch (failed) {
       answer = { error: String(failed.message ?? failed) };
