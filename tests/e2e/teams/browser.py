@@ -60,6 +60,8 @@ class Browser:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def do(self, command: str, *, within_s: float = PATIENCE_S, **given: Any) -> Any:
         """A command of browser.cjs and its answer.
