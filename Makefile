@@ -25,7 +25,7 @@ demo: .set-up-run    ## five questions, two users, on free ports; exit code 0 on
 	@$(BIN)/python -m local.run_all --demo $(ARGS)
 
 test: lint types     ## lint, types, then the quick tests with line coverage
-	$(PYTEST) -n 2 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
+	$(PYTEST) -n 3 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
 	$(PYTEST) -n 2 --dist loadfile -m e2e $(ARGS)
