@@ -31,16 +31,16 @@ def counted(stack: LocalStack) -> Iterator[Counts]:
     """Counts of what the block caused; it must have come to an end when the block ends."""
     model = f"http://127.0.0.1:{stack.ports.model}/v1/stats"
     search = f"{stack.search_url}/stats"
-    with httpx.Client(headers=_keys(stack)) as http:
-        for address in (model, search):
-            http.post(f"{address}/reset").raise_for_status()
+    keys = {
+        model: {"Authorization": f"Bearer {stack.secrets.model_key}"},
+        search: {"api-key": stack.secrets.search_key},
+    }
+    with httpx.Client() as http:
+        for address, key in keys.items():
+            http.post(f"{address}/reset", headers=key).raise_for_status()
         counts = Counts()
         yield counts
-        told = http.get(model).raise_for_status().json()
+        told = http.get(model, headers=keys[model]).raise_for_status().json()
         counts.chats, counts.embeddings = told["requests"]["chat"], told["requests"]["embeddings"]
         counts.texts, counts.failures = told["texts_embedded"], told["failures_injected"]
-        counts.writes = http.get(search).raise_for_status().json()["writes"]
-
-
-def _keys(stack: LocalStack) -> dict[str, str]:
-    return {"Authorization": f"Bearer {stack.secrets.model_key}", "api-key": stack.secrets.search_key}
+        counts.writes = http.get(search, headers=keys[search]).raise_for_status().json()["writes"]

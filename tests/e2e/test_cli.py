@@ -23,6 +23,7 @@ from tests.e2e.stack_client import pdf_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+LONG = "Compare the revenue in the annual report 2023 and the annual report 2024."  # with sub-agents
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
@@ -189,7 +190,7 @@ def read_until(descriptor: int, words: str) -> str:
 
 def test_an_interruption_cancels_the_run(stack: LocalStack) -> None:
     with subprocess.Popen(
-        [sys.executable, "-u", "-m", "cli", "ask", AMBIGUOUS, "--deep"],
+        [sys.executable, "-u", "-m", "cli", "ask", LONG, "--deep"],
         cwd=ROOT, env=environment(stack), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as asking:  # fmt: skip
         assert asking.stderr is not None

@@ -34,6 +34,7 @@ AMBIGUOUS = "What was the total revenue according to the annual report?"
 _OF_ONE_RUN = frozenset(
     {"expires_at", "image_url_expires_at", "child_id", "started_at", "ended_at", "duration_ms"}
 )
+_RUN = re.compile(r"\brun=[0-9a-f]{32}")  # a citation's address names its run
 _SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
 
 
@@ -69,7 +70,7 @@ def assert_alike(inline: dict[str, Any], durable: dict[str, Any]) -> None:
 
 def _unsigned(value: Any) -> Any:
     if isinstance(value, str):
-        return _SIGNATURE.sub("", value)
+        return _RUN.sub("run=", _SIGNATURE.sub("", value))
     if isinstance(value, list):
         return [_unsigned(inner) for inner in value]
     if isinstance(value, dict):
