@@ -190,7 +190,8 @@ def read_until(descriptor: int, words: str) -> str:
 
 def test_an_interruption_cancels_the_run(stack: LocalStack) -> None:
     with subprocess.Popen(
-        [sys.executable, "-u", "-m", "cli", "ask", LONG, "--deep"],
+        # A build in the background has SIGINT ignored, and its children would, too.
+        ["env", "--default-signal=INT", sys.executable, "-u", "-m", "cli", "ask", LONG, "--deep"],
         cwd=ROOT, env=environment(stack), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as asking:  # fmt: skip
         assert asking.stderr is not None
