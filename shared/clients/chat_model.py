@@ -71,6 +71,7 @@ class OpenAIChatModel(ChatModel):
         self._setting = setting
         self._memory = memory or FeatureMemory()
         self._gate = RateGate()
+        self._has_heeded_schema = False
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -85,12 +86,15 @@ class OpenAIChatModel(ChatModel):
             prompt.name, limits, deadline, lambda known: output_request(prompt, output, known)
         )
         try:
-            return read_output(turn.text, output)
+            value = read_output(turn.text, output)
         except ModelFixableError as invalid:
             problem = invalid
+        else:
+            self._has_heeded_schema = self._has_heeded_schema or "json_schema" in features
+            return value
         if turn.cut:
             raise ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
-        if "json_schema" in features and not holds_no_json(turn.text):
+        if "json_schema" in features and (self._has_heeded_schema or not holds_no_json(turn.text)):
             raise problem  # the endpoint heeds the schema, mostly; who asked knows best how to go on
         in_words, mending = features - {"json_schema"}, mending_of(turn.text, problem.detail)
         turn, _ = await self._turn(
