@@ -196,6 +196,20 @@ async def test_an_endpoint_that_does_not_heed_schemas_is_told_them_in_words_from
         assert "json_schema" not in json.loads(server.bodies[-1])["response_format"]
 
 
+async def test_one_that_has_heeded_a_schema_is_neither_asked_again_nor_told_otherwise(
+    connect: Connect,
+) -> None:
+    answers = [whole('{"holds": true}'), whole("Hello! How can I help?"), whole('{"holds": false}')]
+    async with ScriptedServer(*answers) as server:
+        asked = model(server, connect)
+        assert (await asked.parse(TALK, Verdict, ONCE)).holds
+        with pytest.raises(ModelFixableError):
+            await asked.parse(TALK, Verdict, ONCE)
+        assert not (await asked.parse(TALK, Verdict, ONCE)).holds
+        assert len(server.bodies) == 3
+        assert json.loads(server.bodies[-1])["response_format"]["type"] == "json_schema"
+
+
 async def test_refusals_end_with_the_time_of_the_call(connect: Connect) -> None:
     slow = Answer("422 Unprocessable Entity", refusing("response_format").body, delay_s=0.4)
     async with ScriptedServer(slow) as server:
