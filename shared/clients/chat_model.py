@@ -95,7 +95,7 @@ class OpenAIChatModel(ChatModel):
         if turn.cut:
             raise ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
         if "json_schema" in features and (self._has_heeded_schema or not holds_no_json(turn.text)):
-            raise problem  # the endpoint heeds schemas, mostly; a second call would cost what nobody planned for
+            raise problem  # schemas are heeded, mostly; a second call would cost what nobody planned
         in_words, mending = features - {"json_schema"}, mending_of(turn.text, problem.detail)
         turn, _ = await self._turn(
             prompt.name,
