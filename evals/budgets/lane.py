@@ -4,7 +4,7 @@ import contextlib
 import http.client
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -122,6 +122,7 @@ def look_after(
     is_open = _stays_open(asking.instances, followed.run_id)
     again = asking.caller.replay(followed.run_id)
     status, view = asking.caller.call("GET", f"/api/runs/{followed.run_id}")
+    after = asking.lane.statistics()
     ended = followed.ended
     return Seen(
         fault=asking.batch.fault,
@@ -138,7 +139,8 @@ def look_after(
         decisions=decisions_of(followed.events),
         children=tuple(children),
         views=_views(view) if status == 200 else (),
-        spent=None if before is None else _spent(before, asking.lane.statistics()),
+        spent=None if before is None else _spent(before, after),
+        largest_seen=_largest(after["calls"]["latest"]),
         load=os.getloadavg()[0],
         reconnects=followed.reconnects,
     )
@@ -176,11 +178,15 @@ def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
     """What was asked in between. Never by a reset: that would have the faults begin anew with each run."""
     calls = after["calls"]["count"] - before["calls"]["count"]
     latest = after["calls"]["latest"][-calls:] if calls else []
-    tokens = [prompt + completion for _, prompt, completion in latest]
     by_children = [prompt + completion for task, prompt, completion in latest if task in CHILD_TASKS]
     return Spent(
-        tokens=sum(tokens),
-        largest_call=max(tokens, default=0),
+        tokens=sum(prompt + completion for _, prompt, completion in latest),
+        largest_call=_largest(latest),
         calls=after["requests"]["chat"] - before["requests"]["chat"],
         by_children=sum(by_children),
     )
+
+
+def _largest(calls: Sequence[tuple[str, int, int]]) -> int:
+    """Tokens of the largest call, prompt and reply."""
+    return max((prompt + completion for _, prompt, completion in calls), default=0)

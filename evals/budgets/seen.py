@@ -45,6 +45,8 @@ class Seen:
         decisions: of the delegation policy, with their reason codes.
         views: the sub-agents as the run's owner is told of them.
         spent: None when other runs used the model server at the same time.
+        largest_seen: tokens of the largest of the server's latest calls, whosever it was: what stands for the
+            run's own largest where that is not told apart.
         load: of the machine, over the last minute.
     """
 
@@ -63,6 +65,7 @@ class Seen:
     children: tuple[Child, ...] = ()
     views: tuple[dict[str, Any], ...] = ()
     spent: Spent | None = None
+    largest_seen: int = 0
     load: float = 0.0
     reconnects: int = 0
 
@@ -122,7 +125,7 @@ class Seen:
     @property
     def excesses(self) -> tuple[str, ...]:
         """Which budgets were exceeded by more than one call, in words."""
-        call = self.spent.largest_call if self.spent is not None else 0
+        call = self.spent.largest_call if self.spent is not None else self.largest_seen
         found = []
         if self.spent is not None and self.spent.tokens > self.limits.tokens + call:
             found.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")

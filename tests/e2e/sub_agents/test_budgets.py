@@ -25,6 +25,6 @@ def test_runs_end_within_their_budget_whatever_the_model_does(stack: LocalStack)
     assert len(runs) == len(FAULTS) * AT_ONCE
     told = promises(runs)
     assert are_kept(told), [
-        (run.defects, run.knobs, run.question, run.wall_ms) for run in runs if run.defects
+        (run.defects, run.excesses, run.knobs, run.question, run.wall_ms) for run in runs if run.defects
     ]
     assert any(run.children for run in runs), "no sub-agent was at work"

@@ -106,6 +106,12 @@ def test_a_run_that_keeps_all_promises_has_no_defect() -> None:
     assert are_kept(promises([KEPT, just_over]))
 
 
+def test_side_by_side_the_servers_largest_call_is_what_a_sub_agent_may_be_over_by() -> None:
+    just_over = replace(KEPT, spent=None, views=({"tokens": 10_900, "cost_usd": 0.0},), largest_seen=3_000)
+    assert just_over.defects == ()
+    assert replace(just_over, largest_seen=2_800).defects == ("tokens over",)
+
+
 @pytest.mark.parametrize(
     ("last", "outcome"),
     [
