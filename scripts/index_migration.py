@@ -14,6 +14,7 @@ With the settings of the app, by one operator at a time. docs/index-migrations.m
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 
 from shared.errors import GroundworkError
@@ -21,6 +22,7 @@ from shared.settings import Settings, load_settings
 from shared.wiring import opened_index_migration
 
 INDEXES = ("content", "documents", "memory")
+_TELL_EVERY_S = 10.0
 STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
 
 
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _step(settings: Settings, step: str, which: str, index: str) -> str:
-    async with opened_index_migration(settings, which) as migration:
+    async with opened_index_migration(settings, which, _Progress().page) as migration:
         if step == "adopt":
             await migration.adopt(index)
             return f"The alias stands for {index}."
@@ -53,6 +55,23 @@ async def _step(settings: Settings, step: str, which: str, index: str) -> str:
             return f"{await (migration.drop() if step == 'drop' else migration.abandon())} is removed."
         counts = await {"run": migration.copy, "switch": migration.switch, "back": migration.back}[step]()
         return f"Both hold the same: {counts.source} rows in the old index, {counts.target} in the new one."
+
+
+class _Progress:
+    """Tells now and then how far it is: a large index takes hours."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._written = 0
+        self._told_at = time.monotonic()
+
+    def page(self, rows: int, written: int) -> None:
+        """One more page was copied or compared."""
+        self._rows += rows
+        self._written += written
+        if time.monotonic() - self._told_at >= _TELL_EVERY_S:
+            self._told_at = time.monotonic()
+            print(f"{self._rows:,} rows looked at, {self._written:,} written", file=sys.stderr, flush=True)
 
 
 def _told(source: str, target: str, changes: Sequence[str], refused: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shared.clients.control_store import TableControlStore
     from shared.clients.embeddings import OpenAIEmbedder
     from shared.clients.idempotency_store import TableIdempotencyStore
+    from shared.clients.index_comparison import OnPage
     from shared.clients.index_migration import IndexMigration
     from shared.clients.metric_store import TableMetricStore
     from shared.clients.quality_store import TableQualityStore
@@ -257,12 +258,14 @@ def _with_channels(services: Services, to: "Connections") -> Services:
 
 
 @asynccontextmanager
-async def opened_index_migration(settings: Settings, which: str) -> "AsyncIterator[IndexMigration]":
+async def opened_index_migration(
+    settings: Settings, which: str, on_page: "OnPage"
+) -> "AsyncIterator[IndexMigration]":
     """What moves "content", "documents" or "memory" to a new index; closed afterwards."""
     from shared.clients.connections import Connections
 
     to = Connections(settings)
     try:
-        yield index_migration(to, settings, which)
+        yield index_migration(to, settings, which, on_page)
     finally:
         await to.close()

@@ -7,6 +7,7 @@ from shared.settings import Settings
 
 if TYPE_CHECKING:
     from shared.clients.connections import Connections
+    from shared.clients.index_comparison import OnPage
     from shared.clients.index_migration import IndexMigration
     from shared.clients.mirrored_index import MirroredIndex, OpensIndex
     from shared.clients.search_admin import AzureSearchAdmin
@@ -44,8 +45,8 @@ def search_indexes(to: "Connections", settings: Settings) -> SearchIndexes:
     )
 
 
-def index_migration(to: "Connections", settings: Settings, which: str) -> "IndexMigration":
-    """What moves "content", "documents" or "memory" to a new index."""
+def index_migration(to: "Connections", settings: Settings, which: str, on_page: "OnPage") -> "IndexMigration":
+    """What moves "content", "documents" or "memory" to a new index; `on_page` is told of each page."""
     from shared.clients.index_migration import IndexMigration
     from shared.core.index_schema import INDEX_VERSIONS, content_index, documents_index, memory_index
 
@@ -62,6 +63,7 @@ def index_migration(to: "Connections", settings: Settings, which: str) -> "Index
         definitions[which],
         version=INDEX_VERSIONS[which],
         timeout_s=timeout_s,
+        on_page=on_page,
     )
 
 

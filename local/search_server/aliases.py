@@ -52,6 +52,20 @@ def refuse_name_of_alias(request: Request, name: str) -> None:
         raise conflict(f"Cannot create index '{name}' because an alias has that name.")
 
 
+def refuse_index_of_alias(request: Request, name: str) -> None:
+    """An index that an alias stands for cannot be deleted ("Create an index alias", learn.microsoft.com).
+
+    Raises:
+        RequestError: 400 names the aliases.
+    """
+    aliases = [str(alias["name"]) for alias in _resources(request).all(KIND) if _target(alias) == name]
+    if aliases:
+        told = ", ".join(sorted(aliases))
+        raise RequestError(
+            f"Cannot delete index '{name}': delete the aliases mapped to it ({told}), or map them elsewhere."
+        )
+
+
 async def list_aliases(request: Request) -> Response:
     return json_response({"value": list(_resources(request).all(KIND))})
 

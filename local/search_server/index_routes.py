@@ -7,7 +7,7 @@ from starlette.routing import Route
 
 from local.search_server import analyzers
 from local.search_server.aliases import KIND as ALIASES
-from local.search_server.aliases import refuse_name_of_alias, served_index
+from local.search_server.aliases import refuse_index_of_alias, refuse_name_of_alias, served_index
 from local.search_server.catalog import Catalog
 from local.search_server.definition import IndexDefinition
 from local.search_server.errors import RequestError
@@ -92,7 +92,9 @@ async def put_index(request: Request) -> Response:
 
 async def delete_index(request: Request) -> Response:
     if_match, if_none_match = conditions(request)
-    await in_worker(request, catalog_of(request).delete, request.path_params["name"], if_match, if_none_match)
+    name = request.path_params["name"]
+    refuse_index_of_alias(request, name)
+    await in_worker(request, catalog_of(request).delete, name, if_match, if_none_match)
     return Response(status_code=204)
 
 

@@ -1,30 +1,28 @@
-"""Moves what stands behind an alias to a new index while it is read and written (decision 25).
+"""Moves what stands behind an alias to a new index while it is read and written (decision 26).
 
 Every step may be done again after a crash. Nothing is switched or removed but by `switch`, `back`, `drop` and
 `abandon`. Only one process may run these at a time: it is an operator's tool.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shared.clients.connection import Connection
 from shared.clients.index_aliases import IndexAliases
 from shared.clients.index_change import Refusal, hidden_again, new_definition, refusals, with_nothing_hidden
+from shared.clients.index_comparison import OnPage, RowComparison
 from shared.clients.index_definition import changed_attributes, with_missing_parts
 from shared.clients.mirrored_index import OpensIndex
 from shared.clients.write_targets import KEPT_S, new_mark, old_mark
 from shared.errors import ConfigurationError, ConflictError
 from shared.models.search import IndexRow, SearchRequest
-from shared.ports import SearchIndex
 
 if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
 
 _ALIAS_S = 10.0  # until an alias holds everywhere ("Create an index alias", learn.microsoft.com)
 _SPARE_S = 15.0  # until a written row is found; the service tells no limit, a few seconds are usual
-PAGE_ROWS = 100  # two vectors of 1,536 numbers are some 60 KB of JSON: 6 MB a page
 MAX_ROUNDS = 50  # a row that is written as often as this is never seen at rest
 
 
@@ -63,6 +61,7 @@ class IndexMigration:
         version: int,
         timeout_s: float,
         settle_s: float | None = None,
+        on_page: OnPage = lambda rows, written: None,
     ) -> None:
         """The new index is `<alias>-v<version>`.
 
@@ -70,6 +69,7 @@ class IndexMigration:
             definition: with the alias for its name.
             timeout_s: limits one call here, and in the app (SEARCH_TIMEOUT_S), whose writes are waited for.
             settle_s: how long these may take; for tests.
+            on_page: told of each page of rows that was copied or compared.
         """
         self._alias: str = definition["name"]
         self._definition = definition
@@ -77,6 +77,7 @@ class IndexMigration:
         self._service = IndexAliases(connection, timeout_s=timeout_s)
         self._opens = opens
         self._settle_s = settle_seconds(timeout_s) if settle_s is None else settle_s
+        self._on_page = on_page
         self._key: str = next(field["name"] for field in definition["fields"] if field.get("key"))
 
     async def adopt(self, index: str) -> None:
@@ -113,7 +114,7 @@ class IndexMigration:
             )
         await self._prepare(plan)
         await self._settled()
-        await self._compare_all(plan)
+        await self._comparison(plan).fill()
         await self._settled()
         return await self._equal(plan)
 
@@ -144,21 +145,21 @@ class IndexMigration:
 
     async def _end(self, mark: str) -> str:
         aliases = await self._service.aliases()
-        kept, removed = aliases.get(self._alias), aliases.get(self._retired) or aliases.get(mark)
+        kept, removed = aliases.get(self._alias), self._being_removed(aliases) or aliases.get(mark)
         if kept is None or removed is None:
             raise self._none_under_way()
         if kept == removed:
             raise ConflictError(f"{self._alias} is read from {removed}.", "Use `switch` or `back` first.")
-        # Remembered under a name of its own, so that a crash leaves no index behind that nobody knows of.
-        if self._retired not in aliases:
-            await self._service.point(self._retired, removed)
+        # Remembered, so that a crash leaves no index behind that nobody knows of. In the name of an alias of
+        # the other index: one that an alias stands for cannot be deleted ("Delete Index").
+        await self._service.point(f"{self._removing}{removed}", kept)
         for written in self._marks:
             if aliases.get(written) == removed:
                 await self._service.forget(written)
         await self._settled()
         await self._service.remove_index(removed)
         await self._service.put(hidden_again(await self._service.definition(kept), self._definition))
-        for name in (*self._marks, self._retired):
+        for name in (*self._marks, f"{self._removing}{removed}"):
             await self._service.forget(name)
         return removed
 
@@ -167,15 +168,21 @@ class IndexMigration:
         return old_mark(self._alias), new_mark(self._alias)
 
     @property
-    def _retired(self) -> str:
-        return f"{self._alias}-retired"
+    def _removing(self) -> str:
+        return f"{self._alias}-removes-"
+
+    def _being_removed(self, aliases: dict[str, str]) -> str | None:
+        """The index that an end which was interrupted wanted to remove."""
+        names = (name.removeprefix(self._removing) for name in aliases if name.startswith(self._removing))
+        return next(names, None)
 
     async def _is_read_from(self, index: str) -> bool:
         return (await self._service.aliases()).get(self._alias) == index
 
     async def _under_way(self) -> Plan:
         aliases = await self._service.aliases()
-        if self._alias not in aliases or self._retired in aliases or not aliases.keys() >= {*self._marks}:
+        is_ending = self._being_removed(aliases) is not None
+        if self._alias not in aliases or is_ending or not aliases.keys() >= {*self._marks}:
             raise self._none_under_way()
         source, target = (aliases[mark] for mark in self._marks)
         return Plan(source, target, (), ())
@@ -200,15 +207,23 @@ class IndexMigration:
         aliases = await self._service.aliases()
         if aliases[self._alias] == plan.target:
             raise ConflictError(f"{self._alias} is at {plan.target} already.", "Nothing is left to copy.")
-        if self._retired in aliases:
+        if self._being_removed(aliases) is not None:
             raise ConflictError(f"A migration of {self._alias} is being ended.", "End it with `drop`.")
         if aliases.get(new_mark(self._alias), plan.target) != plan.target:
             raise ConflictError(
                 f"{self._alias} is being moved to {aliases[new_mark(self._alias)]}.", "End that one first."
             )
 
+    def _comparison(self, plan: Plan) -> RowComparison:
+        return RowComparison(self._opens(plan.source), self._opens(plan.target), self._key, self._on_page)
+
     async def _counts(self, plan: Plan) -> Counts:
-        return Counts(await self._service.count(plan.source), await self._service.count(plan.target))
+        return Counts(await self._count(plan.source), await self._count(plan.target))
+
+    async def _count(self, index: str) -> int:
+        # Asked of the index: the service's statistics are minutes old.
+        page = await self._opens(index).search(SearchRequest(select=(self._key,), top=1, count=True))
+        return page.count or 0
 
     async def _equal(self, plan: Plan) -> Counts:
         """Until every row was found equal after the last time that we wrote it.
@@ -216,62 +231,16 @@ class IndexMigration:
         A row that is written while it is compared is copied although it needs no copy, perhaps from what
         was read before: so whatever was copied is compared again, after a wait.
         """
-        open_keys = await self._compare_all(plan)
+        comparison = self._comparison(plan)
+        open_keys = await comparison.compare_all()
         for _ in range(MAX_ROUNDS):
             if not open_keys:
                 return await self._counts(plan)
             await self._settled()
-            open_keys = await self._compare_keys(plan, sorted(open_keys))
+            open_keys = await comparison.compare_keys(sorted(open_keys))
         raise ConflictError(
             f"{len(open_keys)} rows of {plan.source} differ each time.", "Run it again when less is written."
         )
-
-    async def _compare_all(self, plan: Plan) -> set[str]:
-        copied: set[str] = set()
-        for name in (plan.source, plan.target):
-            async for keys in self._pages(self._opens(name)):
-                copied |= await self._compare_page(plan, keys)
-        return copied
-
-    async def _compare_keys(self, plan: Plan, keys: Sequence[str]) -> set[str]:
-        copied: set[str] = set()
-        for start in range(0, len(keys), PAGE_ROWS):
-            copied |= await self._compare_page(plan, keys[start : start + PAGE_ROWS])
-        return copied
-
-    async def _compare_page(self, plan: Plan, keys: Sequence[str]) -> set[str]:
-        """Make these rows of the new index those of the old one; the keys of those that were not."""
-        source, target = self._opens(plan.source), self._opens(plan.target)
-        wanted, present = await self._rows(source, keys), await self._rows(target, keys)
-        differing = [key for key, row in wanted.items() if present.get(key) != row]
-        surplus = [key for key in present if key not in wanted]
-        if differing:
-            await target.upload([wanted[key] for key in differing])
-        if surplus:
-            await target.delete(surplus)
-        return {*differing, *surplus}
-
-    async def _rows(self, index: SearchIndex, keys: Sequence[str]) -> dict[str, IndexRow]:
-        page = await index.search(SearchRequest(filter=_among(self._key, keys), top=len(keys)))
-        return {row[self._key]: _fields(row.items()) for row in page.rows}
-
-    async def _pages(self, index: SearchIndex) -> AsyncIterator[list[str]]:
-        """All keys, by key and not by position: rows that come and go in between shift nothing."""
-        after: str | None = None
-        while True:
-            page = await index.search(
-                SearchRequest(
-                    filter=None if after is None else f"{self._key} gt '{after}'",
-                    select=(self._key,),
-                    order_by=(self._key,),
-                    top=PAGE_ROWS,
-                )
-            )
-            if not page.rows:
-                return
-            keys = [str(row[self._key]) for row in page.rows]
-            yield keys
-            after = keys[-1]
 
     async def _settled(self) -> None:
         await asyncio.sleep(self._settle_s)
@@ -284,13 +253,3 @@ def settle_seconds(timeout_s: float) -> float:
     new one, each within its limit.
     """
     return KEPT_S + 3 * timeout_s + _ALIAS_S + _SPARE_S
-
-
-def _among(key: str, keys: Iterable[str]) -> str:
-    # Keys have no commas and no quotes: the service takes letters, digits, _ - = only.
-    return f"search.in({key}, '{','.join(keys)}', ',')"
-
-
-def _fields(row: Iterable[tuple[str, object]]) -> IndexRow:
-    # What the service adds to a row is not the row's; absent and null are the same there.
-    return {name: value for name, value in row if not name.startswith("@") and value is not None}

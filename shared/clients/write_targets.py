@@ -1,7 +1,7 @@
 """Which indexes a write goes to: while an index is being moved, to the old one and to the new one.
 
 Two aliases say so, `<name>-writes-1` (the old index) and `<name>-writes-2` (the new one): whatever writes
-sees them, in every process, and there is no second place that could say something else (decision 25).
+sees them, in every process, and there is no second place that could say something else (decision 26).
 """
 
 import time
@@ -55,7 +55,7 @@ def new_mark(name: str) -> str:
 
 
 def written_together(aliases: dict[str, str], name: str) -> tuple[str, ...]:
-    """The old index before the new one: the proof in decision 25 rests on that."""
+    """The old index before the new one: the proof in decision 26 rests on that."""
     return tuple(aliases[mark] for mark in (old_mark(name), new_mark(name)) if mark in aliases)
 
 

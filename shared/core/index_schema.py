@@ -6,7 +6,7 @@ In core and not in retrieval, because ingestion creates the indexes that retriev
 from shared.models.search import IndexRow
 
 # Raised when an existing field changes in what only a new index can have, such as its analyzer; new fields
-# need nothing. The new index is `<alias>-v<version>` (decision 25).
+# need nothing. The new index is `<alias>-v<version>` (decision 26).
 INDEX_VERSIONS = {"content": 1, "documents": 1, "memory": 1}
 VECTOR_PROFILE = "vectors"
 SEMANTIC_CONFIGURATION = "default"

@@ -142,7 +142,7 @@ async def test_a_crash_in_the_middle_is_gone_on_from(world: World) -> None:
     app = world.app()
     with pytest.raises(KeyError):
         await world.migration(before_copying=once(die, at=2)).copy()
-    assert len(await world.rows_of(world.new)) == 100
+    assert len(await world.rows_of(world.new)) < ROWS
     await asyncio.sleep(KEPT_S)
     await app.merge([{"block_id": "b0001", "access_control_list": ["boss"]}])
     await app.delete(["b0002"])

@@ -29,9 +29,14 @@ ALIAS = "shelf"
 
 @pytest.fixture
 def by_alias(
-    search_server: SearchServerProcess, credential: AzureKeyCredential, indexes: SearchIndexClient
+    search_server: SearchServerProcess,
+    credential: AzureKeyCredential,
+    indexes: SearchIndexClient,
+    old: MadeIndex,
+    new: MadeIndex,
 ) -> Iterator[SearchClient]:
-    """A client of the alias, which is gone afterwards."""
+    """A client of the alias, which is gone afterwards, and before its index: that one cannot go otherwise."""
+    assert old.name != new.name
     with SearchClient(search_server.endpoint, ALIAS, credential) as client:
         yield client
     for name in list(indexes.list_alias_names()):
@@ -120,3 +125,15 @@ def test_strange_bodies_are_refused(http: httpx.Client, by_alias: SearchClient, 
     for body in (*bodies, {"name": "x", "indexes": [old.name], "z": 1}):
         assert http.post("/aliases", json=body).status_code == 400
         assert http.put("/aliases('x')", json=body).status_code == 400
+
+
+def test_an_index_is_not_deleted_while_an_alias_stands_for_it(
+    indexes: SearchIndexClient, by_alias: SearchClient, old: MadeIndex, new: MadeIndex
+) -> None:
+    indexes.create_alias(SearchAlias(name=ALIAS, indexes=[old.name]))
+    with pytest.raises(HttpResponseError, match=ALIAS) as refused:
+        indexes.delete_index(old.name)
+    assert refused.value.status_code == 400
+    indexes.create_or_update_alias(SearchAlias(name=ALIAS, indexes=[new.name]))
+    indexes.delete_index(old.name)
+    assert titles(by_alias) == ["new heron"]
