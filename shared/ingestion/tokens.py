@@ -7,6 +7,9 @@ from math import ceil
 from shared.core.chunking import TokenCounter
 
 CHARS_PER_TOKEN = 3.6  # MiniLM's tokenizer on English prose; measured over 989 pages
+# A tokenizer of word pieces counts a run of 101 letters and more as one unknown token: base64, minified code.
+# Other models count all of it, and the index takes 32 KB a term. No prose comes near: "incomprehensibilities".
+_MAX_CHARS_PER_TOKEN = 20
 _BATCH = 512
 
 
@@ -24,10 +27,12 @@ def token_counter(tokenizer_path: str | None) -> TokenCounter:
 
     def count(texts: Sequence[str]) -> list[int]:
         return [
-            len(encoding.ids)
+            max(len(encoding.ids), len(text) // _MAX_CHARS_PER_TOKEN)
             for start in range(0, len(texts), _BATCH)
-            for encoding in tokenizer.encode_batch_fast(
-                texts[start : start + _BATCH], add_special_tokens=False
+            for text, encoding in zip(
+                texts[start : start + _BATCH],
+                tokenizer.encode_batch_fast(texts[start : start + _BATCH], add_special_tokens=False),
+                strict=True,
             )
         ]
 
