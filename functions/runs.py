@@ -75,7 +75,7 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
 
     record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
-    if await answer_clarification(record, answer, services):
+    if await answer_clarification(record, answer, user, services):
         # After the answer is stored: whoever sends it again because this failed raises the event again.
         await client.raise_event(record.run_id, event_name(record.ask_step), {})
     record = await owned_run(record.run_id, user, services)

@@ -4,12 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 from shared.agents.gathering import resolve_documents
 from shared.agents.journal import Journal
+from shared.agents.step_results import warning_events
 from shared.agents.user_limits import hold, release, slot_of_run
 from shared.agents.working_memory import WorkingMemory
 from shared.core.choosing import chosen_doc_ids
 from shared.core.clarification import question_back
+from shared.core.own_words import own_words
+from shared.core.rights_after_wait import asker_after_wait
 from shared.models.clarification import Choice, Clarification
-from shared.models.runs import RunStatus
+from shared.models.runs import RunRequest, RunStatus
 from shared.models.steps import AskUser, ResolveDocuments, TakeAnswer
 from shared.models.working import StoredPlan
 from shared.retrieval.documents import DocumentSearch
@@ -59,11 +62,14 @@ async def take_step(
         _set_status(memory.run_id, "running", action.ask_step, services),
         hold(request.user.user_id, slot_of_run(memory.run_id, services.settings), services),
     )
-    taken = _with_choice(stored, choice).model_copy(update={"resumed_at": datetime.now(UTC)})
+    now = datetime.now(UTC)
+    renewed = {"resumed_at": now, **_rights(request, stored, choice, now)}
+    taken = _with_choice(stored, choice).model_copy(update=renewed)
     await journal.write_all(
         [
             ("THOUGHT", {"text": _thought(stored, choice)}),
             ("STATUS", {"state": "answered", "choice": list(choice.numbers), "timed_out": not choice.said}),
+            *warning_events(taken.warnings[len(stored.warnings) :]),
         ]
     )
     return await memory.put(action.step, taken)
@@ -87,6 +93,15 @@ def _with_choice(stored: StoredPlan, choice: Choice) -> StoredPlan:
             "options": (),
         }
     )
+
+
+def _rights(request: RunRequest, stored: StoredPlan, choice: Choice, now: datetime) -> dict[str, object]:
+    """As whom the run goes on; where nobody said so, that is told."""
+    asker = asker_after_wait(request, choice, now)
+    if asker is None or choice.asker is not None:
+        return {"asker": asker}
+    warning = own_words(request.question).groups_unknown
+    return {"asker": asker, "warnings": (*stored.warnings, warning)}
 
 
 def _thought(stored: StoredPlan, choice: Choice) -> str:

@@ -48,7 +48,7 @@ async def answer_from_documents(
     else:
         try:
             answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
-            choice = read_answer(answer, waiting.asked.options)
+            choice = read_answer(answer, waiting.asked.options).model_copy(update={"asker": user})
         except CallerError as unknown:
             yield _asked_again(waiting, unknown)
             return

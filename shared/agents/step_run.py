@@ -226,8 +226,8 @@ class StepRun:
         tool: str,
         search: Callable[[RunRequest, StoredPlan, StepTime], Awaitable[Evidence]],
     ) -> Observation:
-        request = await self._memory.request()
         stored = await self._memory.get(action.plan_step, StoredPlan)
+        request = await self._memory.request_for(stored)
         time = self._note_time(StepTime(self._services.settings, request, stored))
         attempt = action.attempt if isinstance(action, RetrieveBlocks) else 1
         arguments = {"query": phrasings(request, stored.plan, attempt)[0], "attempt": attempt}

@@ -14,6 +14,7 @@ from shared.models.clarification import Choice, Clarification
 from shared.models.names import WORK
 from shared.models.quality import WritingFacts
 from shared.models.runs import RunRequest
+from shared.models.working import StoredPlan
 from shared.ports import BlobStore
 from shared.telemetry import note_fields
 
@@ -54,6 +55,10 @@ class WorkingMemory:
         request = await self._read("request", RunRequest)
         note_fields(thread_id=request.thread_id, user_id=request.user.user_id)
         return request
+
+    async def request_for(self, plan: StoredPlan) -> RunRequest:
+        """The question with the rights that count for this plan: of a run that waited, those since then."""
+        return (await self.request()).with_rights_of(plan.asker)
 
     async def put(self, step: int, result: Stored) -> Stored:
         """Keep the result of a step; gives the one that is kept, which may be that of another attempt."""

@@ -71,8 +71,9 @@ class WritingStep:
 
     async def perform(self) -> Observation:
         """The answer, streamed; or who is to work on it first."""
-        action, request = self.action, await self.memory.request()
+        action = self.action
         stored = await self.memory.get(action.plan_step, StoredPlan)
+        request = await self.memory.request_for(stored)
         evidence = await self.memory.get(action.evidence_step, Evidence)
         time = self.note_time(StepTime(self.services.settings, request, stored))
         if action.delegation_step:
@@ -97,7 +98,7 @@ class WritingStep:
     async def _write(
         self, stored: StoredPlan, collected: Collected, time: StepTime, first: Events
     ) -> Observation:
-        request = await self.memory.request()
+        request = await self.memory.request_for(stored)
         task = Task(
             request=request,
             plan=stored.plan,

@@ -35,6 +35,7 @@ class OwnWords:
     planned_by_rule: str
     words_alone: str
     searches_late: str
+    groups_unknown: str
     search_unfinished: str
     not_searched: str
     not_searched_step: str
@@ -67,6 +68,7 @@ ENGLISH = OwnWords(
     planned_by_rule="The question was looked for as it was asked, because it could not be analysed.",
     words_alone="The search by meaning failed, so that passages were found by their words alone.",
     searches_late="Not every search ended in time, so that something may be missing.",
+    groups_unknown="Nobody answered for long; looked at was what is open to you by name, or to everybody.",
     search_unfinished="The search did not end in the time for this question.",
     not_searched="Whether the documents answer this is not known: the search did not end in time",
     not_searched_step="Ask again in a moment.",
@@ -92,6 +94,7 @@ GERMAN = OwnWords(
     planned_by_rule="Gesucht wurde nach der Frage, wie sie gestellt ist; untersucht werden konnte sie nicht.",
     words_alone="Die Suche nach der Bedeutung fiel aus; gefunden wurden Stellen nur nach ihren Wörtern.",
     searches_late="Nicht jede Suche wurde rechtzeitig fertig, so dass etwas fehlen kann.",
+    groups_unknown="Lange kam keine Antwort; gesucht wurde in dem, was Ihnen selbst oder allen offensteht.",
     search_unfinished="Die Suche wurde in der Zeit für diese Frage nicht fertig.",
     not_searched="Ob die Dokumente das beantworten, ist nicht bekannt: die Suche endete nicht rechtzeitig",
     not_searched_step="In einem Augenblick noch einmal fragen.",

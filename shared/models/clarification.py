@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from shared.models.base import Model
+from shared.models.identity import UserContext
 
 MAX_ANSWER_CHARS = 500
 
@@ -56,8 +57,10 @@ class Choice(Model):
         said: the answer as it was given; empty when none came in time.
         numbers: options that are meant; empty = all of them.
         extra_words: wording that chose none of them and is added to the question.
+        asker: who answered, with the rights of that moment; None = nobody did.
     """
 
     said: str = ""
     numbers: tuple[int, ...] = ()
     extra_words: str = ""
+    asker: UserContext | None = None

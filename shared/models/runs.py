@@ -38,6 +38,10 @@ class RunRequest(Model):
     conversation: Conversation = Conversation()
     deep: bool = False
 
+    def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
+        """The same as asked now, after a wait; None = those who asked did not have to wait."""
+        return self if asker is None else self.model_copy(update={"user": asker})
+
 
 class RunAnswer(Model):
     """A committed answer.

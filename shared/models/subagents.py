@@ -18,6 +18,7 @@ from shared.models.delegation import (
     SubagentTool,
 )
 from shared.models.documents import DocumentRecord
+from shared.models.identity import UserContext
 from shared.models.search import Hit
 
 Count = Annotated[int, Field(ge=0)]
@@ -64,12 +65,17 @@ class SubagentTask(Model):
 
 
 class Delegation(Model):
-    """A decision to delegate, and what it set going. Stored in working memory under its step."""
+    """A decision to delegate, and what it set going. Stored in working memory under its step.
+
+    Attributes:
+        asker: as whom its sub-agents search, if the run has waited; None = whoever asked.
+    """
 
     step: Count
     decided: DelegationPolicyOutput
     tasks: tuple[SubagentTask, ...]
     decided_at: datetime
+    asker: UserContext | None = None
 
 
 class SubagentStart(Model):

@@ -5,6 +5,7 @@ from datetime import datetime
 from shared.models.base import Model
 from shared.models.clarification import ClarificationOption
 from shared.models.documents import DocumentRecord
+from shared.models.identity import UserContext
 from shared.models.plan import QuestionPlan
 from shared.models.search import Hit
 
@@ -18,6 +19,7 @@ class StoredPlan(Model):
         is_choice: a person chose the documents: no search may leave them.
         reference, options: a reference that may mean each of several documents, and these.
         resumed_at: when the run went on after a wait for a person; None = it did not wait.
+        asker: whose rights count since then; None = those that the question came with.
         warnings: what did not go as it should, in words.
     """
 
@@ -28,6 +30,7 @@ class StoredPlan(Model):
     reference: str = ""
     options: tuple[ClarificationOption, ...] = ()
     resumed_at: datetime | None = None
+    asker: UserContext | None = None
     warnings: tuple[str, ...] = ()
 
 

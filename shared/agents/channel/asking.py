@@ -75,9 +75,9 @@ async def choose(visit: Visit, run_id: str, number: int) -> ReplyStep:
 
 async def _go_on(visit: Visit, record: RunRecord, said: ClarificationAnswer) -> ReplyStep:
     world, key, ask_step = visit.world, visit.step.reply_key, record.ask_step
-    _, alone = await world.find_user(visit.conversation, visit.message.sender)
+    user, alone = await world.find_user(visit.conversation, visit.message.sender)
     try:
-        must_be_told = await answer_clarification(record, said, world.services)
+        must_be_told = await answer_clarification(record, said, user, world.services)
     except CallerError:  # answered otherwise, or an option that there is not: a button of another question
         return await visit.say(texts.ANSWERED_ALREADY)
     if must_be_told:

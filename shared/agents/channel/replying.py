@@ -21,11 +21,13 @@ from shared.core import channel_texts as texts
 from shared.core.channel_progress import progress_line
 from shared.core.channel_text import plain
 from shared.core.channel_words import conversation_key, language_of
+from shared.core.rights_after_wait import asker_after_wait
 from shared.errors import DefectError, NotFoundError
 from shared.models.bot import BotReply, ChosenOption, ShownButton
 from shared.models.channel import Language, ReplyPlace, ReplyStep
 from shared.models.clarification import Clarification
 from shared.models.events import TERMINAL_EVENTS, RunEvent
+from shared.models.identity import UserContext
 from shared.models.runs import RunRecord
 
 MAX_PARTS = 40  # more than an hour; a run has an end long before, whatever happens
@@ -166,7 +168,7 @@ async def _tell_end(event: RunEvent, telling: Telling) -> ReplyStep:
 
 async def _answer(record: RunRecord, telling: Telling) -> BotReply:
     services = telling.world.services
-    reader = (await WorkingMemory(services.blobs, record.run_id).request()).user
+    reader = await _reader(WorkingMemory(services.blobs, record.run_id), record.ask_step)
     view = await view_run(record, services, reader)
     if view.answer is None:
         raise NotFoundError("The answer was deleted.")
@@ -176,6 +178,14 @@ async def _answer(record: RunRecord, telling: Telling) -> BotReply:
         return reply
     note = texts.OF_PERSON_ALONE[telling.language]
     return reply.model_copy(update={"text": f"{reply.text}\n\n_{note}_"})
+
+
+async def _reader(memory: WorkingMemory, ask_step: int) -> UserContext:
+    """As whom the answer is read: as whom it was written."""
+    request = await memory.request()
+    choice = await memory.find_choice(ask_step) if ask_step else None
+    asker = asker_after_wait(request, choice, datetime.now(UTC)) if choice else None
+    return request.with_rights_of(asker).user
 
 
 async def _note(message_id: str, step: ReplyStep, place: ReplyPlace, world: ChannelWorld) -> None:

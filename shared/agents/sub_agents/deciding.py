@@ -151,7 +151,10 @@ class _Deciding:
             decided, tasks = self._ask(facts, spent, await read_control(self.services))
             now = datetime.now(UTC)
             if tasks and await grant(self.services, tasks, now):
-                delegation = Delegation(step=self.occasion.step, decided=decided, tasks=tasks, decided_at=now)
+                asker = self.occasion.stored.asker
+                delegation = Delegation(
+                    step=self.occasion.step, decided=decided, tasks=tasks, decided_at=now, asker=asker
+                )
                 kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
                 return kept.decided, kept
         # Others were quicker each time: whatever is free is gone before it can be taken.

@@ -74,6 +74,8 @@ async def _desk(turn: TurnInput, services: Services, state: SubagentState | None
     delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
     task = _task(delegation.tasks if delegation else (), turn)
     request = await WorkingMemory(services.blobs, turn.run_id).request()
+    if delegation is not None:
+        request = request.with_rights_of(delegation.asker)
     known = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
     desk = Desk(services, turn, task, request, known)
     desk.events = await open_events(services.run_log, turn)

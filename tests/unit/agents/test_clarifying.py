@@ -43,7 +43,7 @@ async def view_of(services: Services, run_id: str) -> RunView:
 
 async def answer(services: Services, run_id: str, **body: Any) -> bool:
     record = await owned_run(run_id, ANNA, services)
-    return await answer_clarification(record, ClarificationAnswer.model_validate(body), services)
+    return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services)
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:

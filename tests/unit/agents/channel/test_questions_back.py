@@ -156,7 +156,7 @@ async def test_what_was_answered_here_is_not_told_again_when_the_time_is_over() 
 async def test_what_was_answered_in_the_web_page_is_not_told_here() -> None:
     bot, _, run_id = await asked()
     record = await owned_run(run_id, GIVEN, bot.services)
-    await answer_clarification(record, ClarificationAnswer(choice=1), bot.services)
+    await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services)
     assert await waited(bot) == []
 
 

@@ -18,6 +18,7 @@ from shared.models.delegation import (
 )
 from shared.models.documents import DocumentRecord
 from shared.models.events import RunEvent
+from shared.models.identity import UserContext
 from shared.models.prompts import CallLimits
 from shared.models.runs import RunRequest
 from shared.models.subagent_reports import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof
@@ -121,9 +122,15 @@ async def child_world(
     pages: int = 30,
     request: dict[str, Any] | None = None,
     question: str = "What is the maximum pressure of the press?",
+    asker: UserContext | None = None,
     **services: Any,
 ) -> ChildWorld:
-    """A task for Anna, stored as its parent stores it. `pages`: of filling in each manual."""
+    """A task for Anna, stored as its parent stores it.
+
+    Args:
+        pages: of filling in each manual.
+        asker: Anna as of now, if the run has waited for her.
+    """
     world = fake_services(chat_model=chat_model, **services)
     await fill(world, pages)
     now = datetime.now(UTC)
@@ -155,7 +162,7 @@ async def child_world(
         deadline=now + timedelta(seconds=seconds),
     )
     decided = DelegationPolicyOutput(decision="delegate", reason_codes=(), selected_profile=profile)
-    delegation = Delegation(step=STEP, decided=decided, tasks=(task,), decided_at=now)
+    delegation = Delegation(step=STEP, decided=decided, tasks=(task,), decided_at=now, asker=asker)
     await put_delegation(world.blobs, RUN, delegation)
     return ChildWorld(world, task)
 
