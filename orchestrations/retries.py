@@ -1,5 +1,7 @@
 """Calling activities that answer with a reply: again after a pause when the reply says that it may help.
 
+What failed has five more tries; what only waits for its turn loses none of them by that.
+
 The pause is a durable timer, not a sleeping worker; no `…_with_retry` of the SDK, which has no back-off and
 whose failures shift task ids. Used by orchestrators only, inside their generators.
 """
@@ -22,6 +24,9 @@ from shared.models.ingestion import (
 
 PAUSES_S = (2, 8, 30, 120, 300)  # together as long as a service usually takes to come back
 MAX_PAUSE_S = 600
+TURN_PAUSE_S = 30  # before a step that waits for others looks again; longer by as much each time
+MAX_TURN_PAUSE_S = 300
+MAX_TURNS = 60  # some five hours; the whole history is replayed at each
 AT_ONCE = 4  # activities in flight for one document; the embedding service is the bottleneck (unmeasured)
 
 Replies = Generator[Any, Any, list[IngestReply]]
@@ -40,15 +45,16 @@ def call_all(
 ) -> Replies:
     """Call an activity for each payload, a few at once; replies in order. Failures are tried again."""
     replies = yield from _call_once(context, activity, payloads)
-    for attempt, pause_s in enumerate(PAUSES_S, start=1):
-        again = [position for position, reply in enumerate(replies) if _may_pass(reply)]
-        if not again:
+    tries = turns = 0
+    while again := [position for position, reply in enumerate(replies) if _may_pass(reply)]:
+        only_waits = turns < MAX_TURNS and all(_waits(replies[position]) for position in again)
+        if not only_waits and tries == len(PAUSES_S):
             break
+        pause_s = min(TURN_PAUSE_S * (turns + 1), MAX_TURN_PAUSE_S) if only_waits else PAUSES_S[tries]
+        tries, turns = tries + (not only_waits), turns + only_waits
         wait_s = max(pause_s, *(_asked_wait_s(replies[position]) for position in again))
-        due = context.current_utc_datetime + timedelta(seconds=min(wait_s, MAX_PAUSE_S))
-        yield context.create_timer(due)
-        is_last = attempt == len(PAUSES_S)
-        retried = [_marked(payloads[position], last=is_last) for position in again]
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=min(wait_s, MAX_PAUSE_S)))
+        retried = [_marked(payloads[position], last=tries == len(PAUSES_S)) for position in again]
         for position, reply in zip(again, (yield from _call_once(context, activity, retried)), strict=True):
             replies[position] = reply
     return replies
@@ -74,6 +80,10 @@ def _call_once(
 
 def _may_pass(reply: IngestReply) -> bool:
     return isinstance(reply, IngestFailure) and reply.retryable
+
+
+def _waits(reply: IngestReply) -> bool:
+    return isinstance(reply, IngestFailure) and reply.waits
 
 
 def _asked_wait_s(reply: IngestReply) -> float:

@@ -1,18 +1,21 @@
 """Parsing in worker processes, so that a bad file can neither hang nor kill the host.
 
 A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a time limit,
-and replaced after a crash. Exchanges run in threads, so that any event loop may wait for them.
+and replaced after a crash. Exchanges run in threads of the pool's own, so that any event loop may wait for
+them; who waits for a worker holds none, and not for long: the host ends a function after ten minutes.
 """
 
 import asyncio
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 
-from shared.errors import BadDocumentError
+from shared.errors import BadDocumentError, DependencyError
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_worker import WorkerReply
 from shared.ingestion.render_page import RenderJob
@@ -20,8 +23,14 @@ from shared.ingestion.render_page import RenderJob
 Job = ParseJob | RenderJob
 
 _WORKERS = 2  # at once; parsing is bound by the processor
+PATIENCE_S = 45.0  # with the parser's own limits below the ten minutes that a function may take
+_LOOK_S = 0.05  # between two looks for a free worker
 _JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
 _START = "import sys; sys.path[:] = {path!r}; from shared.ingestion.parser_worker import main; main()"
+
+
+class NoWorkerFreeError(DependencyError):
+    """Others are being read. Nothing is wrong with the file, nor with any service: it is to come again."""
 
 
 class ParserPool:
@@ -29,16 +38,23 @@ class ParserPool:
 
     def __init__(self, workers: int = _WORKERS) -> None:
         self._slots = threading.BoundedSemaphore(workers)
+        # None of the event loop's: looking up a host's name takes one of those, and there are few.
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         self.started = 0  # workers so far: many mean many crashes
 
-    async def run(self, job: Job, timeout_s: float) -> None:
+    async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S) -> None:
         """Read one file; the result lies in `job.target`.
 
         Raises:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
+            NoWorkerFreeError: no worker became free within `patience_s`.
         """
-        reply = await asyncio.to_thread(self._exchange, job, timeout_s)
+        await self._turn(patience_s)
+        exchange = self._threads.submit(self._exchange, job, timeout_s)
+        # Whatever becomes of who waits: a slot is free when its worker is.
+        exchange.add_done_callback(lambda _: self._slots.release())
+        reply = await asyncio.wrap_future(exchange)
         if not reply.ok:
             raise BadDocumentError(reply.reason, reply.hint)
 
@@ -50,15 +66,21 @@ class ParserPool:
             except Empty:
                 return
 
+    async def _turn(self, patience_s: float) -> None:
+        ends = time.monotonic() + patience_s
+        while not self._slots.acquire(blocking=False):
+            if time.monotonic() >= ends:
+                raise NoWorkerFreeError("Other files are being read.", "This one is read after them.")
+            await asyncio.sleep(_LOOK_S)
+
     def _exchange(self, job: Job, timeout_s: float) -> WorkerReply:
-        with self._slots:
-            worker = self._take()
-            reply = worker.ask(job, timeout_s)
-            if worker.usable:
-                self._idle.put(worker)
-            else:
-                worker.end()
-            return reply
+        worker = self._take()
+        reply = worker.ask(job, timeout_s)
+        if worker.usable:
+            self._idle.put(worker)
+        else:
+            worker.end()
+        return reply
 
     def _take(self) -> "_Worker":
         while True:

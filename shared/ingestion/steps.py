@@ -7,6 +7,7 @@ from shared.errors import GroundworkError
 from shared.ingestion import accepting, captioning, closing, describing, parsing, small, writing
 from shared.ingestion.claims import ClaimLostError
 from shared.ingestion.holders import HasEnded, check_holder
+from shared.ingestion.parser_process import NoWorkerFreeError
 from shared.ingestion.sitting import sitting
 from shared.models.ingestion import CloseRequest, IngestFailure, IngestReply, IngestStep, Superseded
 from shared.services import Services
@@ -70,6 +71,7 @@ async def _answer(name: str, step: IngestStep, performed: Awaitable[IngestReply]
             hint=" ".join(failed.hints)[:_MAX_TEXT],
             retryable=failed.retryable,
             retry_after_s=failed.retry_after_s,
+            waits=isinstance(failed, NoWorkerFreeError),
         )
     except Exception:  # noqa: BLE001 - the border: a defect ends this document, visibly, and no other
         get_logger().exception("ingestion.defect", step=name, run_id=step.instance_id)

@@ -7,8 +7,8 @@ from math import ceil
 from shared.core.chunking import TokenCounter
 
 CHARS_PER_TOKEN = 3.6  # MiniLM's tokenizer on English prose; measured over 989 pages
-# A tokenizer of word pieces counts a run of 101 letters and more as one unknown token: base64, minified code.
-# Other models count all of it, and the index takes 32 KB a term. No prose comes near: "incomprehensibilities".
+# A tokenizer of word pieces takes more than 100 letters without a blank (base64, minified code) for one
+# unknown token. Other models count all of them. No prose comes near this.
 _MAX_CHARS_PER_TOKEN = 20
 _BATCH = 512
 

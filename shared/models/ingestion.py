@@ -143,6 +143,7 @@ class IngestFailure(Model):
     Attributes:
         retryable: the same step may succeed later.
         retry_after_s: how long the service asked us to wait.
+        waits: nothing failed: others are before it, and it is to come again.
     """
 
     kind: Literal["failed"] = "failed"
@@ -150,6 +151,7 @@ class IngestFailure(Model):
     hint: str = ""
     retryable: bool = False
     retry_after_s: float | None = None
+    waits: bool = False
 
 
 IngestReply = Annotated[

@@ -32,6 +32,7 @@ HISTORIES = Path(__file__).parent.parent / "histories"
 CHANGED = Accepted(outcome="changed", content_changed=True)
 SMALL = Accepted(outcome="changed", content_changed=True, small=True)
 BUSY = IngestFailure(reason="Too many requests.", retryable=True, retry_after_s=20)
+WAITS = IngestFailure(reason="Other files are being read.", retryable=True, waits=True)
 BROKEN = IngestFailure(reason="The PDF is damaged.", hint="Export it again.")
 GOOD: Mapping[str, IngestReply] = {
     "accept_document": CHANGED,
@@ -224,6 +225,20 @@ def test_an_outage_ends_as_a_failure_and_the_last_attempt_knows_that_it_is_the_l
     run = ingest(describe_document=BUSY)
     marks = [given["last_attempt"] for name, given in run.calls if name == "describe_document"]
     assert marks == [False] * len(PAUSES_S) + [True]
+    assert run.output["outcome"] == "failed"
+
+
+def test_waiting_for_others_is_no_failure_and_costs_no_try() -> None:
+    run = ingest(parse_document=failing(20, WAITS, Parsed(content_hash="abc", chunk_count=3)))
+    marks = [given["last_attempt"] for name, given in run.calls if name == "parse_document"]
+    assert marks == [False] * 21
+    assert run.output["outcome"] == "ready"
+
+
+def test_a_document_whose_turn_never_comes_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrations.retries.MAX_TURNS", 5)  # the harness replays all of it at each
+    run = ingest(parse_document=WAITS)
+    assert names(run).count("parse_document") == 1 + 5 + len(PAUSES_S)
     assert run.output["outcome"] == "failed"
 
 

@@ -1,5 +1,6 @@
 """The worker process: what a bad file does to it, and that the host and the next file do not mind."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -83,6 +84,29 @@ async def test_a_parser_that_hangs_is_ended(
     make_format(tmp_path, monkeypatch, "time.sleep(3600)")
     with pytest.raises(BadDocumentError, match="took longer than 2 s"):
         await pool.run(job(tmp_path, "a.md"), 2)
+
+
+async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
+    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_format(tmp_path, monkeypatch, "time.sleep(3)")
+    slow = job(tmp_path, "a.md")
+    waiting = [asyncio.create_task(pool.run(slow, 60, patience_s=0.5)) for _ in range(50)]
+    await asyncio.sleep(0.1)
+    # Looking up names, files and JSON takes such threads, in answers to questions too.
+    assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), timeout=2) == "done"
+    ended = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(end).__name__ for end in ended].count("NoWorkerFreeError") == 49
+
+
+async def test_whoever_stops_waiting_for_a_file_keeps_no_worker_from_others(
+    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_format(tmp_path, monkeypatch, "time.sleep(1)")
+    given_up = asyncio.create_task(pool.run(job(tmp_path, "a.md"), PATIENCE_S))
+    await asyncio.sleep(0.2)
+    given_up.cancel()
+    await pool.run(job(tmp_path, "a.txt"), PATIENCE_S)
 
 
 OWNER = """
