@@ -43,8 +43,14 @@ OF_STRANGER: Texts = {
     "de": "Ich weiß hier nicht, wer Sie sind, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
 }
 NO_SUCH_COMMAND: Texts = {
-    "en": "There is no such command. /help tells which there are.",
-    "de": "Diesen Befehl gibt es nicht. /hilfe zeigt, welche es gibt.",
+    "en": "There is no such command: I have done nothing. A command stands alone in its message; /help tells "
+    "which there are.",
+    "de": "Diesen Befehl gibt es nicht: Ich habe nichts getan. Ein Befehl steht allein in seiner Nachricht; "
+    "/hilfe zeigt, welche es gibt.",
+}
+NO_WORDS: Texts = {
+    "en": "Please ask me in words. /help shows what I can do.",
+    "de": "Bitte fragen Sie mich in Worten. /hilfe zeigt, was ich kann.",
 }
 BEGUN: Texts = {
     "en": "A new conversation begins. What would you like to know?",

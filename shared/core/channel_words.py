@@ -34,6 +34,8 @@ _ASKING = frozenset(
     ).split()
 )
 _WORD = re.compile(r"[^\W_]+")
+_LONE_WORD = re.compile(r"/+[^\s/]{1,32}")
+_NUMBER = re.compile(r"\W*\d{1,2}\W*")
 MAX_OPTION_CHARS = 500
 
 
@@ -44,12 +46,28 @@ def language_of(conversation: BotConversation) -> Language:
 
 def command_of(text: str) -> Command | None:
     """The command that a message is, with or without its slash; None when it says anything else."""
-    return _COMMANDS.get(text.strip().removeprefix("/").rstrip(".!? ").casefold())
+    return _COMMANDS.get(text.strip().removeprefix("/").strip(".!? ").casefold())
 
 
 def is_unknown_command(text: str) -> bool:
-    """A slash and a word that is no command: nobody means a question by that."""
-    return re.fullmatch(r"/[^\W\d_]{1,20}", text.strip()) is not None and command_of(text) is None
+    """A slash and one word that is no command, or a command and more: nobody means a question by that.
+
+    Whoever writes "/forget everything" would take an answer for a deletion.
+    """
+    first, _, more = text.strip().partition(" ")
+    if more:
+        return first.startswith("/") and command_of(first.rstrip(":,;")) is not None
+    return _LONE_WORD.fullmatch(first) is not None and command_of(first) is None
+
+
+def has_words(text: str) -> bool:
+    """Whether there is a letter or a digit in it; a thumb as a picture asks nothing."""
+    return _WORD.search(text) is not None
+
+
+def is_number_of_option(text: str) -> bool:
+    """A number alone, as options have them: an answer, also to a question that is over."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def conversation_key(conversation: BotConversation) -> str:

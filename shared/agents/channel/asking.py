@@ -10,7 +10,7 @@ from shared.agents.runs import begin_run, owned_run
 from shared.agents.threads import new_thread
 from shared.agents.user_limits import admit, release, slot_of_run
 from shared.core import channel_texts as texts
-from shared.core.channel_words import MAX_OPTION_CHARS, as_answer
+from shared.core.channel_words import MAX_OPTION_CHARS, as_answer, is_number_of_option
 from shared.core.clarification import event_name
 from shared.core.document_ids import digest
 from shared.errors import CallerError, GroundworkError, NotFoundError
@@ -53,6 +53,8 @@ async def answer(visit: Visit, turn: BotTurn) -> ReplyStep:
     """A message while a run waits: its answer, or a question of its own."""
     record, asked = await _waiting(turn.waiting_run_id or "", visit)
     if record is None or asked is None:
+        if is_number_of_option(visit.message.text):
+            return await visit.say(texts.ANSWERED_ALREADY)
         return await ask(visit)
     try:
         choice = as_answer(visit.message.text, asked.options)

@@ -6,7 +6,7 @@ from shared.agents.channel.asking import answer, ask, choose
 from shared.agents.channel.commands import obey, show_help
 from shared.agents.channel.visit import Visit
 from shared.core import channel_texts as texts
-from shared.core.channel_words import command_of, is_unknown_command
+from shared.core.channel_words import command_of, has_words, is_unknown_command
 from shared.errors import GroundworkError
 from shared.models.bot import BotJoined, BotMessage, ButtonCommand, ChosenOption
 from shared.models.channel import ReplyStep
@@ -29,6 +29,8 @@ async def take(visit: Visit) -> ReplyStep:
         return visit.step.model_copy(update={"kind": "store_files", "attempt": 0})
     if not text.strip():
         return visit.end
+    if not has_words(text):
+        return await visit.say(texts.NO_WORDS)
     turn = await visit.turn()
     return await answer(visit, turn) if turn and turn.waiting_run_id else await ask(visit)
 

@@ -92,11 +92,17 @@ async def remember(
 
 
 async def leave_question(turn: BotTurn | None, world: ChannelWorld) -> None:
-    """End the run that waits for an answer, if one does: nobody means to give it any more. Never fails."""
+    """End the run that waits for an answer, if one does: nobody means to give it any more. Never fails.
+
+    One that was answered elsewhere meanwhile, or goes on by itself, waits no more and is left alone.
+    """
     run_id = turn.waiting_run_id if turn else None
     if run_id is None:
         return
     try:
+        record = await world.services.runs.get(run_id)
+        if record is None or record.status != "waiting":
+            return
         await cancel_run(run_id, world.services)
         await world.orchestrations.stop(run_id)
     except (ConflictError, NotFoundError):

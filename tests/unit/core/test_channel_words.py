@@ -8,6 +8,8 @@ from shared.core.channel_texts import error_text
 from shared.core.channel_words import (
     as_answer,
     command_of,
+    has_words,
+    is_number_of_option,
     is_unknown_command,
     language_of,
     owner_of,
@@ -43,6 +45,7 @@ OPTIONS = tuple(
         ("help me with the pump", None),
         ("new regulations", None),
         ("//new", None),
+        ("/ new", "new"),
         ("", None),
     ],
 )
@@ -51,10 +54,43 @@ def test_commands_are_single_words(text: str, command: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "unknown"), [("/delete", True), ("/new", False), ("/etc/hosts", False), ("what is /x", False)]
+    ("text", "unknown"),
+    [
+        ("/delete", True),
+        ("/neu-x", True),
+        ("/123", True),
+        ("//new", True),
+        ("/forget everything", True),
+        ("/New: what is the pressure?", True),
+        ("/new", False),
+        ("/etc/hosts", False),
+        ("/var is full, what now?", False),
+        ("what is /x", False),
+    ],
 )
-def test_a_slash_and_a_word_is_a_command_that_may_be_unknown(text: str, unknown: bool) -> None:
+def test_a_slash_and_one_word_or_a_command_and_more_is_no_question(text: str, unknown: bool) -> None:
     assert is_unknown_command(text) is unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "says_something"),
+    [
+        ("👍", False),
+        ("???", False),
+        ("\u200b", False),
+        ("ok", True),
+        ("3", True),
+        ("ما هو الضغط؟", True),
+        ("圧力は？", True),
+    ],
+)
+def test_a_message_says_something_in_any_script(text: str, says_something: bool) -> None:
+    assert has_words(text) is says_something
+
+
+@pytest.mark.parametrize(("text", "number"), [("2", True), ("(2).", True), ("2024", False), ("the 2", False)])
+def test_a_bare_number_is_an_answer(text: str, number: bool) -> None:
+    assert is_number_of_option(text) is number
 
 
 @pytest.mark.parametrize(

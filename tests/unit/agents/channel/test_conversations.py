@@ -100,10 +100,23 @@ async def test_fixed_texts_are_in_the_persons_language() -> None:
     assert "noch keine Antwort" in said.reply.text
 
 
-async def test_an_unknown_command_is_no_question() -> None:
+@pytest.mark.parametrize("text", ["/delete", "/forget everything", "/new and what is the pressure?"])
+async def test_what_is_no_command_as_it_stands_does_nothing_and_says_so(text: str) -> None:
     bot = await chat()
-    (said,) = await bot.write("/delete")
+    await bot.write(QUESTION)
+    thread_id = (await bot.turn()).thread_id
+    bot.orchestrations.started.clear()
+    (said,) = await bot.write(text)
+    assert (await bot.turn()).thread_id == thread_id
     assert "/help" in said.reply.text
+    assert [name for name, _ in bot.orchestrations.started.values()] == ["reply_in_channel"]
+
+
+@pytest.mark.parametrize("text", ["\N{THUMBS UP SIGN}", "???"])
+async def test_what_has_no_words_costs_no_run(text: str) -> None:
+    bot = await chat()
+    (said,) = await bot.write(text)
+    assert "in words" in said.reply.text
     assert [name for name, _ in bot.orchestrations.started.values()] == ["reply_in_channel"]
 
 

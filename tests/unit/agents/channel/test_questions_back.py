@@ -130,6 +130,38 @@ async def test_somebody_elses_button_opens_nothing() -> None:
     assert await chosen(bot, run_id) == ()
 
 
+async def answered_in_the_web_page(bot: Chat, run_id: str) -> None:
+    """The run goes on, and is at work."""
+    record = await owned_run(run_id, GIVEN, bot.services)
+    await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services)
+    await bot.services.runs.replace(record.model_copy(update={"status": "running"}))
+
+
+@pytest.mark.parametrize("text", [QUESTION, "/new"])
+async def test_a_run_that_waits_no_more_is_not_ended_by_what_is_said_next(text: str) -> None:
+    bot, _, run_id = await asked()
+    await answered_in_the_web_page(bot, run_id)
+    await bot.write(text)
+    assert (await owned_run(run_id, GIVEN, bot.services)).status == "running"
+    assert bot.orchestrations.stopped == []
+
+
+async def test_a_number_that_comes_too_late_is_no_question() -> None:
+    bot, _, run_id = await asked()
+    await answered_in_the_web_page(bot, run_id)
+    started = len(bot.orchestrations.started)
+    (said,) = await bot.write("2")
+    assert "closed" in said.reply.text
+    assert len(bot.orchestrations.started) == started + 1  # the reply's own
+
+
+async def test_a_thumb_that_is_written_leaves_the_question_open() -> None:
+    bot, _, run_id = await asked()
+    (said,) = await bot.write("\N{THUMBS UP SIGN}")
+    assert "in words" in said.reply.text
+    assert (await bot.turn()).waiting_run_id == run_id
+
+
 async def waited(bot: Chat) -> list[str]:
     """What is said when the time for an answer is over."""
     before = len(bot.outbox.said)
