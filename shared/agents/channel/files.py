@@ -1,6 +1,6 @@
 """Files that were dropped into a chat: stored as documents of whoever dropped them, and told of when read."""
 
-from shared.agents.channel.asking import ask
+from shared.agents.channel.taking import heed
 from shared.agents.channel.visit import Visit
 from shared.core import channel_texts as texts
 from shared.core.channel_text import plain
@@ -18,7 +18,7 @@ async def store_files(visit: Visit) -> ReplyStep:
     """Store what can be stored, and say of each of the others why not."""
     if not visit.is_of_person:
         await visit.tell(texts.FILES_NOT_HERE[visit.language])
-        return await _asked(visit, ())
+        return await heed(visit)
     user, _ = await visit.world.find_user(visit.conversation, visit.message.sender)
     taken: dict[str, str] = {}
     said: list[str] = []
@@ -37,7 +37,7 @@ async def store_files(visit: Visit) -> ReplyStep:
         said.append(texts.TOO_MANY_FILES[visit.language].format(MAX_FILES))
     await visit.tell("\n\n".join(said))
     if not taken:
-        return await _asked(visit, ())
+        return await heed(visit)
     looking = {"kind": "look_at_files", "doc_ids": tuple(taken), "attempt": 0, "delay_s": _FIRST_LOOK_S}
     return visit.step.model_copy(update=looking)
 
@@ -53,12 +53,7 @@ async def look_at_files(visit: Visit) -> ReplyStep:
     if known:
         await visit.tell("\n\n".join(_told(state, visit) for state in known))
     ready = tuple(state.doc_id for state in known if state.status == "ready")
-    return await _asked(visit, ready) if ready else visit.end
-
-
-async def _asked(visit: Visit, doc_ids: tuple[str, ...]) -> ReplyStep:
-    """The question that came with the files, if one did."""
-    return await ask(visit, doc_ids) if visit.message.text.strip() else visit.end
+    return await heed(visit, ready) if ready else visit.end
 
 
 def _is_settled(state: DocumentState) -> bool:

@@ -93,6 +93,13 @@ async def test_no_files_are_taken_where_several_read_along() -> None:
     assert bot.stored == []
 
 
+async def test_a_command_beside_a_file_loses_neither() -> None:
+    bot = await with_state("ready")
+    *_, said = await bot.write("/new", attachments=(MANUAL,))
+    assert bot.stored == ["anna/manual.pdf"]
+    assert "new conversation begins" in said.reply.text
+
+
 async def test_names_of_files_bring_no_markup_of_their_own() -> None:
     bot = await chat()
     bot.refused = {"[x](https://evil.example).txt": BadDocumentError("It is no text.")}
