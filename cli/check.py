@@ -19,6 +19,9 @@ from cli.terminal import Terminal
 _LOOK_EVERY_S = 0.5
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels: no word comes out
 _GONE = 404
+_BROKEN = 500
+_UNAVAILABLE = 503
+_CLEARING_S = 60  # a service that is away for a moment must not leave the file behind
 
 
 @dataclass
@@ -29,6 +32,7 @@ class _Trial:
     until: float
     station: str
     value: str
+    was_sent: bool = False
     doc_id: str = ""
     thread_id: str = ""
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -87,11 +91,17 @@ def _take(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial],
 
 
 def _ready(trial: _Trial) -> str:
-    health = trial.api.call("GET", "/health/ready")
-    return str(health.get("status", ""))
+    # The first call of a person makes tables and indexes: nothing is ready in a new deployment before it.
+    trial.api.call("GET", "/documents", params={"limit": 1})
+    answered = trial.api.send("GET", "/health/ready", also=_UNAVAILABLE)
+    if answered.status_code != _UNAVAILABLE:
+        return ""
+    missing = ", ".join(f"{name} ({error})" for name, error in answered.json()["failed"].items())
+    raise CommandError(f"Out of reach of the app: {missing}.")
 
 
 def _uploaded(trial: _Trial) -> str:
+    trial.was_sent = True
     files = {"file": (trial.filename, trial.text.encode(), "text/markdown")}
     trial.doc_id = str(trial.api.call("POST", "/documents", files=files)["doc_id"])
     return trial.filename
@@ -124,20 +134,39 @@ def _answered(trial: _Trial) -> str:
 
 
 def _deleted(trial: _Trial) -> str:
-    if trial.thread_id:
-        trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
-    if not trial.doc_id:
+    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)  # not given up for lack of time
+    try:
+        if trial.thread_id:
+            trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
+    finally:
+        told = _file_deleted(trial)
+    return told
+
+
+def _file_deleted(trial: _Trial) -> str:
+    doc_id = trial.doc_id or _found(trial)
+    if not doc_id:
         return "there was none"
-    place = f"/documents/{segment(trial.doc_id)}"
-    trial.until = max(trial.until, time.monotonic() + 60)  # taking away is not given up for lack of time
     while True:
         try:
-            trial.api.call("DELETE", place)
+            trial.api.call("DELETE", f"/documents/{segment(doc_id)}")
         except CommandError as refused:
             if refused.status == _GONE:
                 return ""
-            raise
-        _wait(trial, "it is still there")
+            is_ours = refused.status is not None and refused.status < _BROKEN
+            if is_ours or time.monotonic() >= trial.until:
+                raise CommandError(
+                    f"{trial.filename} may still be there. {refused}", *refused.hints
+                ) from None
+        _wait(trial, f"{trial.filename} is still there")
+
+
+def _found(trial: _Trial) -> str:
+    """The file whose upload was not answered; "" when there is none. What is in work is listed first."""
+    if not trial.was_sent:
+        return ""
+    listed = trial.api.call("GET", "/documents", params={"limit": 100})["documents"]
+    return next((str(one["doc_id"]) for one in listed if one["filename"] == trial.filename), "")
 
 
 def _wait(trial: _Trial, why: str) -> None:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(asyncio.run(_step(load_settings(), asked.step, asked.which, asked.index)))
     except GroundworkError as failed:
-        print(str(failed), file=sys.stderr)
+        print(failed.detail, *failed.hints, file=sys.stderr)
         return 1
     return 0
 

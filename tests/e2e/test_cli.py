@@ -250,32 +250,3 @@ def test_everything_agrees_and_make_audit_says_so(stack: LocalStack) -> None:
     assert "Everything agrees" in audited.stdout
     refused = run_here(stack, "audit")
     assert (refused.returncode, "admin" in refused.stderr) == (2, True)
-
-
-def test_a_check_uploads_asks_proves_and_leaves_nothing(stack: LocalStack) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", "--json", "check"],
-        cwd=ROOT,
-        env=environment(stack),
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["ok"]) == (0, True), told
-    assert [step["ok"] for step in told["steps"]] == [True] * 5
-    assert "groundwork-check" not in listed(stack)
-
-
-def listed(stack: LocalStack) -> str:
-    shown = subprocess.run(
-        [sys.executable, "-m", "cli", "--json", "documents", "list"],
-        cwd=ROOT,
-        env=environment(stack),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return shown.stdout

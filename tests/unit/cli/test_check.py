@@ -20,24 +20,37 @@ class App:
     def __init__(self, change: Callable[[Run], Run] = lambda run: run, status: str = "ready") -> None:
         self.sent: list[str] = []
         self.is_there = False
+        self.refusals: dict[str, list[httpx.Response]] = {}
         self._change = change
         self._status = status
         self._fact = ""
+        self._filename = ""
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         call = f"{request.method} {request.url.path.removeprefix('/api')}"
         self.sent.append(call)
         if call == "POST /documents":
             self._fact = re.findall(r"The calibration.*?millibar\.", request.content.decode())[0]
+            self._filename = re.findall(r"groundwork-check-\w+\.md", request.content.decode())[0]
             self.is_there = True
+        if self.refusals.get(call):
+            return self.refusals[call].pop(0)
+        if call == "GET /documents":
+            listed = [{"doc_id": DOC, "filename": self._filename}] if self.is_there else []
+            return httpx.Response(200, json={"documents": listed})
+        if call == "POST /documents":
             return httpx.Response(202, json={"doc_id": DOC})
-        if call == f"DELETE /documents/{DOC}":
-            was_there, self.is_there = self.is_there, False
-            return httpx.Response(202 if was_there else 404, json={"detail": "gone"})
-        if call == "POST /chat":
-            return httpx.Response(200, json=self._change(self._run()))
+        return self._deleted(call) if call.startswith("DELETE") else self._read(call)
+
+    def _deleted(self, call: str) -> httpx.Response:
         if call.startswith("DELETE /threads/"):
             return httpx.Response(204)
+        was_there, self.is_there = self.is_there, False
+        return httpx.Response(202 if was_there else 404, json={"detail": "gone"})
+
+    def _read(self, call: str) -> httpx.Response:
+        if call == "POST /chat":
+            return httpx.Response(200, json=self._change(self._run()))
         return httpx.Response(200, json={"status": self._status, "status_reason": "No.", "hint": "Try."})
 
     def _run(self) -> Run:
@@ -111,3 +124,55 @@ def test_what_takes_too_long_is_given_up_and_the_file_goes() -> None:
     assert (code, steps[2]["ok"]) == (1, False)
     assert "still embedding" in steps[2]["detail"]
     assert not app.is_there
+
+
+def test_a_file_whose_upload_was_not_answered_is_found_and_goes() -> None:
+    app = App()
+    app.refusals["POST /documents"] = [httpx.Response(502, json={"detail": "The answer was lost."})]
+    code, steps = checked(app)
+    assert (code, [step["ok"] for step in steps]) == (1, [True, False, True])
+    assert not app.is_there
+
+
+def test_the_file_goes_though_the_thread_stays() -> None:
+    app = App()
+    app.refusals["DELETE /threads/t"] = [httpx.Response(503, json={"detail": "The table is away."})]
+    code, steps = checked(app)
+    assert (code, steps[-1]["ok"], app.is_there) == (1, False, False)
+    assert "The table is away." in steps[-1]["detail"]
+
+
+def test_a_service_that_is_away_for_a_moment_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.check._LOOK_EVERY_S", 0)
+    app = App()
+    app.refusals[f"DELETE /documents/{DOC}"] = [httpx.Response(502, json={"detail": "Away."})] * 2
+    code, steps = checked(app)
+    assert (code, steps[-1]["ok"], app.is_there) == (0, True, False)
+
+
+@pytest.mark.parametrize(("status", "clearing_s"), [(403, 60), (502, 0)])
+def test_a_file_that_cannot_be_deleted_is_named(
+    status: int, clearing_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.check._CLEARING_S", clearing_s)
+    app = App()
+    app.refusals[f"DELETE /documents/{DOC}"] = [httpx.Response(status, json={"detail": "Not now."})]
+    code, steps = checked(app, "--timeout", "0")
+    assert (code, steps[-1]["ok"]) == (1, False)
+    assert re.search(r"groundwork-check-\w+\.md may still be there. Not now", steps[-1]["detail"])
+
+
+def test_what_the_app_cannot_reach_is_named_and_nothing_is_sent() -> None:
+    app = App()
+    failed = {"status": "unavailable", "failed": {"search": "NetworkError"}}
+    app.refusals["GET /health/ready"] = [httpx.Response(503, json=failed)]
+    code, steps = checked(app)
+    assert (code, [step["ok"] for step in steps]) == (1, [False, True])
+    assert "search (NetworkError)" in steps[0]["detail"]
+    assert "POST /documents" not in app.sent
+
+
+def test_the_first_call_is_one_that_makes_what_a_new_deployment_lacks() -> None:
+    app = App()
+    checked(app)
+    assert app.sent[:2] == ["GET /documents", "GET /health/ready"]
