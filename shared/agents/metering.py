@@ -25,10 +25,11 @@ _MOST_CHARS_PER_TOKEN = 8  # as in `synthesis`, of what is left: a model that wr
 
 @dataclass
 class TokenMeter:
-    """Tokens of one run: `left` when the step began, `used` by it since."""
+    """Tokens of one run: `left` when the step began, `used` by it since, `promised` to calls at work."""
 
     left: int
     used: int = 0
+    promised: int = 0
 
 
 def with_meter(services: Services, meter: TokenMeter) -> Services:
@@ -118,13 +119,15 @@ class MeteredChatModel(ChatModel):
     @contextmanager
     def _call(self, texts: Sequence[str], limits: CallLimits) -> Iterator[_Call]:
         prompt_tokens = _tokens(sum(len(text) for text in texts))
-        room = self._meter.left - self._meter.used - prompt_tokens
+        room = self._meter.left - self._meter.used - self._meter.promised - prompt_tokens
         if room < LEAST_OUTPUT:
             raise BudgetExceededError(
                 "The tokens of this question are used up.", "Ask for less at once.", "Ask again."
             )
         most = min(limits.max_output_tokens, room)
         call = _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": most}))
+        # Others may be made before this one has ended: passages are put in order by several calls at once.
+        self._meter.promised += prompt_tokens + most
         try:
             with usage_told_to(call.report):
                 yield call
@@ -138,6 +141,7 @@ class MeteredChatModel(ChatModel):
             call.is_paid = call.chars > 0
             raise
         finally:
+            self._meter.promised -= prompt_tokens + most
             self._meter.used += call.tokens
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.agents.prompt_files import load
 from shared.core.prompts import element
-from shared.errors import DependencyError, ModelFixableError
+from shared.errors import BudgetExceededError, DependencyError, ModelFixableError
 from shared.models.citations import QuoteRepair
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel
@@ -15,7 +15,8 @@ _MAX_REPAIRS = 3  # per answer: a model that misquotes more often will not be me
 
 @dataclass
 class QuoteRepairer:
-    """Asks the model for a verbatim quotation that proves a claim. Never raises for a model's failure.
+    """Asks the model for a verbatim quotation that proves a claim. Never raises for a model's failure, nor
+    when no tokens are left to ask: the claim is marked then.
 
     Attributes:
         documents_xml: the `<documents>` that the answer was written from.
@@ -45,5 +46,5 @@ class QuoteRepairer:
         prompt = Prompt(name="repair", system=load("repair"), user="\n".join(asked))
         try:
             return (await self.chat_model.parse(prompt, QuoteRepair, limits)).quote
-        except (DependencyError, ModelFixableError):
+        except (DependencyError, ModelFixableError, BudgetExceededError):
             return None

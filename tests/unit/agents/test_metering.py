@@ -1,5 +1,7 @@
 """The main agent's tokens: what calls cost is counted, and none is made that they are not left for."""
 
+import asyncio
+
 import pytest
 
 from shared.agents.inline import run_to_end
@@ -13,6 +15,7 @@ from shared.telemetry import tell_usage
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.unit.agents.world import ANNA, plan, world
+from tests.unit.agents.world import Model as Scripted
 
 LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
 PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
@@ -122,3 +125,38 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
     assert view.answer is not None
     assert view.answer.warnings
     assert view.answer.citations[0].quote == "The pump runs at 15 bar."
+
+
+async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for() -> None:
+    """A model that orders many passages is asked about some of them at a time, side by side."""
+
+    class Slow(ScriptedChatModel):
+        async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
+            await asyncio.sleep(0.01)
+            return await super().parse(prompt, output, limits)
+
+    asked, meter = Slow(Said(text="one"), Said(text="two")), TokenMeter(800)
+    model = MeteredChatModel(asked, meter)
+    said = await asyncio.gather(
+        *(model.parse(PROMPT, Said, LIMITS) for _ in range(2)), return_exceptions=True
+    )
+    assert [type(one) for one in said] == [Said, BudgetExceededError]
+    assert len(asked.prompts) == 1
+    assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")  # what it did not use is there again
+
+
+async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_claim_marked() -> None:
+    wrong = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 99 bar."/>'
+    settings = fake_settings(
+        subagents_enabled=False,
+        max_total_tokens_per_request=3000,
+        subagents_reserve_tokens=100,
+        min_remaining_tokens_to_delegate=200,
+    )
+    services = await world(Scripted(plan(), answer=wrong), settings=settings)
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    await run_to_end(request.run_id, services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    assert view.answer is not None
+    assert view.answer.text.startswith("It runs at 15 bar. *(not proved by the documents)*")
+    assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]
