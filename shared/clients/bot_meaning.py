@@ -201,17 +201,23 @@ def _files(received: Received) -> Iterable[BotAttachment]:
         if not isinstance(address, str) or not address or attachment.content_type == "text/html":
             continue
         yield BotAttachment(
-            name=attachment.name or _invented_name(attachment.content_type, number),
+            name=attachment.name or _invented_name(received, attachment.content_type, number),
             content_type=attachment.content_type,
             url=address,
             is_hosted=_host(address) == _host(received.service_url) is not None,
         )
 
 
-def _invented_name(content_type: str, number: int) -> str:
-    """Pasted pictures have no name, and `image/*` for a type: Teams keeps them as PNG."""
-    suffix = _SUFFIXES.get(content_type, ".png") if content_type.startswith("image/") else ""
-    return f"picture-{number}{suffix}" if suffix else f"file-{number}"
+def _invented_name(received: Received, content_type: str, number: int) -> str:
+    """Pasted pictures have no name, and `image/*` for a type: whoever reads the bytes knows better.
+
+    No two are called alike, since a name that a document of theirs has makes a file its next version.
+    """
+    day = f"{received.timestamp:%Y-%m-%d}-" if received.timestamp else ""
+    said = f"{received.conversation.id}\n{received.id}"
+    name = f"{day}{hashlib.sha256(said.encode()).hexdigest()[:8]}-{number}"
+    is_picture = content_type.startswith("image/")
+    return f"picture-{name}{_SUFFIXES.get(content_type, '.png')}" if is_picture else f"file-{name}"
 
 
 def _host(address: str) -> str | None:

@@ -2,10 +2,10 @@
 
 import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from shared.errors import ConfigurationError
-from shared.ingestion.registry import MAGIC_BYTES, check_content
+from shared.ingestion.registry import FORMATS, MAGIC_BYTES, check_content
 from shared.ingestion.uploading import place_of, receive
 from shared.models.bot import BotAttachment, BotConversation
 from shared.models.identity import UserContext
@@ -14,6 +14,8 @@ from shared.models.uploads import UploadRequest
 from shared.services import Services
 
 _PIECE = 1024 * 1024
+_PASTED = "image/*"  # what Teams calls every pasted picture
+_PICTURES = (".png", ".jpg", ".tiff", ".webp")
 
 
 async def take_dropped(
@@ -38,8 +40,17 @@ async def take_dropped(
         path = Path(folder) / "file"
         await services.bot_files.fetch(attachment, conversation, path)
         with path.open("rb") as file:
-            check_content(attachment.name, file.read(MAGIC_BYTES))
+            beginning = file.read(MAGIC_BYTES)
+        if attachment.content_type == _PASTED:
+            request = UploadRequest(filename=_as_picture(request.filename, beginning))
+        check_content(request.filename, beginning)
         return await receive(request, _parts(path), user, services)
+
+
+def _as_picture(name: str, beginning: bytes) -> str:
+    """The name with the suffix of what the picture is; as it was, where that is not known."""
+    found = (suffix for suffix in _PICTURES if beginning.startswith(FORMATS[suffix].magics))
+    return str(PurePosixPath(name).with_suffix(next(found, PurePosixPath(name).suffix)))
 
 
 async def _parts(path: Path) -> AsyncIterator[bytes]:

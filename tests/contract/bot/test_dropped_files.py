@@ -25,11 +25,13 @@ pytestmark = pytest.mark.contract
 ADA = UserContext(user_id="ada")
 
 
-async def dropped(folder: Path, name: str, content: bytes, **changes: Any) -> tuple[Any, Any]:
+async def dropped(
+    folder: Path, name: str, content: bytes, content_type: str = "a", **changes: Any
+) -> tuple[Any, Any]:
     """The document that a dropped file becomes, and all services."""
     async with channel(folder, Answer(body=content), **changes) as teams:
         services = fake_services(settings=bot_settings(**changes), bot_files=teams.files)
-        attachment = BotAttachment(name=name, content_type="a", url=SHAREPOINT)
+        attachment = BotAttachment(name=name, content_type=content_type, url=SHAREPOINT)
         try:
             state, _ = await take_dropped(attachment, CONVERSATION, ADA, services)
         except GroundworkError as error:
@@ -42,6 +44,26 @@ async def test_a_dropped_file_becomes_a_document_of_who_dropped_it(tmp_path: Pat
     assert state.wanted_rights.owner_id == "ada"
     assert state.wanted_rights.acl == ("ada",)
     assert await services.blobs.read(DOCUMENTS, state.blob_name) == PDF
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"\x89PNG\r\n\x1a\nx", "picture-1.png"),
+        (b"\xff\xd8\xff\xe0x", "picture-1.jpg"),
+        (b"RIFF\x00\x00\x00\x00WEBPx", "picture-1.webp"),
+    ],
+)
+async def test_a_pasted_picture_is_of_the_kind_that_its_bytes_are(
+    tmp_path: Path, content: bytes, name: str
+) -> None:
+    state, _ = await dropped(tmp_path, "picture-1.png", content, content_type="image/*")
+    assert state.filename == name
+
+
+async def test_a_picture_with_a_name_of_its_own_keeps_it(tmp_path: Path) -> None:
+    refused, _ = await dropped(tmp_path, "photo.png", b"\xff\xd8\xff\xe0x", content_type="image/png")
+    assert isinstance(refused, BadDocumentError)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What activities ask of us: who wrote what where, buttons, files, thumbs, who joined."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -164,7 +165,21 @@ async def test_files_are_taken_and_the_text_in_other_forms_is_not(teams_app: Mes
     ]
     report, picture = (await message(teams_app, text=None, attachments=attachments)).attachments
     assert (report.name, report.url, report.is_hosted) == ("report.pdf", download["downloadUrl"], False)
-    assert (picture.name, picture.is_hosted) == ("picture-3.png", True)
+    assert re.fullmatch(r"picture-2026-01-02-[0-9a-f]{8}-3\.png", picture.name)
+    assert picture.is_hosted
+
+
+async def test_pasted_pictures_have_names_of_their_own(teams_app: Messages) -> None:
+    """A name that a document of theirs has would make them its next version."""
+    pasted = [{"contentType": "image/*", "contentUrl": f"{SERVICE}v3/attachments/1/views/original"}] * 2
+    names = [
+        one.name
+        for activity_id in ("1", "2")
+        for one in (await message(teams_app, id=activity_id, attachments=pasted)).attachments
+    ]
+    assert len(set(names)) == 4
+    again = (await message(teams_app, id="1", attachments=pasted)).attachments
+    assert [one.name for one in again] == names[:2]
 
 
 async def test_a_thumb_comes_with_the_message_that_it_is_for(teams_app: Messages) -> None:
