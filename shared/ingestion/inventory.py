@@ -14,6 +14,17 @@ from shared.ports import SearchIndex
 from shared.services import Services
 
 _PAGE_ROWS = 1000
+# What is compared. A row has far more: summaries, names, every word of its document.
+_COMPARED = (
+    "doc_id",
+    "filename",
+    "upload_date",
+    "content_hash",
+    "version",
+    "owner_id",
+    "project_id",
+    "access_control_list",
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ async def all_rows(
 
 
 async def _records(index: SearchIndex) -> AsyncIterator[DocumentRecord]:
-    async for row in all_rows(index, "doc_id", ()):
+    async for row in all_rows(index, "doc_id", _COMPARED):
         known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
         yield DocumentRecord.model_validate(known)
 

@@ -4,6 +4,8 @@ Only PDFs have any. A page that waits for a worker waits for no ingestion, and n
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -19,7 +21,7 @@ from shared.models.page_views import PageSheet
 from shared.services import Services
 
 RENDER_SECONDS = 20.0  # a page takes tenths of a second; a map of a million lines is given up
-_MAX_WAITING = 8  # each waits in a thread; more would hold up whatever else needs one
+_MAX_WAITING = 8  # each has a copy of its file, of up to MAX_DOCUMENT_BYTES, on the disk of the instance
 
 
 def has_pictures(filename: str) -> bool:
@@ -53,7 +55,7 @@ async def page_picture(state: DocumentState, page_number: int, services: Service
 
 
 async def _rendered(state: DocumentState, page_number: int, services: Services) -> tuple[PageSheet, bytes]:
-    with TemporaryDirectory(prefix="groundwork-") as folder:
+    with _Waiting.one_more(), TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document.pdf"
         downloaded = await services.blobs.download(DOCUMENTS, state.blob_name, source)
         # What the index tells of is what is shown: another version may have other readers.
@@ -75,25 +77,26 @@ async def _draw(source: Path, page_number: int) -> tuple[PageSheet, bytes]:
         picture=source.with_suffix(".png"),
         page_number=page_number,
     )
-    await _Waiting.drawn(job)
+    await page_pool().run(job, RENDER_SECONDS, patience_s=_MAX_WAITING * RENDER_SECONDS)
     sheet = PageSheet.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
     return sheet, await asyncio.to_thread(job.picture.read_bytes)
 
 
 class _Waiting:
-    """Counts the pages that are being drawn or wait for it."""
+    """Counts the pages that are being fetched and drawn, or wait for it."""
 
     count = 0
 
     @classmethod
-    async def drawn(cls, job: RenderJob) -> None:
+    @contextmanager
+    def one_more(cls) -> Iterator[None]:
         if cls.count >= _MAX_WAITING:
             raise DependencyError(
                 "Too many pages are being drawn.", "Try again in a moment.", retry_after_s=2
             )
         cls.count += 1
         try:
-            await page_pool().run(job, RENDER_SECONDS)
+            yield
         finally:
             cls.count -= 1
 

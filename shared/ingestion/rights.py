@@ -68,13 +68,18 @@ async def note_newest(blob_name: str, services: Services) -> None:
 
 
 async def upload_blocks(rows: Sequence[IndexRow], doc_id: str, rights: Rights, services: Services) -> None:
-    """Write rows that carry `rights`; if others are wanted by the time they are written, those as well."""
+    """Write rows that carry `rights`; if others are wanted by the time they are written, those as well.
+
+    If the document was removed meanwhile, by whoever took it over, they go again.
+    """
     await services.content_index.upload(rows)
     keys = [str(row["block_id"]) for row in rows]
     while (state := await services.documents.get(doc_id)) is not None and state.wanted_rights != rights:
         rights = state.wanted_rights
         fields = index_rows.rights_fields(rights)
         await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+    if state is None:
+        await services.content_index.delete(keys)
 
 
 async def _merge_newest(doc_id: str, rights: Rights, services: Services) -> None:

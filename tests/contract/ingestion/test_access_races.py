@@ -16,7 +16,7 @@ from shared.models.prompts import CallLimits
 from shared.models.search import IndexRow
 from shared.models.uploads import AccessChange
 from shared.services import Services
-from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
@@ -194,3 +194,19 @@ async def test_a_list_that_an_ingestion_has_only_noted_holds_when_the_change_ret
     assert accepted.rights_changed
     await change_access(state, AccessChange(acl=("board",)), services)
     assert await readers_of(services, name) == {("anna", "board")}
+
+
+async def test_blocks_that_come_after_their_document_was_removed_do_not_stay(
+    services: Services, name: str
+) -> None:
+    await drop(services, name)
+
+    async def happen() -> None:
+        # Whoever ends an instance ends none of its activities: this one writes on.
+        await services.blobs.delete(DOCUMENTS, name)
+        assert (await ingest(services, name, "remover", Instances("writer"))).outcome == "removed"
+
+    late = interrupted(services, "content_index before", happen)
+    assert (await ingest(late, name, "writer")).outcome == "superseded"
+    assert await blocks_of(services, name) == []
+    assert await documents_of(services, name) == []
