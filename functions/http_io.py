@@ -31,6 +31,9 @@ __all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_respons
 MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 
 _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
+# Of answers that say nothing else. Where the platform signs people in, a cookie says who asks: to a cache in
+# between all of them look alike. And pictures have addresses in answers that are good for two hours.
+_USUAL = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[..., Awaitable[Response]]
@@ -50,6 +53,8 @@ def endpoint(handler: Handler) -> Handler:
             answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
         request = kwargs.get("req") or args[0]
         answer.headers.update(request.scope.get(_ADDED, {}))
+        for name, value in _USUAL.items():
+            answer.headers.setdefault(name, value)
         return answer
 
     return observed(guarded)
@@ -150,7 +155,7 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
     """Server-sent events. No proxy may hold them back, and a reader who takes none is let go."""
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    headers = {"X-Accel-Buffering": "no"}
     if run_id is not None:
         headers["X-Run-Id"] = run_id
     # Imported when used: its base class comes from here.
