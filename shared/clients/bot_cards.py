@@ -17,6 +17,8 @@ MAX_TABLE_ROWS = 40  # longer ones are read in the text; unmeasured
 MAX_TABLE_COLUMNS = 7  # a phone shows some 4 (unmeasured)
 _MAX_TITLE_CHARS = 120
 _MAX_CELL_CHARS = 400
+# What would be a link, or a date in the reader's own writing: {{DATE(...)}}.
+_PARTED = (("](", "] ("), ("://", ": //"), ("{{", "{ {"))
 _OPEN_PAGE = {"de": "Seite öffnen", "en": "Open page"}
 
 
@@ -54,7 +56,7 @@ def _figure(figure: ShownFigure, language: str) -> Wire:
     picture: Wire = {
         "type": "Image",
         "url": figure.image_url,
-        "altText": _cut(figure.caption, _MAX_CELL_CHARS),
+        "altText": _cut(figure.alt or figure.caption, _MAX_CELL_CHARS),
         "size": "Stretch",
         "msteams": {"allowExpand": True},
     }
@@ -94,7 +96,9 @@ def _button(button: ShownButton) -> Wire:
 
 
 def _text(text: str) -> Wire:
-    shown = _cut(" ".join(text.split()), _MAX_CELL_CHARS).replace("](", "] (").replace("://", ": //")
+    shown = _cut(" ".join(text.split()), _MAX_CELL_CHARS)
+    for sign, parted in _PARTED:
+        shown = shown.replace(sign, parted)
     return {"type": "TextBlock", "text": shown or " ", "wrap": True}
 
 

@@ -6,13 +6,15 @@ Chat clients show no tables, and no picture or link of an address without a host
 - a link to our own API becomes its text; the numbered source behind it leads there;
 - a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`;
 - items of lists are parted by blank lines: without them, the Agents Playground shows no chips for the sources
-  in a list.
+  in a list. An item alone has none to be parted from: in the whole text it is a paragraph with its sign.
 
 Everything else stays as it is: `ReaderText` has made a model's words safe before they came here.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from shared.models.bot import ShownTable
 
@@ -31,6 +33,10 @@ _BORDER = re.compile(r"(?<!\\)\|")
 _BREAK = re.compile(r"\s*<br ?/?>\s*", re.IGNORECASE)
 _SOURCE = re.compile(r" ?\(Source: (?:[^()\n]|\([^()\n]*\))*\)(?=\[\d+\])")
 _SIGNS_OF_MARKDOWN = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # none: an underscore inside a word
+_BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+>#=]))")  # of a list, a heading, a quotation
+_CITED = re.compile(r"\[\d{1,3}\]")
+# What is invisible or turns the direction of reading hides what a name says; marks of a script itself stay.
+_HIDDEN = dict.fromkeys((0xAD, 0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
 _ADDRESS = re.compile(r"(:)(?=//)|\b(www)(?=\.)", re.IGNORECASE)
 
 
@@ -145,7 +151,12 @@ def for_channel(text: str) -> tuple[str, tuple[ShownTable, ...]]:
     """A whole text, and its tables."""
     reader = ChannelText()
     shown = reader.feed(text) + reader.finish()
-    return shown.strip("\n"), tuple(reader.tables)
+    return _with_lone_items_freed(shown.strip("\n")), tuple(reader.tables)
+
+
+def visible(text: str) -> str:
+    """Without signs that nobody sees, and those that turn the direction of reading."""
+    return text.translate(_HIDDEN)
 
 
 def plain(text: str) -> str:
@@ -153,8 +164,51 @@ def plain(text: str) -> str:
 
     An address in it is parted, since clients make links of what looks like one.
     """
-    line = _ADDRESS.sub(r"\g<0> ", " ".join(text.split()))
-    return _SIGNS_OF_MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
+    line = _ADDRESS.sub(r"\g<0> ", " ".join(visible(text).split()))
+    shown = _SIGNS_OF_MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
+    return _BLOCK_SIGN.sub(r"\1\\", shown)
+
+
+def _with_lone_items_freed(text: str) -> str:
+    lines = text.split("\n")
+    for index in _lone_items(lines):
+        sign, _, said = lines[index].partition(" ")
+        free = f"{sign[:-1]}\\{sign[-1]}" if sign[0].isdigit() else "•"
+        lines[index] = f"{free} {said}"
+    return "\n".join(lines)
+
+
+def _lone_items(lines: list[str]) -> list[int]:
+    """Where an item with a source, of one paragraph, is all of its list. Lists beside code are left alone."""
+    found: list[int] = []
+    items: list[int] = []
+    is_plain, before = True, ""
+    for index, (line, is_code) in enumerate((*_with_code(lines), ("", False))):
+        after_blank = not before.strip()
+        is_new = after_blank and line[:1] not in ("", " ") and not _ITEM.match(line) and not is_code
+        if is_new or index == len(lines):
+            if is_plain and len(items) == 1 and _CITED.search(_paragraph(lines, items[0])):
+                found += items
+            items, is_plain = [], True
+        if _ITEM.match(line):
+            items.append(index)
+        elif is_code or (after_blank and line.startswith(" ")):
+            is_plain = False
+        before = line
+    return found
+
+
+def _with_code(lines: list[str]) -> Iterator[tuple[str, bool]]:
+    """The lines, and whether each belongs to fenced code."""
+    reader = ChannelText()
+    for line in lines:
+        was_code = bool(reader._fence)
+        reader.feed(f"{line}\n")
+        yield line, was_code or bool(reader._fence)
+
+
+def _paragraph(lines: list[str], first: int) -> str:
+    return "\n".join(takewhile(str.strip, lines[first:]))
 
 
 def _plain_row(line: str | None) -> str:

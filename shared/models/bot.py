@@ -134,9 +134,13 @@ class ShownCitation(Model):
 
 
 class ShownFigure(Model):
-    """A picture under a message. `image_url` is signed and good for an hour at least; `page_url` is ours."""
+    """A picture under a message. `image_url` is signed and good for an hour at least; `page_url` is ours.
+
+    `caption` stands below it; `alt` tells those who do not see it what it shows (empty: the caption does).
+    """
 
     caption: str
+    alt: str = ""
     image_url: str
     page_url: str
 

@@ -57,7 +57,7 @@ async def _show_sources(visit: Visit) -> ReplyStep:
         return await visit.say(texts.NO_SOURCES)
     address = visit.world.services.settings.public_address
     shown = reply_of(answer, language=visit.language, public_address=address)
-    lines = [f"- {plain(citation.name)} [{citation.n}]" for citation in shown.citations]
+    lines = [f"{plain(citation.name)} [{citation.n}]" for citation in shown.citations]
     text = "\n\n".join((texts.SOURCES[visit.language], *lines))
     reply = BotReply(text=text, citations=shown.citations)
     await visit.world.outbox.say(visit.conversation, reply, visit.message.activity_id)

@@ -4,7 +4,7 @@ Addresses become absolute, with the app's own host before them: a chat client ha
 to. Only pictures have signed ones (decision 0024).
 """
 
-from shared.core.channel_text import for_channel
+from shared.core.channel_text import for_channel, visible
 from shared.core.figure_links import alt_text
 from shared.core.moments import clock_time
 from shared.models.bot import BotReply, ShownCitation, ShownFigure
@@ -14,6 +14,7 @@ from shared.models.figures import AnswerFigure
 from shared.models.runs import RunAnswer
 
 MAX_ABSTRACT_CHARS = 480  # what the Agents SDK 1.9.0 sends at most
+_MAX_LABEL_CHARS = 60  # of a picture among others whose whole caption stands in the text; unmeasured
 _PAGE = {"de": "S. {}", "en": "p. {}"}
 _FIGURE = {"de": "Abbildung", "en": "figure"}
 
@@ -26,13 +27,13 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
         public_address: of the app, without a slash at its end; None = nobody knows it, and nothing is linked.
     """
     text, tables = for_channel(answer.text)
+    shown = [figure for figure in answer.figures if figure.image_url]
     return BotReply(
         text=text,
         citations=tuple(_citation(cited, language, public_address) for cited in answer.citations),
         figures=tuple(
-            _figure(figure, figure.image_url, language, public_address)
-            for figure in answer.figures
-            if figure.image_url
+            _figure(figure, _label(figure, text, is_only=len(shown) == 1), language, public_address)
+            for figure in shown
         ),
         tables=tables,
         can_be_rated=True,
@@ -49,25 +50,33 @@ def _citation(citation: Citation, language: Language, public_address: str | None
     return ShownCitation(
         n=citation.n,
         name=", ".join(place),
-        abstract=_cut(" ".join(citation.quote.split())),
+        abstract=_cut(visible(" ".join(citation.quote.split())), MAX_ABSTRACT_CHARS),
         url=_absolute(citation.url, public_address),
     )
 
 
-def _figure(
-    figure: AnswerFigure, image_url: str, language: Language, public_address: str | None
-) -> ShownFigure:
+def _figure(figure: AnswerFigure, label: str, language: Language, public_address: str | None) -> ShownFigure:
     page = figure.page_number
     view = f"pages/{page}" if page is not None else "readable"
+    place = _place(figure.filename, page, language)
     return ShownFigure(
-        caption=f"{alt_text(figure.caption)} ({_place(figure.filename, page, language)})",
-        image_url=image_url,
+        caption=f"{label} ({place})" if label else place,
+        alt=f"{alt_text(figure.caption)} ({place})",
+        image_url=figure.image_url or "",
         page_url=_absolute(f"/api/documents/{figure.doc_id}/{view}", public_address),
     )
 
 
+def _label(figure: AnswerFigure, text: str, *, is_only: bool) -> str:
+    """The caption, as far as it does not stand in the text already."""
+    caption = alt_text(figure.caption)
+    if f"*{caption}*" not in text:
+        return caption
+    return "" if is_only else _cut(caption, _MAX_LABEL_CHARS)
+
+
 def _place(filename: str, page_number: int | None, language: Language) -> str:
-    name = " ".join(filename.split())
+    name = visible(" ".join(filename.split()))
     return name if page_number is None else f"{name}, {_PAGE[language].format(page_number)}"
 
 
@@ -78,7 +87,7 @@ def _absolute(address: str, public_address: str | None) -> str:
     return f"{public_address}{address}" if public_address else ""
 
 
-def _cut(text: str) -> str:
-    if len(text) <= MAX_ABSTRACT_CHARS:
+def _cut(text: str, most_chars: int) -> str:
+    if len(text) <= most_chars:
         return text
-    return text[: MAX_ABSTRACT_CHARS - 2].rpartition(" ")[0][: MAX_ABSTRACT_CHARS - 2] + " …"
+    return text[: most_chars - 2].rpartition(" ")[0][: most_chars - 2] + " …"

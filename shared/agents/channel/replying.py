@@ -19,7 +19,7 @@ from shared.agents.runs import close_dead_run, view_run
 from shared.agents.working_memory import WorkingMemory
 from shared.core import channel_texts as texts
 from shared.core.channel_progress import progress_line
-from shared.core.channel_text import plain
+from shared.core.channel_text import plain, visible
 from shared.core.channel_words import conversation_key, language_of
 from shared.core.rights_after_wait import asker_after_wait
 from shared.errors import DefectError, NotFoundError
@@ -140,7 +140,7 @@ async def _tell_question(event: RunEvent, number: int, telling: Telling) -> Repl
     await remember(place.conversation, place.owner_id, world, lambda turn: {"waiting_run_id": run_id})
     buttons = tuple(
         ShownButton(
-            title=f"{option.title or option.filename} ({option.filename}, {option.date})",
+            title=visible(f"{option.title or option.filename} ({option.filename}, {option.date})"),
             value=ChosenOption(run_id=run_id, number=option.number),
         )
         for option in asked.options

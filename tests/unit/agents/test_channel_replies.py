@@ -63,6 +63,7 @@ def test_an_answer_is_told_with_its_sources_its_picture_and_its_table() -> None:
     assert reply.figures == (
         ShownFigure(
             caption="The valve, cut open (pump.pdf, p. 4)",
+            alt="The valve, cut open (pump.pdf, p. 4)",
             image_url=_SIGNED,
             page_url=f"{APP}/api/documents/d1/pages/4",
         ),
@@ -70,6 +71,25 @@ def test_an_answer_is_told_with_its_sources_its_picture_and_its_table() -> None:
     assert reply.tables[0].rows == (("x", "y"),)
     assert reply.can_be_rated
     assert reply.is_generated
+
+
+def test_a_caption_that_stands_in_the_text_is_not_told_again() -> None:
+    long = "A drawing of the valve as it stands in the hall of Ludlow, with all of its parts"
+    text = f"![{long}]({_PATH})\n\n![Pump]({_PATH})"
+    first, second = (_answer().figures[0].model_copy(update={"caption": one}) for one in (long, "Pump"))
+    alone = reply_of(_answer(text=text, figures=(first,)), language="en", public_address=APP).figures[0]
+    assert (alone.caption, alone.alt) == ("pump.pdf, p. 4", f"{long} (pump.pdf, p. 4)")
+    several = reply_of(_answer(text=text, figures=(first, second)), language="en", public_address=APP).figures
+    assert [figure.caption for figure in several] == [
+        "A drawing of the valve as it stands in the hall of … (pump.pdf, p. 4)",
+        "Pump (pump.pdf, p. 4)",
+    ]
+
+
+def test_names_and_quotations_do_not_turn_the_direction_of_reading() -> None:
+    cited = _cited(filename="a\u202efdp.exe", quote="It\u202e opens.")
+    reply = reply_of(_answer(citations=(cited,)), language="en", public_address=APP)
+    assert (reply.citations[0].name, reply.citations[0].abstract) == ("afdp.exe, p. 3", "It opens.")
 
 
 def test_a_signed_address_stands_nowhere_but_in_the_picture() -> None:

@@ -96,6 +96,20 @@ def test_a_cell_is_no_link() -> None:
     assert "://evil" not in json.dumps(card)
 
 
+def test_a_cell_is_no_date_that_a_client_would_write_anew() -> None:
+    (card,) = _cards(BotReply(text="x", tables=(_table(1, 1, "{{DATE(2020-01-01T00:00:00Z)}}"),)))
+    assert "{{" not in json.dumps(card["body"])
+
+
+def test_a_picture_is_described_for_those_who_do_not_see_it() -> None:
+    figure = ShownFigure(
+        caption="p. 4", alt="The valve", image_url="https://store.example/a.png", page_url=""
+    )
+    (card,) = _cards(BotReply(text="x", figures=(figure,)))
+    picture, caption = card["body"][0]["items"]
+    assert (picture["altText"], caption["text"]) == ("The valve", "p. 4")
+
+
 @pytest.mark.parametrize("table", [_table(MAX_TABLE_ROWS + 1, 2), _table(2, MAX_TABLE_COLUMNS + 1)])
 def test_a_table_that_no_client_can_show_is_read_in_the_text_alone(table: ShownTable) -> None:
     assert _cards(BotReply(text="x", tables=(table,))) == []

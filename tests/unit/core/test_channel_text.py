@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from shared.clients.bot_text import without_markdown
 from shared.core.channel_text import ChannelText, for_channel, plain
 from shared.core.reader_text import readable
 from shared.models.bot import ShownTable
@@ -133,6 +134,50 @@ def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
     assert shown == (
         r"\[x\](http: //evil.example) \*a\* &lt;at>b&lt;/at> \| www .evil.example \_c\_ d_e &amp; \`f\`"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("# heading.pdf", r"\# heading.pdf"),
+        ("1. Bericht.pdf", r"1\. Bericht.pdf"),
+        ("2) Bericht.pdf", r"2\) Bericht.pdf"),
+        ("> quote", r"\> quote"),
+        ("- item", r"\- item"),
+        ("+ item", r"\+ item"),
+        ("=====", r"\====="),
+        ("2024.pdf", "2024.pdf"),
+        ("-", r"\-"),
+    ],
+)
+def test_names_begin_no_heading_list_or_quotation(name: str, shown: str) -> None:
+    assert plain(name) == shown
+    assert without_markdown(shown) == name
+
+
+def test_names_do_not_turn_the_direction_of_reading() -> None:
+    assert plain("report\u202efdp.exe\u200b") == "reportfdp.exe"
+    assert plain("שלום \u200f.pdf") == "שלום \u200f.pdf"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- It runs.[1]", "• It runs.[1]"),
+        ("Intro:\n\n* It runs\n  fast.[1]\n\nEnd.", "Intro:\n\n• It runs\n  fast.[1]\n\nEnd."),
+        ("1. It runs.[1]", r"1\. It runs.[1]"),
+        ("| a | b |\n|---|---|\n| x | y[1] |", "• **x** · b: y[1]"),
+        ("- It runs.[1]\n- It stops.[2]", "- It runs.[1]\n\n- It stops.[2]"),
+        ("- It runs.[1]\n\nAnd:\n\n- It stops.[2]", "• It runs.[1]\n\nAnd:\n\n• It stops.[2]"),
+        ("- It runs.[1]\n\n  And stops.", "- It runs.[1]\n\n  And stops."),
+        ("- It runs.", "- It runs."),
+        ("```\n- x[1]\n```", "```\n- x[1]\n```"),
+        ("```\n\nx\n\n- y[1]\n\nz\n```", "```\n\nx\n\n- y[1]\n\nz\n```"),
+    ],
+)
+def test_the_source_of_a_lone_item_is_shown_as_a_chip(text: str, shown: str) -> None:
+    """The Playground shows none in a list without blank lines, and one item has none."""
+    assert for_channel(text)[0] == shown
 
 
 _SIGNS = ("[", "]", "(", ")", "!", "|", "\n", "\n\n", "*", "_", "\\", "<", ">", "&", "-", ":", " ", "x")
