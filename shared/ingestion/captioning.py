@@ -15,7 +15,7 @@ from shared.errors import GroundworkError, ModelFixableError, OutputCutError
 from shared.ingestion import copying, figure_store, work_files
 from shared.ingestion.claims import enter, update, with_model_calls
 from shared.models.blocks import Caption, Figure
-from shared.models.ingestion import BlockChanges, Captioned, DocumentState, IngestStep, ParsedFile
+from shared.models.ingestion import BlockChanges, Captioned, IngestStep, ParsedFile
 from shared.models.prompts import CallLimits, Prompt
 from shared.ports import ChatModel
 from shared.services import Services
@@ -25,7 +25,6 @@ MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB 
 AT_ONCE = 4  # calls of one step; there are four steps at once (unmeasured)
 _PROMPT = Path(__file__).parent / "prompts" / "caption.md"
 _LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1000)
-_BY_RULE_WARNING = "Some figures were described by rule: the model could not describe them."
 
 
 async def caption(step: IngestStep, services: Services) -> Captioned:
@@ -54,8 +53,6 @@ async def caption(step: IngestStep, services: Services) -> Captioned:
     for reply in replies:
         if isinstance(reply, BaseException):
             raise reply
-    if calls < len(made):
-        await update(services.documents, step, _warned)
     return Captioned(figure_count=len(figures), by_rule_count=len(made) - calls)
 
 
@@ -121,9 +118,3 @@ def _prompt(figure: Figure, content: bytes) -> Prompt:
 @cache
 def _system_prompt() -> str:
     return _PROMPT.read_text(encoding="utf-8").strip()
-
-
-def _warned(state: DocumentState) -> DocumentState:
-    if _BY_RULE_WARNING in state.warnings:
-        return state
-    return state.model_copy(update={"warnings": (*state.warnings, _BY_RULE_WARNING)})

@@ -20,7 +20,6 @@ from shared.telemetry import get_logger
 
 _PROMPT = Path(__file__).parent / "prompts" / "metadata.md"
 _LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=2000)
-_BY_RULE_WARNING = "Title and summary were made by rule: the model could not describe the document."
 
 
 async def describe(step: IngestStep, services: Services) -> Described:
@@ -33,7 +32,7 @@ async def describe(step: IngestStep, services: Services) -> Described:
     """
     state = await look(services.documents, step)
     if await _is_described(step, services):
-        await update(services.documents, step, _begun)
+        await update(services.documents, step, _parsing)
         return Described(by_model=True)
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
     metadata, calls = await _by_earlier(step, state, parsed.opening, services), 0
@@ -42,8 +41,7 @@ async def describe(step: IngestStep, services: Services) -> Described:
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
-    told = partial(_told, calls=calls, is_warned=not by_model and bool(parsed.opening))
-    await update(services.documents, step, told)
+    await update(services.documents, step, partial(_told, calls=calls))
     metadata = with_language_code(metadata, parsed.opening)
     described = DescribedFile(**metadata.model_dump(), by_model=by_model)
     await work_files.put(services.blobs, step, work_files.METADATA, described)
@@ -53,10 +51,8 @@ async def describe(step: IngestStep, services: Services) -> Described:
     return Described(by_model=by_model)
 
 
-def _begun(state: DocumentState) -> DocumentState:
-    """New bytes, or old ones by new rules: what was wrong before is told no more, but for the rights."""
-    told = (state.rights.warning,) if state.rights.warning in state.warnings else ()
-    return with_status(state.model_copy(update={"warnings": told}), "parsing")
+def _parsing(state: DocumentState) -> DocumentState:
+    return with_status(state, "parsing")
 
 
 async def _is_described(step: IngestStep, services: Services) -> bool:
@@ -110,18 +106,11 @@ def _repair(prompt: Prompt, invalid: ModelFixableError) -> Prompt:
     return prompt.model_copy(update={"user": f"{prompt.user}\n{told}"})
 
 
-def _told(state: DocumentState, calls: int, *, is_warned: bool) -> DocumentState:
+def _told(state: DocumentState, calls: int) -> DocumentState:
     """The state once the document is described; `calls` = answers of the model."""
-    state = with_model_calls(_begun(state), "parsing", calls)
-    return _warned(state) if is_warned else state
+    return with_model_calls(_parsing(state), "parsing", calls)
 
 
 @cache
 def _system_prompt() -> str:
     return _PROMPT.read_text(encoding="utf-8").strip()
-
-
-def _warned(state: DocumentState) -> DocumentState:
-    if _BY_RULE_WARNING in state.warnings:
-        return state
-    return state.model_copy(update={"warnings": (*state.warnings, _BY_RULE_WARNING)})

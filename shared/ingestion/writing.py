@@ -14,6 +14,7 @@ from shared.core.record_manager import make_blocks, make_figure_blocks, plan_cha
 from shared.ingestion import copying, extracted, figure_store, index_rows, page_files, rights, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, look, now, update, with_model_calls
+from shared.ingestion.shortcomings import warnings_of
 from shared.ingestion.sitting import current_sitting
 from shared.models.blocks import Block, Figure
 from shared.models.documents import DocumentMetadata, DocumentRecord
@@ -109,7 +110,9 @@ async def finish(step: IngestStep, services: Services) -> Written:
     # Metadata are written last: a document visible in the list must be searchable in full.
     naming = index_rows.naming_fields(version.record, version.parsed.chunks)
     await services.documents_index.upload([{**index_rows.document_row(version.record), **naming}])
-    indexed = await update(services.documents, step, lambda current: _indexed(current, version, services))
+    told = await warnings_of(state.doc_id, version.parsed, version.described, services.blobs)
+    kept = partial(_indexed, version=version, told=told, current_pipeline=pipeline(services.settings))
+    indexed = await update(services.documents, step, kept)
     if indexed.wanted_rights != indexed.rights:
         await apply_rights(step, services)
     await services.content_index.delete(await _gone(version, changes, services))
@@ -241,14 +244,17 @@ async def _gone(version: _Version, changes: BlockChanges, services: Services) ->
     return sorted({*changes.gone, *found} - wanted)
 
 
-def _indexed(state: DocumentState, version: _Version, services: Services) -> DocumentState:
-    """The state once the version is in the indexes."""
-    warnings = dict.fromkeys((*state.warnings, *version.parsed.warnings))
+def _indexed(
+    state: DocumentState, version: _Version, told: Sequence[str], current_pipeline: str
+) -> DocumentState:
+    """The state once the version is in the indexes; `told` = its warnings but for that of its rights."""
+    of_rights = [warning for warning in state.warnings if warning == state.rights.warning]
+    warnings = dict.fromkeys((*of_rights, *told))
     indexed = state.model_copy(
         update={
             "blob_etag": state.wanted_etag,
             "content_hash": version.record.content_hash,
-            "pipeline": pipeline(services.settings),
+            "pipeline": current_pipeline,
             "copied_hash": index_rows.copied_hash(version.record),
             "version": version.record.version,
             "page_count": version.record.page_count,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.core.document_ids import document_id
-from shared.errors import DependencyError, ModelFixableError
+from shared.errors import ConfigurationError, DependencyError, ModelFixableError
 from shared.ingestion import reconciling
 from shared.ingestion.auditing import audit
 from shared.ingestion.block_census import PART_S, part_of
@@ -150,6 +150,20 @@ async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
         assert (state.status, state.warnings) == ("ready", told)
     assert await dropped(services, name, b"Other bytes.") == "ready"
     assert (await state_of(services, name)).warnings == ()
+
+
+async def test_warnings_of_the_version_that_stays_outlive_one_that_fails(
+    services: Services, name: str, chat_model: CountingChatModel, embedder: CountingEmbedder
+) -> None:
+    chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
+    await dropped(services, name)
+    told = (await state_of(services, name)).warnings
+    assert "made by rule" in " ".join(told)
+    embedder.failures = [ConfigurationError("No such model.")]
+    assert await dropped(services, name, b"Other bytes.") == "failed"
+    assert (await state_of(services, name)).warnings == told
+    assert await dropped(services, name) == "current"
+    assert (await state_of(services, name)).warnings == told
 
 
 async def test_the_warning_of_bad_rights_stays_when_the_same_bytes_come_again(
