@@ -66,6 +66,31 @@ def test_the_events_of_alerts_are_told() -> None:
     assert [event for event in events if f"`{event}`" not in section("When something is wrong")] == []
 
 
+def test_the_roles_of_the_app_are_those_on_the_page() -> None:
+    roles = (BICEP / "modules/roles.bicep").read_text(encoding="utf-8")
+    given = set(re.findall(r"^  \w+: '[0-9a-f-]{36}' // (.+)$", roles, re.MULTILINE))
+    told = re.findall(r"^\| (?!on \|)[^|]+ \| ([A-Z][^|`]+) \|$", section("What the app may"), re.MULTILINE)
+    assert {role for row in told for role in row.split(", ")} == given
+
+
+def test_json_on_the_page_is_json() -> None:
+    texts = re.findall(r"<<END\n(.*?)^END$", PAGE, re.MULTILINE | re.DOTALL)
+    texts += [f"{{{block}}}" for block in re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)]
+    assert len(texts) >= 2
+    for text in texts:
+        json.loads(text)
+
+
+def test_commands_of_the_cli_on_the_page_are_commands() -> None:
+    known = set(
+        re.findall(r"^### `(.+?)`$", (ROOT / "docs/command-line.md").read_text("utf-8"), re.MULTILINE)
+    )
+    named = re.findall(r"python -m cli ((?:[a-z]+ ?)+)", PAGE)
+    assert len(named) >= 5
+    unknown = {words for words in named if not any(f"{words} ".startswith(f"{name} ") for name in known)}
+    assert unknown == set()
+
+
 def test_what_azd_is_asked_for_is_an_output() -> None:
     outputs = {found.name for found in MAIN.of("output")}
     asked = set(re.findall(r"azd env get-value (\w+)", PAGE))
