@@ -91,11 +91,13 @@ FORMATS = {
     ".webp": _WEBP,
 }
 
+_COMPOUND = b"\xd0\xcf\x11\xe0"  # what Office wraps a file in that has a password, and wrote before 2007
+
 # How files of other kinds begin: to say what a file with a wrong suffix really is.
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a ZIP archive or an Office document"),
-    (b"\xd0\xcf\x11\xe0", "an Office document of before 2007, or an encrypted one"),
+    (_COMPOUND, "an Office document of before 2007, or an encrypted one"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"{\\rtf", "an RTF document"),
@@ -137,6 +139,11 @@ def check_content(filename: str, beginning: bytes) -> Format:
     actual = next((name for magic, name in _SIGNATURES if beginning.startswith(magic)), None)
     if actual is None and not found.magics:
         return found
+    if found.magics == _ZIP and beginning.startswith(_COMPOUND):
+        raise BadDocumentError(
+            "The file needs a password, or is of a format of before 2007.",
+            "Open it in its program, remove the password, and save it in today's format.",
+        )
     raise BadDocumentError(
         f"The suffix says {found.name}, the content is {actual or 'something else'}.",
         "Give the file the suffix of its format, or export it again.",

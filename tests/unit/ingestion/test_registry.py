@@ -27,7 +27,7 @@ def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
 @pytest.mark.parametrize(
     ("filename", "beginning", "actual"),
     [
-        ("a.docx", b"\xd0\xcf\x11\xe0....", "of before 2007, or an encrypted one"),
+        ("a.md", b"\xd0\xcf\x11\xe0....", "of before 2007, or an encrypted one"),
         ("a.png", b"\xff\xd8\xff\xe0", "a JPEG picture"),
         ("a.jpg", b"....\xff\xd8\xff", "something else"),
         ("a.html", b"PK\x03\x04", "a ZIP archive"),
@@ -39,3 +39,10 @@ def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
 def test_content_of_another_kind_is_refused_by_its_name(filename: str, beginning: bytes, actual: str) -> None:
     with pytest.raises(BadDocumentError, match=actual):
         check_content(filename, beginning)
+
+
+@pytest.mark.parametrize("filename", ["plan.docx", "plan.xlsx", "plan.pptx"])
+def test_of_an_office_file_with_a_password_people_hear_what_to_do(filename: str) -> None:
+    with pytest.raises(BadDocumentError, match="needs a password") as refused:
+        check_content(filename, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500))
+    assert "remove the password" in " ".join(refused.value.hints)
