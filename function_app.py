@@ -24,6 +24,7 @@ from functions import (
     teams,
     threads,
     uploads,
+    users,
 )
 from functions.ready import require_settings
 from orchestrations.registered import DURABLE
@@ -31,9 +32,8 @@ from orchestrations.registered import DURABLE
 require_settings()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, teams, threads)
+HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, teams, threads, users)
 DOCUMENTS = (document_changes, document_events, document_pages, documents, uploads)
-TRIGGERS = (ingest, maintenance, remember)
 
-for module in (*HTTP, *DOCUMENTS, *TRIGGERS, *DURABLE):
+for module in (*HTTP, *DOCUMENTS, ingest, maintenance, remember, *DURABLE):
     app.register_functions(module.blueprint)

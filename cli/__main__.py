@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from cli import ask, check, documents, identity, metrics, runs, searching, threads, uploading
+from cli import ask, check, documents, identity, metrics, runs, searching, threads, uploading, users
 from cli.api import Api
 from cli.commands import Tree
 from cli.errors import FAILED, INTERRUPTED, CommandError
@@ -23,7 +23,7 @@ _PIPE_CLOSED = 141  # as shells count: 128 + SIGPIPE
 def command_tree() -> Tree:
     """Every command, in the order in which help shows them."""
     tree = Tree()
-    for module in (identity, ask, uploading, documents, threads, runs, searching, metrics, check):
+    for module in (identity, ask, uploading, documents, threads, runs, searching, metrics, users, check):
         module.register(tree)
     return tree
 

@@ -15,6 +15,7 @@ _GROUPS = {
     "threads": "threads of questions: list, show, rename, delete them",
     "runs": "runs, one for each question: look, follow, answer, cancel, rate",
     "memory": "what is remembered of your questions",
+    "users": "users: erase what is kept of one (administrators)",
 }
 
 

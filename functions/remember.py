@@ -1,8 +1,9 @@
-"""After the turn: a queue remembers answers, another erases threads, a timer takes old runs away.
+"""After the turn: a queue remembers answers, another erases threads and people, a timer takes old runs away.
 
 A message that is none of ours raises, and ends in the poison queue.
 """
 
+import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,14 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions.consuming import consumed
+from functions.ingest import start_ingestion
 from functions.ready import ready_services
 from shared.models.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.agents.erasing import StopRun
+    from shared.models.ingestion import DocumentState
 
 blueprint = df.Blueprint()
 
@@ -40,13 +43,35 @@ async def remember_turn(message: func.QueueMessage) -> None:
 @blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase what was cleared or deleted of a thread."""
+    """Erase what was cleared or deleted of a thread, or go on with the erasure of a person."""
+    from pydantic import TypeAdapter
+
     from shared.agents.erasing import erase
+    from shared.models.erasures import EraseUserTask
     from shared.models.threads import EraseTask
 
-    task = EraseTask.model_validate_json(message.get_body())
+    kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
+    task = kinds.validate_json(message.get_body())
+    if isinstance(task, EraseUserTask):
+        await _erase_user(task.erasure_id, client)
+        return
     async with consumed("erase_turns", thread_id=task.thread_id):
         await erase(task, await ready_services(), _forgetter(client) if task.is_last else _stopper(client))
+
+
+async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
+    from shared.agents.erasure.passes import Means, advance
+    from shared.ingestion.changing import delete
+
+    services = await ready_services()
+
+    async def delete_document(state: "DocumentState") -> None:
+        await delete(state, services)
+        await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
+
+    async with consumed("erase_user"):
+        means = Means(_stopper(client), _forgetter(client), delete_document)
+        await advance(erasure_id, services, means)
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
@@ -54,6 +79,7 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Go on with erasures that stopped; purge runs, summaries, metrics older than RUN_RETENTION_DAYS."""
     from shared.agents.channel.kept import purge_taken, purge_turns
+    from shared.agents.erasure.asking import resume_user_erasures
     from shared.agents.idempotency import purge_old_requests
     from shared.agents.quality.measures import purge_old_quality
     from shared.agents.retention import purge_old_runs, resume_erasures
@@ -62,6 +88,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
 
     services = await ready_services()
     resumed = await resume_erasures(services)
+    resumed += await resume_user_erasures(datetime.now(UTC), services)
     purged = await purge_old_runs(datetime.now(UTC), services, _forgetter(client))
     purged += await purge_old_summaries(datetime.now(UTC), services, _forgetter(client))
     purged += await purge_taken(datetime.now(UTC), services, _forgetter(client))

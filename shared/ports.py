@@ -174,6 +174,9 @@ class RunLog(Protocol):
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
 
+    async def remove_of(self, owner_id: str) -> int:
+        """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
+
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         """Append atomically: readers see all of these events or none, in order. Returns the new end.
 
@@ -229,6 +232,9 @@ class ThreadStore(Protocol):
     async def get(self, owner_id: str, thread_id: str) -> Thread | None:
         """The thread, also one that is being deleted; None if the owner has none of this id."""
 
+    def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
+        """All of a person's. Reads the whole table: for erasing a person, who may have no thread any more."""
+
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
         """Overwrite, if it is still as `old` was read; add a turn in the same step.
 
@@ -272,4 +278,10 @@ class TaskQueues(Protocol):
         """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
+    def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
+        """Every thread of the owner, also those that are being deleted."""
+
+    async def remove_owner(self, owner_id: str) -> None:
+        """Take away every row of the owner that is left."""
+
         """Create those that are missing."""

@@ -92,8 +92,8 @@ class BotTurnStore(Protocol):
     async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
         """The run and its owner's id; None when the message is not one of ours."""
 
-    async def forget(self, owner_id: str) -> None:
-        """Remove what is remembered of an owner."""
+    async def forget(self, owner_id: str) -> int:
+        """Remove what is remembered of an owner; of how many conversations."""
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove what nobody wrote to since `moment`; how many, at most `most`."""

@@ -27,5 +27,8 @@ class QualityStore(Protocol):
     def between(self, first: datetime, last: datetime) -> AsyncIterator[QualityRecord]:
         """Records of the hours from that of `first` to that of `last`, in any order."""
 
+    async def forget(self, at: datetime, key: str) -> int:
+        """Remove all records of one answer, whose question came at `at`; how many."""
+
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove records of hours that ended before `moment`, the oldest first; how many, at most `most`."""

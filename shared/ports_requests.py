@@ -29,6 +29,9 @@ class IdempotencyStore(Protocol):
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove claims made before `moment`; how many, at most `most`."""
 
+    async def forget(self, user_id: str) -> int:
+        """Remove all claims of a person; how many."""
+
 
 class UserLimitStore(Protocol):
     """What each person has used up."""
@@ -41,3 +44,6 @@ class UserLimitStore(Protocol):
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove rows that nobody wrote to since `moment`; how many, at most `most`."""
+
+    async def forget(self, user_id: str) -> int:
+        """Remove a person's row; how many there were."""

@@ -1,8 +1,9 @@
 """The calls of operators, health, and the description itself. A table: one row per route."""
 
 from functions.openapi.operation import JSON, Operation, Reply, json_reply
-from shared.errors import AccessDeniedError, CallerError, NotFoundError
+from shared.errors import AccessDeniedError, CallerError, ConflictError, NotFoundError
 from shared.models.audit import AuditReport, ReconcileReport
+from shared.models.erasures import ErasureQuery, ErasureView
 from shared.models.health_views import HealthView, ReadinessView
 from shared.models.identity import Me
 from shared.models.poison import PoisonList
@@ -60,6 +61,25 @@ OPERATION = (
         (json_reply(200, "Measures, each with its aim.", QualityMetrics),),
         (CallerError, AccessDeniedError),
         query=QualityQuery,
+    ),
+    Operation(
+        "DELETE",
+        "users/{user_id}",
+        "erase_user",
+        _OPERATION,
+        "Erase everything that is kept of a person",
+        (json_reply(202, "It has begun, or is at work.", ErasureView, "Location"),),
+        (CallerError, AccessDeniedError, ConflictError),
+        query=ErasureQuery,
+    ),
+    Operation(
+        "GET",
+        "users/{user_id}/erasure",
+        "get_erasure",
+        _OPERATION,
+        "How far the erasure of a person is",
+        (json_reply(200, "What was erased, and what stays.", ErasureView),),
+        (CallerError, AccessDeniedError, NotFoundError),
     ),
 )
 

@@ -33,16 +33,7 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
     thread = await services.threads.get(task.owner_id, task.thread_id)
     if thread is None:
         return
-    before = task.through + 1
-    while turns := await services.threads.turns(task.owner_id, task.thread_id, _AT_ONCE, before):
-        for turn in turns:
-            if task.is_last or turn.status != "erased":
-                await _mark_erased(thread.owner_id, turn, services)
-                # Marked first: an answer that is committed meanwhile is refused, or erased here.
-                await erase_run(turn.run_id, services, stop, is_last=task.is_last)
-            if task.is_last:
-                await services.threads.remove_turn(thread.owner_id, turn)
-        before = turns[-1].number
+    await erase_turns(thread, task.through, services, stop, is_last=task.is_last)
     if not task.is_last:
         last = task.model_copy(update={"is_last": True}).model_dump_json()
         await services.queues.send(ERASURES_QUEUE, last, LAST_PASS_AFTER_S)
@@ -50,6 +41,22 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
         await services.threads.remove(thread)
     else:
         await _note_erased(thread, task.through, services)
+
+
+async def erase_turns(
+    thread: Thread, through: int, services: Services, stop: StopRun, *, is_last: bool
+) -> None:
+    """Make one pass over the turns of a thread up to a number; the last pass removes them."""
+    before = through + 1
+    while turns := await services.threads.turns(thread.owner_id, thread.thread_id, _AT_ONCE, before):
+        for turn in turns:
+            if is_last or turn.status != "erased":
+                await _mark_erased(thread.owner_id, turn, services)
+                # Marked first: an answer that is committed meanwhile is refused, or erased here.
+                await erase_run(turn.run_id, services, stop, is_last=is_last)
+            if is_last:
+                await services.threads.remove_turn(thread.owner_id, turn)
+        before = turns[-1].number
 
 
 async def erase_run(run_id: str, services: Services, stop: StopRun, *, is_last: bool) -> None:

@@ -70,7 +70,7 @@ class TableBotTurnStore(BotTurnStore):
         entity = await self._table.get(f"messages-{conversation_key}", _digest(message_id))
         return None if entity is None else (str(entity["run_id"]), str(entity["owner_id"]))
 
-    async def forget(self, owner_id: str) -> None:
+    async def forget(self, owner_id: str) -> int:
         """Remove what is remembered of an owner: first the messages, which the rest leads to."""
         owner = _owner(owner_id)
         keys = [str(row["RowKey"]) async for row in self._table.query(f"PartitionKey eq '{owner}'")]
@@ -78,6 +78,7 @@ class TableBotTurnStore(BotTurnStore):
             theirs = f"PartitionKey eq 'messages-{key}' and owner eq '{owner}'"
             await self._table.delete_found(theirs, _MOST)
             await self._table.delete(owner, key)
+        return len(keys)
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove rows that nobody wrote to since `moment`; how many, at most `most`."""

@@ -12,6 +12,7 @@ from shared.ports import IdempotencyStore
 if TYPE_CHECKING:
     from shared.models.idempotency import Claim
 
+_EVERY = 1_000_000_000  # rows of one deletion: all there are
 _FIELDS = {"route", "body", "resource_id", "created_at", "content", "is_done"}
 
 
@@ -47,6 +48,10 @@ class TableIdempotencyStore(IdempotencyStore):
         """Remove claims made before `moment`; how many, at most `most`. One made anew meanwhile stays."""
         instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return await self._table.delete_found(f"created_at lt datetime'{instant}'", most)
+
+    async def forget(self, user_id: str) -> int:
+        """Remove all claims of a person; how many."""
+        return await self._table.delete_found(f"PartitionKey eq '{_digest(user_id)}'", _EVERY)
 
 
 def _digest(text: str) -> str:

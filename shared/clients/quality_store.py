@@ -14,6 +14,8 @@ from shared.ports import QualityStore
 if TYPE_CHECKING:
     from shared.models.quality import QualityRecord, RatingRecord
 
+_EVERY = 1_000_000_000  # rows of one deletion: all there are
+
 
 class TableQualityStore(QualityStore):
     """Records by hour, kind and key; openings by their citation's number, too."""
@@ -49,6 +51,14 @@ class TableQualityStore(QualityStore):
             record = _record(entity["RowKey"], entity["content"])
             if record is not None:
                 yield record
+
+    async def forget(self, at: datetime, key: str) -> int:
+        """Remove all records of one answer, whose question came at `at`; how many."""
+        hour = f"PartitionKey eq '{hour_partition(at)}'"
+        rows = [f"RowKey eq 'answer-{key}'", f"RowKey eq 'rating-{key}'"]
+        # Row keys of openings end in a number; a dot sorts right behind the dash before it.
+        rows.append(f"RowKey gt 'opening-{key}-' and RowKey lt 'opening-{key}.'")
+        return sum([await self._table.delete_found(f"{hour} and {row}", _EVERY) for row in rows])
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove records of hours that ended before `moment`; how many, at most `most`."""

@@ -48,6 +48,12 @@ class TableRunStore(RunStore):
         async for entity in self._table.query(condition):
             yield _from_entity(entity)
 
+    async def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
+        """All of a person's: the whole table is read for them."""
+        quoted = owner_id.replace("'", "''")
+        async for entity in self._table.query(f"owner_id eq '{quoted}'"):
+            yield _from_entity(entity)
+
 
 def _to_entity(record: RunRecord) -> Entity:
     fields = record.model_dump(exclude={"run_id", "todo", "feedback"}, exclude_none=True)

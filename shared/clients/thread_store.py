@@ -22,6 +22,7 @@ _LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
 _LAST_NUMBER = 10**8
 _PLACE = re.compile(r"place-[0-9]{17}-[A-Za-z0-9_-]{1,64}")
 _FORGOTTEN = "forgotten"
+_EVERY = 1_000_000_000  # rows of one deletion: all there are
 _BEHIND_DIGITS = ":"  # sorts behind every digit
 
 
@@ -119,6 +120,16 @@ class TableThreadStore(ThreadStore):
         """The moment that `forget_before` noted last."""
         entity = await self._table.get(_partition(owner_id), _FORGOTTEN)
         return None if entity is None else datetime.fromisoformat(entity["moment"])
+
+    async def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
+        """Every thread of the owner, also those that are being deleted."""
+        condition = f"{_in(owner_id)} and RowKey gt 'thread-' and RowKey lt 'thread.'"
+        async for entity in self._table.query(condition):
+            yield _thread(entity)
+
+    async def remove_owner(self, owner_id: str) -> None:
+        """Take away every row of the owner that is left."""
+        await self._table.delete_found(_in(owner_id), _EVERY)
 
 
 def _partition(owner_id: str) -> str:

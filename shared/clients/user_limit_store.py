@@ -60,6 +60,10 @@ class TableUserLimitStore(UserLimitStore):
         instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return await self._table.delete_found(f"Timestamp lt datetime'{instant}'", most)
 
+    async def forget(self, user_id: str) -> int:
+        """Remove a person's row; how many there were."""
+        return await self._table.delete_found(f"PartitionKey eq '{_partition(user_id)}'", 1)
+
 
 def _partition(user_id: str) -> str:
     """Ids of identity providers may hold what no key can; a digest holds nothing of a person either."""

@@ -62,11 +62,16 @@ def upload_path(user_id: str, folder: str, filename: str) -> str:
     Raises:
         CallerError: the whole path is too long.
     """
-    # A digest: user ids may hold any character, and readers see paths.
-    path = "/".join(part for part in (UPLOADS, digest("uploader", user_id)[:16], folder, filename) if part)
+    path = uploads_of(user_id) + "/".join(part for part in (folder, filename) if part)
     if len(path) > MAX_PATH_CHARS:
         raise CallerError("The path of the file is too long.", "Shorten the folder or the file name.")
     return path
+
+
+def uploads_of(user_id: str) -> str:
+    """How the names of all blobs begin that the user uploaded."""
+    # A digest: user ids may hold any character, and readers see paths.
+    return f"{UPLOADS}/{digest('uploader', user_id)[:16]}/"
 
 
 def is_upload(blob_name: str) -> bool:

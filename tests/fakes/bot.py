@@ -100,9 +100,11 @@ class InMemoryBotTurnStore(BotTurnStore):
     async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
         return self.messages.get((conversation_key, message_id))
 
-    async def forget(self, owner_id: str) -> None:
+    async def forget(self, owner_id: str) -> int:
+        before = len(self.turns)
         self.turns = {key: turn for key, turn in self.turns.items() if key[1] != owner_id}
         self.messages = {key: told for key, told in self.messages.items() if told[1] != owner_id}
+        return before - len(self.turns)
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         old = [key for key, turn in self.turns.items() if turn.updated_at < moment][:most]

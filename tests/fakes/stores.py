@@ -45,6 +45,11 @@ class InMemoryRunStore(RunStore):
             if record.has_log and record.finished_at is not None and record.finished_at < moment:
                 yield record
 
+    async def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
+        for record in list(self.records.values()):
+            if record.owner_id == owner_id:
+                yield record
+
 
 class InMemoryThreadStore(ThreadStore):
     """Threads by owner and id, turns by thread and number, each with a revision that changes."""
@@ -118,6 +123,16 @@ class InMemoryThreadStore(ThreadStore):
 
     async def forgotten_until(self, owner_id: str) -> datetime | None:
         return self._forgotten.get(owner_id)
+
+    async def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
+        for (owner, _), thread in list(self.threads.items()):
+            if owner == owner_id:
+                yield thread
+
+    async def remove_owner(self, owner_id: str) -> None:
+        self.threads = {key: one for key, one in self.threads.items() if key[0] != owner_id}
+        self.stored_turns = {key: one for key, one in self.stored_turns.items() if key[0] != owner_id}
+        self._forgotten.pop(owner_id, None)
 
     async def ensure_table(self) -> None:
         """Nothing to do: there is always room."""
@@ -215,6 +230,12 @@ class InMemoryPoisonQueues(PoisonQueues):
 
     def __init__(self) -> None:
         self.messages: list[PoisonMessage] = []
+        self.owners: list[str] = []  # of messages about threads and turns
 
     async def peek(self) -> list[PoisonMessage]:
         return list(self.messages)
+
+    async def remove_of(self, owner_id: str) -> int:
+        before = len(self.owners)
+        self.owners = [owner for owner in self.owners if owner != owner_id]
+        return before - len(self.owners)

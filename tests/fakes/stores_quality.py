@@ -30,6 +30,12 @@ class InMemoryQualityStore(QualityStore):
             if _hour(first) <= hour <= _hour(last):
                 yield record
 
+    async def forget(self, at: datetime, key: str) -> int:
+        places = [place for place, one in self.records.items() if (place[0], one.key) == (_hour(at), key)]
+        for place in places:
+            del self.records[place]
+        return len(places)
+
     async def delete_before(self, moment: datetime, most: int) -> int:
         old = [place for place in self.records if place[0] < _hour(moment)][:most]
         for place in old:

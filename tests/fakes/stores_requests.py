@@ -39,6 +39,12 @@ class InMemoryIdempotencyStore(IdempotencyStore):
             del self.claims[place]
         return len(old)
 
+    async def forget(self, user_id: str) -> int:
+        theirs = [place for place in self.claims if place[0] == user_id]
+        for place in theirs:
+            del self.claims[place]
+        return len(theirs)
+
     def _keep(self, user_id: str, key: str, claim: Claim) -> Claim:
         kept = claim.model_copy(update={"revision": f"revision-{next(self._revisions)}"})
         self.claims[user_id, key] = kept
@@ -70,3 +76,7 @@ class InMemoryUserLimitStore(UserLimitStore):
         for user_id in old:
             del self.rows[user_id], self._written_at[user_id]
         return len(old)
+
+    async def forget(self, user_id: str) -> int:
+        self._written_at.pop(user_id, None)
+        return 0 if self.rows.pop(user_id, None) is None else 1

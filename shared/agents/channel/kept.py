@@ -16,7 +16,7 @@ from shared.models.names import WORK
 from shared.ports import BlobStore
 from shared.services import Services
 
-_FOLDER = "channel/"
+TAKEN_FOLDER = "channel/"
 MOST_AT_ONCE = 1000  # of one call of the timer; the next call goes on
 _KEPT = timedelta(days=2)  # a reply to a message takes minutes; the Bot Service sends again within some
 _Kept = TypeVar("_Kept", bound=Model)
@@ -54,10 +54,10 @@ async def purge_taken(now: datetime, services: Services, forget: StopRun) -> int
     """
     waits = timedelta(seconds=services.settings.clarification_timeout_s)
     last = (now - _KEPT - waits).date().isoformat()
-    listed = services.blobs.list_blobs(WORK, _FOLDER)
+    listed = services.blobs.list_blobs(WORK, TAKEN_FOLDER)
     names = [found.name async for found in listed if _day_of(found.name) < last][:MOST_AT_ONCE]
     for name in names:
-        await forget(instance_of(name.rpartition("/")[2].removesuffix(".json")))
+        await forget(reply_of(name))
         await services.blobs.delete(WORK, name)
     return len(names)
 
@@ -73,6 +73,11 @@ async def purge_turns(now: datetime, services: Services) -> int:
 def instance_of(key: str) -> str:
     """The orchestration of a reply."""
     return f"{key}-reply"
+
+
+def reply_of(name: str) -> str:
+    """The orchestration of the reply to a message, by the name of the message's blob."""
+    return instance_of(name.rpartition("/")[2].removesuffix(".json"))
 
 
 def today() -> str:
@@ -129,8 +134,8 @@ class ReplyMemory:
 
 
 def _path(key: str, day: str) -> str:
-    return f"{_FOLDER}{date.fromisoformat(day).isoformat()}/{key}.json"
+    return f"{TAKEN_FOLDER}{date.fromisoformat(day).isoformat()}/{key}.json"
 
 
 def _day_of(name: str) -> str:
-    return name.removeprefix(_FOLDER).partition("/")[0]
+    return name.removeprefix(TAKEN_FOLDER).partition("/")[0]

@@ -37,6 +37,8 @@ def _operation(administrator: httpx.Client) -> None:
     administrator.post("/maintenance/reconcile").raise_for_status()
     administrator.get("/metrics/subagents", params={"hours": "1"}).raise_for_status()
     administrator.get("/metrics/quality", params={"hours": "1"}).raise_for_status()
+    administrator.delete("/users/somebody-who-left").raise_for_status()
+    administrator.get("/users/somebody-who-left/erasure").raise_for_status()
 
 
 def _questions(user: httpx.Client) -> None:

@@ -287,4 +287,6 @@ ROUTES: Mapping[str, Probe] = {
     "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),
     "GET metrics/subagents": for_administrators("GET", "/metrics/subagents"),
     "GET metrics/quality": for_administrators("GET", "/metrics/quality"),
+    "DELETE users/{user_id}": for_administrators("DELETE", "/users/somebody-else", (202,)),
+    "GET users/{user_id}/erasure": for_administrators("GET", "/users/somebody-else/erasure", (200, 404)),
 }

@@ -1,0 +1,62 @@
+"""`users`: for administrators, have everything erased that is kept of a person, and look how far that is."""
+
+import argparse
+from typing import Any
+
+from cli.api import Api, segment
+from cli.commands import Tree
+from cli.errors import DONE, NOT_ALL_WELL
+from cli.terminal import Terminal, moment
+
+
+def register(tree: Tree) -> None:
+    """The commands of this file."""
+    erasing = tree.leaf("users erase", erase_user, "erase what is kept of a person (administrators)")
+    erasing.add_argument(
+        "--documents", action="store_true", help="also documents of theirs that nobody else may read"
+    )
+    erasing.add_argument("--yes", action="store_true", help="do not ask")
+    looking = tree.leaf("users erasure", show_erasure, "show how far that is (administrators)")
+    for parser in (erasing, looking):
+        parser.add_argument("user", metavar="USER", help="the object id in Entra ID")
+
+
+def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Begin it. It takes a quarter of an hour, and nobody need wait for it."""
+    also = " and their own documents" if given.documents else ""
+    terminal.confirm(f"Erase everything that is kept of {given.user}{also}?", is_sure=given.yes)
+    wish = "delete" if given.documents else "keep"
+    begun = api.call("DELETE", f"/users/{segment(given.user)}", params={"documents": wish})
+    if terminal.as_json:
+        terminal.json(begun)
+        return DONE
+    terminal.say(f"The erasure of {given.user} is at work.")
+    terminal.note(f"How far it is: users erasure {given.user}")
+    return DONE
+
+
+def show_erasure(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print the report. 0 unless it failed."""
+    found = api.call("GET", f"/users/{segment(given.user)}/erasure")
+    if terminal.as_json:
+        terminal.json(found)
+    else:
+        _tell(terminal, found)
+    return NOT_ALL_WELL if found["status"] == "failed" else DONE
+
+
+def _tell(terminal: Terminal, found: dict[str, Any]) -> None:
+    terminal.say(f"{found['user_id']}: {found['status']}, asked {moment(found['asked_at'])}.", "bold")
+    if found["reason"]:
+        terminal.say(found["reason"], "red")
+    if found["next_pass_at"]:
+        terminal.say(f"Passes so far: {found['passes']}; the next one at {moment(found['next_pass_at'])}.")
+    erased = {kind: count for kind, count in found["erased"].items() if count}
+    if found["status"] == "completed" and not erased:
+        terminal.say("Nothing was kept of such a person. Is it the right id?", "yellow")
+    for kind, count in erased.items():
+        terminal.say(f"  {count:>6}  {kind.replace('_', ' ')} erased")
+    for kept in found["kept"]:
+        if kept["count"] != 0:
+            count = "" if kept["count"] is None else kept["count"]
+            terminal.say(f"  {count:>6}  {kept['what']} kept: {kept['why']}")

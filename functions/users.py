@@ -1,0 +1,44 @@
+"""Users over HTTP, for administrators: have all that is kept of a person erased, and look how far it is."""
+
+import azure.functions as func
+
+from functions.http_io import Request, Response, endpoint, json_response, read_query
+from functions.identity import administrator_of
+from functions.ready import ready_services
+from shared.errors import CallerError
+
+blueprint = func.Blueprint()
+
+MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
+
+
+@blueprint.route(route="users/{user_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def erase_user(req: Request) -> Response:
+    """Erase what is kept of a person. 202: a queue does it, in passes over a quarter of an hour."""
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.agents.erasure.asking import ask_for_erasure
+    from shared.models.erasures import ErasureQuery
+
+    await administrator_of(req)
+    wanted = read_query(req, ErasureQuery)
+    view = await ask_for_erasure(_id_of(req), wanted.documents, await ready_services())
+    return json_response(view, 202, {"Location": view.status_url})
+
+
+@blueprint.route(route="users/{user_id}/erasure", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_erasure(req: Request) -> Response:
+    """How far the erasure of a person is, or what it has done."""
+    from shared.agents.erasure.asking import erasure_of
+
+    await administrator_of(req)
+    return json_response(await erasure_of(_id_of(req), await ready_services()))
+
+
+def _id_of(request: Request) -> str:
+    """Compared letter by letter, as everywhere; whether there is such a person nobody here knows."""
+    user_id = str(request.path_params["user_id"])
+    if not user_id.strip() or len(user_id) > MAX_ID_CHARS or not user_id.isprintable():
+        raise CallerError("That is no user id.", "Send the object id in Entra ID, as GET /api/me shows it.")
+    return user_id

@@ -1,0 +1,212 @@
+"""Erasing a person in passes, a quarter of an hour apart, until one finds nothing new; that one ends it.
+
+A step that is at work while the first pass erases may write once more, and a person whose token is still good
+may ask once more: a later pass finds it. What is found is noted, and counted, before any of it goes; so a
+pass that breaks off anywhere is simply made again.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from shared.agents.erasing import LAST_PASS_AFTER_S, StopRun, erase_run, erase_turns
+from shared.agents.erasure.asking import send_on
+from shared.agents.erasure.found import Found, find
+from shared.agents.erasure.records import find_record, keep_record
+from shared.agents.memory import forget_all
+from shared.agents.quality.recording import key_of
+from shared.agents.summaries import delete_summary
+from shared.agents.summary_store import SummaryStore
+from shared.core.erasure import MAX_PASSES, added
+from shared.errors import ConflictError, NotFoundError
+from shared.models.erasures import ErasedCounts, ErasureRecord, RunPlace
+from shared.models.identity import UserContext
+from shared.models.ingestion import DocumentState
+from shared.models.names import DOCUMENTS, WORK
+from shared.models.threads import Thread
+from shared.services import Services
+from shared.telemetry import get_logger, pseudonym
+
+_WORKING_S = 300.0  # of one message; the platform ends a function after 600 s, and its whole worker with it
+_AT_ONCE = 8  # runs that are erased at the same time (unmeasured; each takes some ten calls)
+_EARLY_S = 5.0  # by which queues and clocks may differ
+
+
+@dataclass(frozen=True)
+class Means:
+    """What erasing needs of the app.
+
+    Attributes:
+        stop: ends an orchestration.
+        forget: ends it and removes its history.
+        delete_document: deletes a document with everything made of it, by and by.
+    """
+
+    stop: StopRun
+    forget: StopRun
+    delete_document: Callable[[DocumentState], Awaitable[None]]
+    until: float = field(default_factory=lambda: time.monotonic() + _WORKING_S)
+
+    def require_time(self) -> None:
+        """Raise when somebody else had better go on."""
+        if time.monotonic() > self.until:
+            raise _TimeIsUpError
+
+
+class _TimeIsUpError(Exception):
+    """The pass goes on with the next message."""
+
+
+async def advance(erasure_id: str, services: Services, means: Means) -> None:
+    """Make the pass that is due; messages that come early, late or twice change nothing."""
+    record = await find_record(services.blobs, erasure_id)
+    if record is None or record.status != "running":
+        return
+    if record.not_before > datetime.now(UTC) + timedelta(seconds=_EARLY_S):
+        return
+    try:
+        await _advance(record, services, means)
+    except _TimeIsUpError:
+        get_logger().info("user_erasure.goes_on", subject=pseudonym(record.user_id))
+        await send_on(record, services)
+
+
+async def _advance(record: ErasureRecord, services: Services, means: Means) -> None:
+    found = await find(record, services)
+    record = await _noted(record, found, services)
+    if found.is_empty and record.passes:
+        await _finish(record, services, means)
+        return
+    if record.passes == MAX_PASSES:
+        await _end(record, "failed", services)
+        return
+    await _erase(found, record, services, means)
+    counts = added(record.counts, await _forget_rows(record.user_id, services))
+    counts = added(counts, await _forget_quality(found.runs, services))
+    now = datetime.now(UTC)
+    due = now + timedelta(seconds=LAST_PASS_AFTER_S)
+    made = {"passes": record.passes + 1, "counts": counts, "not_before": due}
+    record = await keep_record(services.blobs, record.model_copy(update=made))
+    await send_on(record, services)
+
+
+async def _noted(record: ErasureRecord, found: Found, services: Services) -> ErasureRecord:
+    """With what this pass found, stored before any of it goes; a pass that is repeated counts nothing."""
+    is_repeated = record.counted > record.passes
+    runs = {one.run_id: one for one in (*record.runs, *found.runs)}
+    noted = {
+        "counts": record.counts if is_repeated else added(record.counts, found.counts),
+        "counted": record.passes + 1,
+        "kept_documents": found.kept,
+        "threads": _merged(record.threads, [one.thread_id for one in found.threads]),
+        "runs": tuple(runs.values()),
+        "summaries": _merged(record.summaries, [one.summary_id for one in found.summaries]),
+        "instances": _merged(record.instances, found.instances),
+    }
+    return await keep_record(services.blobs, record.model_copy(update=noted))
+
+
+def _merged(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*known, *more)))
+
+
+async def _erase(found: Found, record: ErasureRecord, services: Services, means: Means) -> None:
+    # Threads first: no question is added to one that is being deleted.
+    for thread in found.threads:
+        means.require_time()
+        await _erase_thread(thread, services, means)
+    await _each_run(found.runs, means, lambda one: _erase_run(one.run_id, services, means))
+    for summary in found.summaries:
+        means.require_time()
+        await delete_summary(summary, services, means.forget)
+    for name in (*found.messages, *found.sessions):
+        await services.blobs.delete(WORK, name)
+    for instance_id in found.instances:
+        means.require_time()
+        await means.forget(instance_id)
+    await forget_all(UserContext(user_id=record.user_id), services)
+    for state in found.documents:
+        means.require_time()
+        await means.delete_document(state)
+    for name in found.sidecars:
+        await services.blobs.delete(DOCUMENTS, name)
+
+
+async def _erase_thread(thread: Thread, services: Services, means: Means) -> None:
+    """Take it out of sight, and all that its turns made; its emptied rows go at the end."""
+    current: Thread | None = thread
+    while current is not None and not current.is_deleted:
+        try:
+            deleted = current.model_copy(update={"is_deleted": True, "title": "", "summary": ""})
+            current = await services.threads.replace(current, deleted)
+        except (ConflictError, NotFoundError):
+            current = await services.threads.get(thread.owner_id, thread.thread_id)
+    if current is not None:
+        await erase_turns(current, current.turn_count, services, means.stop, is_last=False)
+
+
+async def _erase_run(run_id: str, services: Services, means: Means) -> None:
+    await erase_run(run_id, services, means.stop, is_last=False)
+
+
+async def _each_run(
+    runs: Sequence[RunPlace], means: Means, act: Callable[[RunPlace], Awaitable[None]]
+) -> None:
+    for start in range(0, len(runs), _AT_ONCE):
+        means.require_time()
+        await asyncio.gather(*(act(one) for one in runs[start : start + _AT_ONCE]))
+
+
+async def _finish(record: ErasureRecord, services: Services, means: Means) -> None:
+    """Nothing new has come: take away what marked it, histories, and what steps wrote in between."""
+    async for thread in services.threads.of_owner(record.user_id):
+        means.require_time()
+        await erase_turns(thread, thread.turn_count, services, means.forget, is_last=True)
+
+    async def erase_last(one: RunPlace) -> None:
+        await erase_run(one.run_id, services, means.forget, is_last=True)
+
+    await _each_run(record.runs, means, erase_last)
+    for summary_id in record.summaries:
+        await SummaryStore(services.blobs, summary_id).delete()
+    for instance_id in record.instances:
+        means.require_time()
+        await means.forget(instance_id)
+    counts = added(record.counts, await _forget_rows(record.user_id, services))
+    counts = added(counts, await _forget_quality(record.runs, services))
+    await services.threads.remove_owner(record.user_id)
+    made = {"counts": counts, "passes": record.passes + 1}
+    await _end(record.model_copy(update=made), "completed", services)
+
+
+async def _end(record: ErasureRecord, status: str, services: Services) -> None:
+    """Keep the report; the person's id and what led to their things go."""
+    subject = pseudonym(record.user_id)
+    ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
+    emptied: dict[str, object] = {"threads": (), "runs": (), "summaries": (), "instances": ()}
+    await keep_record(services.blobs, record.model_copy(update={**ended, **emptied}))
+    counts = record.counts.model_dump()
+    get_logger().info(
+        "user_erasure.ended", subject=subject, status=status, documents=record.documents, erased=counts
+    )
+
+
+async def _forget_rows(user_id: str, services: Services) -> ErasedCounts:
+    """Rows that are found by the person's id alone."""
+    conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
+    return ErasedCounts(
+        conversations=conversations,
+        idempotency_keys=await services.idempotency.forget(user_id),
+        limits=await services.user_limits.forget(user_id),
+        queue_messages=await services.poison.remove_of(user_id),
+    )
+
+
+async def _forget_quality(runs: Sequence[RunPlace], services: Services) -> ErasedCounts:
+    """Records of answers: they name no run, and are found by it all the same."""
+    forgotten = 0
+    for one in runs:
+        forgotten += await services.quality.forget(one.at, key_of(one.run_id))
+    return ErasedCounts(quality_records=forgotten)

@@ -1,0 +1,176 @@
+"""Erasing people over HTTP and by the queue: for administrators alone, begun once, told to its end."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import azure.functions as func
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from functions import remember, threads, uploads, users
+from shared.agents import erasing
+from shared.agents.erasure import passes
+from shared.core.document_ids import document_id
+from shared.models.names import DOCUMENTS, ERASURES_QUEUE
+from shared.services import Services
+from tests.fakes.stores import InMemoryTaskQueues
+from tests.unit.agents.test_threads import ask
+from tests.unit.agents.world import world
+from tests.unit.functions.http_app import (
+    IngestingClient,
+    as_user,
+    connect,
+    make_app,
+    problem_of,
+    settings_of_tests,
+)
+
+
+class Client(IngestingClient):
+    """A durable client that also knows of orchestrations at work."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.terminated: list[str] = []
+        self.purged: list[str] = []
+
+    async def get_status(self, instance: str) -> Any:
+        found = await super().get_status(instance)
+        if found.runtime_status is not None:
+            return found
+        return SimpleNamespace(runtime_status=SimpleNamespace(value="Running"))
+
+    async def terminate(self, instance: str, reason: str) -> None:
+        self.terminated.append(instance)
+
+    async def purge_instance_history(self, instance: str) -> None:
+        self.purged.append(instance)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
+    monkeypatch.setattr(erasing, "_READERS_S", 0.0)
+
+
+@pytest.fixture
+async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
+    made = await world(settings=settings_of_tests())
+    connect(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+def client(services: Services) -> Client:
+    return Client(services)
+
+
+@pytest.fixture
+def app(services: Services, client: Client) -> Starlette:
+    return make_app([users, threads, uploads], client)
+
+
+@pytest.fixture
+def olga(app: Starlette) -> httpx.AsyncClient:
+    return as_user(app, "olga", roles=["admin"])
+
+
+async def handle_queue(services: Services, client: Client) -> int:
+    """Let the queue's function have its messages; how many they were."""
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    messages = services.queues.take(ERASURES_QUEUE)
+    function = getattr(remember.erase_turns, "_function").get_user_function()  # noqa: B009
+    for message in messages:
+        await function.client_function(func.QueueMessage(body=message.encode()), client=client)
+    return len(messages)
+
+
+async def test_only_administrators_have_people_erased(app: Starlette, services: Services) -> None:
+    for client in (as_user(app, "anna"), as_user(app, "anna", groups=["admin"])):
+        for user_id in ("anna", "ben", "nobody"):
+            assert problem_of(await client.delete(f"/users/{user_id}"))[0] == 403
+            assert problem_of(await client.get(f"/users/{user_id}/erasure"))[0] == 403
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    assert services.queues.messages == {}
+
+
+async def test_a_person_is_erased_and_the_report_says_how_much(
+    olga: httpx.AsyncClient, app: Starlette, services: Services, client: Client
+) -> None:
+    asked = await ask(services, "At what pressure does the pump run?")
+    begun = await olga.delete("/users/anna")
+    assert (begun.status_code, begun.headers["location"]) == (202, "/api/users/anna/erasure")
+    assert (begun.json()["status"], begun.json()["documents"]) == ("running", "keep")
+    await handle_queue(services, client)
+    assert client.terminated.count(asked.run_id) >= 1
+    anna = as_user(app, "anna", groups=["engineering"])
+    assert (await anna.get("/threads")).json()["threads"] == []
+    told = (await olga.get("/users/anna/erasure")).json()
+    assert (told["status"], told["passes"], told["erased"]["runs"]) == ("running", 1, 1)
+    await handle_queue(services, client)
+    told = (await olga.get("/users/anna/erasure")).json()
+    assert (told["status"], told["next_pass_at"]) == ("completed", None)
+    assert {one["what"] for one in told["kept"]} >= {"documents that only they may read", "this report"}
+    assert asked.run_id in client.purged
+    assert await handle_queue(services, client) == 0
+
+
+async def test_asking_again_changes_nothing_while_it_is_at_work(
+    olga: httpx.AsyncClient, services: Services, client: Client
+) -> None:
+    first = (await olga.delete("/users/anna")).json()
+    again = await olga.delete("/users/anna")
+    assert (again.status_code, again.json()) == (202, first)
+    assert problem_of(await olga.delete("/users/anna?documents=delete"))[0] == 409
+    while await handle_queue(services, client):
+        pass
+    assert (await olga.get("/users/anna/erasure")).json()["status"] == "completed"
+    anew = (await olga.delete("/users/anna?documents=delete")).json()
+    assert anew["asked_at"] > first["asked_at"]
+
+
+async def test_a_document_of_theirs_alone_goes_when_that_is_asked_for(
+    olga: httpx.AsyncClient, app: Starlette, services: Services, client: Client
+) -> None:
+    anna = as_user(app, "anna")
+    for name, acl in (("diary.md", ""), ("shared.md", "engineering")):
+        sent = await anna.post(
+            "/documents", data={"acl": acl} if acl else {}, files={"file": (name, f"# Of {name}".encode())}
+        )
+        assert sent.status_code == 202, sent.text
+    client.started.clear()  # both wait for their ingestion
+    await olga.delete("/users/anna?documents=delete")
+    outcomes = []
+    while await handle_queue(services, client):
+        outcomes += await client.run()
+    assert outcomes == ["removed"]
+    told = (await olga.get("/users/anna/erasure")).json()
+    assert (told["status"], told["erased"]["documents"]) == ("completed", 1)
+    left = [one.name async for one in services.blobs.list_blobs(DOCUMENTS)]
+    assert [name.rpartition("/")[2] for name in left] == ["shared.md", "shared.md.acl.json"]
+    assert [one.doc_id async for one in services.documents.all()] == [document_id(left[0])]
+
+
+@pytest.mark.parametrize("user_id", ["%20", "a" * 257, "a%00b", "a%0Ab"])
+async def test_what_can_be_no_id_is_refused(olga: httpx.AsyncClient, user_id: str) -> None:
+    assert problem_of(await olga.delete(f"/users/{user_id}"))[0] == 400
+    assert problem_of(await olga.get(f"/users/{user_id}/erasure"))[0] == 400
+
+
+async def test_a_choice_that_there_is_not_is_refused(olga: httpx.AsyncClient) -> None:
+    assert problem_of(await olga.delete("/users/anna?documents=some"))[0] == 400
+
+
+async def test_an_erasure_that_nobody_asked_for_is_not_there(olga: httpx.AsyncClient) -> None:
+    assert problem_of(await olga.get("/users/anna/erasure"))[0] == 404
+
+
+async def test_odd_ids_lead_back_to_their_report(olga: httpx.AsyncClient) -> None:
+    begun = await olga.delete("/users/conversation:0f%20%C3%BC")
+    assert begun.json()["user_id"] == "conversation:0f ü"
+    path = begun.headers["location"].removeprefix("/api")
+    told = (await olga.get(path)).json()
+    assert told["user_id"] == "conversation:0f ü"
+    assert datetime.fromisoformat(told["asked_at"]) <= datetime.now(UTC)
