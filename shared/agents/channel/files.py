@@ -3,6 +3,7 @@
 from shared.agents.channel.taking import heed
 from shared.agents.channel.visit import Visit
 from shared.core import channel_texts as texts
+from shared.core.channel_file_texts import file_reason
 from shared.core.channel_text import plain
 from shared.errors import CallerError, GroundworkError
 from shared.models.channel import ReplyStep
@@ -27,7 +28,7 @@ async def store_files(visit: Visit) -> ReplyStep:
         try:
             taken[await visit.world.store_file(attachment, visit.conversation, user)] = name
         except CallerError as refused:
-            said.append(texts.FILE_FAILED[visit.language].format(name, plain(refused.detail)))
+            said.append(_failed(name, refused.detail, visit))
         except GroundworkError as failed:
             if failed.retryable and visit.step.attempt == 0:
                 raise
@@ -43,12 +44,17 @@ async def store_files(visit: Visit) -> ReplyStep:
 
 
 async def look_at_files(visit: Visit) -> ReplyStep:
-    """Wait until every file can be asked about, or never will; then say so."""
+    """Say of each file when it can be asked about, or never will; a question waits for all of them."""
     states = [await visit.world.services.documents.get(doc_id) for doc_id in visit.step.doc_ids]
     known = [state for state in states if state is not None]
-    if any(not _is_settled(state) for state in known) and visit.step.part < _MAX_LOOKS:
+    unread = [state.doc_id for state in known if not _is_settled(state)]
+    if unread and visit.step.part < _MAX_LOOKS:
         delay_s = min(_FIRST_LOOK_S * 1.3 ** (visit.step.part + 1), _SLOWEST_LOOK_S)
-        again = {"part": visit.step.part + 1, "delay_s": delay_s, "attempt": 0}
+        again: dict[str, object] = {"part": visit.step.part + 1, "delay_s": delay_s, "attempt": 0}
+        settled = [state for state in known if _is_settled(state)]
+        if settled and not visit.message.text.strip():
+            await visit.tell("\n\n".join(_told(state, visit) for state in settled))
+            again["doc_ids"] = tuple(unread)
         return visit.step.model_copy(update=again)
     if known:
         await visit.tell("\n\n".join(_told(state, visit) for state in known))
@@ -65,5 +71,10 @@ def _told(state: DocumentState, visit: Visit) -> str:
     if state.status == "ready":
         return texts.FILE_READY[visit.language].format(name)
     if state.status == "failed":
-        return texts.FILE_FAILED[visit.language].format(name, plain(state.reason or ""))
+        return _failed(name, state.reason or "", visit)
     return texts.FILE_SLOW[visit.language].format(name)
+
+
+def _failed(name: str, reason: str, visit: Visit) -> str:
+    told = plain(file_reason(reason, visit.language))
+    return texts.FILE_FAILED[visit.language].format(name, told)

@@ -6,7 +6,7 @@ from shared.errors import BadDocumentError, DependencyError
 from shared.models.bot import BotAttachment
 from shared.models.documents import DocumentStatus
 from shared.models.ingestion import DocumentState
-from tests.unit.agents.channel.chat import ANSWERED, GROUP, QUESTION, Chat, chat
+from tests.unit.agents.channel.chat import ANSWERED, GROUP, PERSONAL, QUESTION, Chat, chat
 
 MANUAL = BotAttachment(name="manual.pdf", content_type="application/pdf", url="https://files.example/1")
 NOTES = BotAttachment(name="notes.txt", content_type="text/plain", url="https://files.example/2")
@@ -61,11 +61,28 @@ async def test_a_file_that_takes_long_is_looked_at_again_and_again_with_pauses()
     assert "takes longer" in slow.reply.text
 
 
+async def test_a_file_that_is_read_does_not_wait_for_a_slow_one_to_be_told_of() -> None:
+    bot = await with_state("ready")
+    await put_state(bot, "notes", "embedding")
+    _, ready, slow = await bot.write(attachments=(MANUAL, NOTES))
+    assert ("manual.pdf" in ready.reply.text, "notes" in ready.reply.text) == (True, False)
+    assert ("manual.pdf" in slow.reply.text, "notes" in slow.reply.text) == (False, True)
+
+
 async def test_a_file_that_cannot_be_read_is_told_with_its_reason() -> None:
     bot = await with_state("failed", reason="The file is encrypted.")
     _, said = await bot.write(QUESTION, attachments=(MANUAL,))
     assert "The file is encrypted." in said.reply.text
     assert all(name == "reply_in_channel" for name, _ in bot.orchestrations.started.values())
+
+
+async def test_a_german_is_told_in_german_why_a_file_cannot_be_read() -> None:
+    bot = await with_state("failed", reason="The file is encrypted.")
+    bot.refused = {"notes.txt": BadDocumentError("The file is empty (0 bytes).")}
+    german = PERSONAL.model_copy(update={"locale": "de-DE"})
+    taken, said = await bot.write(attachments=(NOTES, MANUAL), conversation=german)
+    assert "Die Datei ist leer." in taken.reply.text
+    assert "mit einem Kennwort geschützt" in said.reply.text
 
 
 async def test_files_that_are_refused_do_not_keep_the_others() -> None:
