@@ -135,6 +135,16 @@ class BlobStore(Protocol):
     async def create(self, container: str, name: str, content: bytes) -> bool:
         """Create; False, and nothing changed, when there is such a blob already: the first writer wins."""
 
+    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+        """Whole content, with the etag of that very version. NotFoundError when it is gone."""
+
+    async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        """Replace the version of this etag, or with None create what is not there yet; gives the new etag.
+
+        Raises:
+            ConflictError: it is another version by now, be it our own of a try whose answer was lost.
+        """
+
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come; memory stays bounded.
 
@@ -164,6 +174,9 @@ class PoisonQueues(Protocol):
     async def peek(self) -> list[PoisonMessage]:
         """The oldest messages of each queue; they stay there."""
 
+    async def remove_of(self, owner_id: str) -> int:
+        """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
+
 
 class RunLog(Protocol):
     """The append-only event log of each run; an event's number is its line, counted from 1.
@@ -173,9 +186,6 @@ class RunLog(Protocol):
 
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
-
-    async def remove_of(self, owner_id: str) -> int:
-        """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         """Append atomically: readers see all of these events or none, in order. Returns the new end.
@@ -222,6 +232,9 @@ class RunStore(Protocol):
     def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
         """Runs that ended before `moment` and still have their log."""
 
+    def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
+        """All of a person's. Reads the whole table: for erasing a person, who may have no thread any more."""
+
 
 class ThreadStore(Protocol):
     """Threads and their turns. Each call is about one owner, and can reach nobody else's."""
@@ -231,9 +244,6 @@ class ThreadStore(Protocol):
 
     async def get(self, owner_id: str, thread_id: str) -> Thread | None:
         """The thread, also one that is being deleted; None if the owner has none of this id."""
-
-    def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
-        """All of a person's. Reads the whole table: for erasing a person, who may have no thread any more."""
 
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
         """Overwrite, if it is still as `old` was read; add a turn in the same step.
@@ -268,6 +278,12 @@ class ThreadStore(Protocol):
 
     async def forgotten_until(self, owner_id: str) -> datetime | None: ...
 
+    def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
+        """Every thread of the owner, also those that are being deleted."""
+
+    async def remove_owner(self, owner_id: str) -> None:
+        """Take away every row of the owner that is left."""
+
     async def ensure_table(self) -> None: ...
 
 
@@ -278,10 +294,4 @@ class TaskQueues(Protocol):
         """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
-    def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
-        """Every thread of the owner, also those that are being deleted."""
-
-    async def remove_owner(self, owner_id: str) -> None:
-        """Take away every row of the owner that is left."""
-
         """Create those that are missing."""

@@ -109,22 +109,39 @@ class AzureBlobStore(BlobStore):
 
     async def create(self, container: str, name: str, content: bytes) -> bool:
         """Create; False when there is such a blob already, be it ours from a try whose answer was lost."""
-        client = await self._connection.opened()
-        from azure.core import MatchConditions
-
         try:
-            with call_span(BLOBS, "create"), azure_errors(BLOBS, _gone(container, name)):
-                async with asyncio.timeout(self._limits.piece_s) as limit:
-                    await client.get_blob_client(container, name).upload_blob(
-                        content,
-                        overwrite=True,
-                        match_condition=MatchConditions.IfMissing,
-                        content_settings=_content_settings(name),
-                        progress_hook=PieceClock(limit, self._limits.piece_s).sent,
-                    )
+            await self.write_version(container, name, content, etag=None)
         except ConflictError:
             return False
         return True
+
+    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+        """Whole content, with its etag."""
+        known, pieces = await self._download(container, name, _gone_or_changed(container, name))
+        return b"".join([piece async for piece in pieces]), known.etag
+
+    async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        """Replace the version of this etag, or with None create what is not there; gives the new etag.
+
+        Raises:
+            ConflictError: it is another version by now, be it our own of a try whose answer was lost.
+        """
+        client = await self._connection.opened()
+        from azure.core import MatchConditions
+
+        missing = {"match_condition": MatchConditions.IfMissing}
+        same = {"match_condition": MatchConditions.IfNotModified, "etag": f'"{etag}"'}
+        operation = "create" if etag is None else "write"
+        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await client.get_blob_client(container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                    **(missing if etag is None else same),
+                )
+        return str(done["etag"]).strip('"')
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come.

@@ -64,6 +64,17 @@ class InMemoryBlobStore(BlobStore):
         await self.write(container, name, content)
         return True
 
+    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+        blob = self._find(container, name)
+        return blob.content, _properties(name, blob).etag
+
+    async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        known = await self.properties(container, name)
+        if (known.etag if known else None) != etag:
+            raise ConflictError(f"{container}/{name} is another version by now.")
+        await self.write(container, name, content)
+        return _properties(name, self._find(container, name)).etag
+
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         content = b"".join([part async for part in parts])
         await self.write(container, name, content)

@@ -8,7 +8,7 @@ import pytest
 from local.azurite.server import AzuriteServer
 from shared.clients.blob_store import AzureBlobStore
 from shared.clients.connections import Connections
-from shared.errors import AuthenticationError, DependencyError, NotFoundError
+from shared.errors import AuthenticationError, ConflictError, DependencyError, NotFoundError
 from shared.ports import BlobStore
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
@@ -47,6 +47,28 @@ async def test_the_first_to_create_a_blob_wins(store: BlobStore, container: str)
     assert made.count(True) == 1
     assert await store.read(container, "a.json") == b"%d" % made.index(True)
     assert not await store.create(container, "a.json", b"late")
+
+
+async def test_of_writers_of_one_version_one_wins_and_the_others_are_told(
+    store: BlobStore, container: str
+) -> None:
+    async def write(number: int, etag: str | None) -> str | None:
+        try:
+            return await store.write_version(container, "a.json", b"%d" % number, etag=etag)
+        except ConflictError:
+            return None
+
+    first = [etag for etag in await asyncio.gather(*(write(n, None) for n in range(4))) if etag]
+    assert len(first) == 1
+    assert (await store.read_version(container, "a.json"))[1] == first[0]
+    second = [etag for etag in await asyncio.gather(*(write(n, first[0]) for n in range(4))) if etag]
+    assert len(second) == 1
+    assert second != first
+    assert await write(9, first[0]) is None
+    await store.delete(container, "a.json")
+    assert await write(9, second[0]) is None
+    with pytest.raises(NotFoundError):
+        await store.read_version(container, "a.json")
 
 
 async def test_every_write_gives_another_etag_without_quotes(store: BlobStore, container: str) -> None:

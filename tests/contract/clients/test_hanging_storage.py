@@ -51,6 +51,8 @@ BLOB_CALLS: dict[str, Callable[[AzureBlobStore], Awaitable[Any]]] = {
     "chunks": lambda blobs: everything(blobs.chunks("c", "a", etag="1")),
     "write": lambda blobs: blobs.write("c", "a", b"a"),
     "create": lambda blobs: blobs.create("c", "a", b"a"),
+    "read_version": lambda blobs: blobs.read_version("c", "a"),
+    "write_version": lambda blobs: blobs.write_version("c", "a", b"a", etag="1"),
     "write much": lambda blobs: blobs.write("c", "a", LARGE),
     "write_stream": lambda blobs: blobs.write_stream("c", "a", parts()),
     "list_blobs": lambda blobs: everything(blobs.list_blobs("c")),
