@@ -58,9 +58,9 @@ BEGUN: Texts = {
 }
 FORGOTTEN: Texts = {
     "en": "Done: this conversation is deleted, and so is what I remembered of your questions. "
-    "Your other conversations are in the web page.",
+    "Your other conversations stay.",
     "de": "Erledigt: Dieses Gespräch ist gelöscht, ebenso, was ich mir von Ihren Fragen gemerkt hatte. "
-    "Ihre anderen Gespräche finden Sie auf der Webseite.",
+    "Ihre anderen Gespräche bleiben.",
 }
 NO_SOURCES: Texts = {
     "en": "There is no answer with sources in this conversation yet.",

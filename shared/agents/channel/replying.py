@@ -28,7 +28,7 @@ from shared.models.channel import Language, ReplyPlace, ReplyStep
 from shared.models.clarification import Clarification
 from shared.models.events import TERMINAL_EVENTS, RunEvent
 from shared.models.identity import UserContext
-from shared.models.runs import RunRecord
+from shared.models.runs import RunAnswer, RunRecord
 
 MAX_PARTS = 40  # more than an hour; a run has an end long before, whatever happens
 _AFTER_EXPIRY_S = 60.0  # by then the run has noticed itself that nobody answered
@@ -174,10 +174,19 @@ async def _answer(record: RunRecord, telling: Telling) -> BotReply:
         raise NotFoundError("The answer was deleted.")
     address = services.settings.public_address
     reply = reply_of(view.answer, language=telling.language, public_address=address)
-    if not telling.place.alone:
+    note = _note_of(view.answer, telling.place)
+    if note is None:
         return reply
-    note = texts.OF_PERSON_ALONE[telling.language]
-    return reply.model_copy(update={"text": f"{reply.text}\n\n_{note}_"})
+    return reply.model_copy(update={"text": f"{reply.text}\n\n_{note[telling.language]}_"})
+
+
+def _note_of(answer: RunAnswer, place: ReplyPlace) -> texts.Texts | None:
+    """What is to be known of an answer here: of how little it could be made."""
+    if place.alone:
+        return texts.OF_PERSON_ALONE
+    is_of_several = place.conversation.kind != "personal"
+    is_without = answer.abstained or not answer.citations
+    return texts.OF_SEVERAL if is_of_several and is_without else None
 
 
 async def _reader(memory: WorkingMemory, ask_step: int) -> UserContext:

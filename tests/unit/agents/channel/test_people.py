@@ -5,7 +5,7 @@ from shared.errors import DependencyError
 from shared.models.bot import BotSender
 from shared.models.identity import DirectoryPerson
 from tests.fakes.directory import InMemoryDirectory
-from tests.unit.agents.channel.chat import ANNA, BEN, GROUP, PERSONAL, QUESTION, Chat, chat
+from tests.unit.agents.channel.chat import ANNA, ANSWERED, BEN, GROUP, PERSONAL, QUESTION, Chat, chat
 
 
 async def test_each_person_is_answered_from_what_they_may_read() -> None:
@@ -26,6 +26,15 @@ async def test_where_several_read_along_only_what_everybody_may_read_is_used() -
     assert bot.services.directory.asked == []
     (help_text,) = await bot.write("/help", conversation=GROUP)
     assert "everybody may read" in help_text.reply.text
+
+
+async def test_where_several_read_along_an_answer_that_is_not_there_says_what_was_read() -> None:
+    bot = await chat()
+    (said,) = await bot.write(QUESTION, conversation=GROUP)
+    assert "documents that everybody may read" in said.reply.text
+    (said,) = await bot.write(QUESTION)
+    assert ANSWERED in said.reply.text
+    assert "everybody" not in said.reply.text
 
 
 async def test_a_group_shares_one_thread() -> None:
