@@ -17,35 +17,43 @@ _OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
 
 @dataclass(frozen=True)
 class Child:
-    """One child. `ended_after_s`: seconds after its deadline; None = at work at the last look."""
+    """One child.
+
+    Attributes:
+        ended_after_s: seconds after its deadline; None = at work at the last look.
+        grace_s: how long after its deadline it may be at work.
+    """
 
     child_id: str
     deadline: float
     status: str
     ended_after_s: float | None
+    grace_s: float = GRACE_S
 
     @property
     def outlived(self) -> bool:
-        """Whether it was alive GRACE_S after its deadline."""
-        return self.ended_after_s is None or self.ended_after_s > GRACE_S
+        """Whether it was alive `grace_s` after its deadline."""
+        return self.ended_after_s is None or self.ended_after_s > self.grace_s
 
 
 class Instances:
-    """Reads instances of one host."""
+    """Reads instances of one host. `grace_s`: more than GRACE_S where the machine is known to be slow."""
 
-    def __init__(self, base_url: Callable[[], str]) -> None:
+    def __init__(self, base_url: Callable[[], str], grace_s: float = GRACE_S) -> None:
         self._base_url = base_url
-        self._http = httpx.Client(timeout=10.0)
+        self._grace_s = grace_s
+        self._http = httpx.Client(timeout=60.0)
 
     def close(self) -> None:
         self._http.close()
 
     def settled(self, run_id: str) -> list[Child]:
-        """The run's children, once all have ended or had GRACE_S beyond their deadlines."""
+        """The run's children, once all have ended or had their grace beyond their deadlines."""
         while True:
             children = [self._child(told) for told in self._below(run_id)]
             now = time.time()
-            if all(child.ended_after_s is not None or now > child.deadline + GRACE_S for child in children):
+            late = now - self._grace_s
+            if all(child.ended_after_s is not None or late > child.deadline for child in children):
                 return children
             time.sleep(_POLL_S)
 
@@ -64,7 +72,7 @@ class Instances:
         ended = None
         if told["runtimeStatus"] not in _OPEN:
             ended = self._ended_at(told) - deadline
-        return Child(told["instanceId"], deadline, told["runtimeStatus"], ended)
+        return Child(told["instanceId"], deadline, told["runtimeStatus"], ended, self._grace_s)
 
     def _ended_at(self, told: dict[str, Any]) -> float:
         """To the millisecond: the status itself has whole seconds only."""

@@ -12,17 +12,17 @@ from typing import Any
 import httpx
 
 from evals.budgets.batches import Batch
-from evals.budgets.children import Instances
+from evals.budgets.children import GRACE_S, Instances
 from evals.budgets.following import Caller, Followed
 from evals.budgets.questions import Question
-from evals.budgets.seen import Limits, Seen, Spent, decisions_of, differs, terminal_events
+from evals.budgets.seen import EPSILON_MS, Limits, Seen, Spent, decisions_of, differs, terminal_events
 from local.run_all.errors import StackError
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 
 CHILD_TASKS = frozenset({"sub_agent", "DocReaderReport", "ComparatorReport", "EvidenceReport", "WebReport"})
 GIVE_UP_S = 40.0  # beyond the budget; then a run counts as stuck
-SETTLE_S = 8.0  # an orchestration ends after its last event; the durable loops poll in between
+SETTLE_S = 20.0  # an orchestration ends after its last event; the durable loops poll in between
 CONTRACT = {
     "MAX_TOTAL_LATENCY_MS": 25_000,
     "MIN_REMAINING_LATENCY_TO_DELEGATE_MS": 12_000,
@@ -49,11 +49,17 @@ class Lane:
     """A running stack, of which `at_once` questions are asked side by side.
 
     Tokens are counted run by run only when they are asked one by one.
+
+    Attributes:
+        epsilon_ms, child_grace_s: how much longer than its budget a run may be at work, and than its deadline
+            a sub-agent: what is promised, and more where the machine is known to be slow.
     """
 
     stack: LocalStack
     budget_ms: int
     at_once: int = 1
+    epsilon_ms: float = EPSILON_MS
+    child_grace_s: float = GRACE_S
 
     def run(self, batch: Batch) -> Iterator[Seen]:
         """Start the host with the batch's model, and ask all its questions.
@@ -66,11 +72,12 @@ class Lane:
         self.stack.kill_host()
         self.stack.start_host({**settings, "CHAT_MODEL": batch.model})
         caller = Caller(lambda: self.stack.ports.http, self.stack.token(ANNA))
-        instances = Instances(lambda: self.stack.base_url)
+        instances = Instances(lambda: self.stack.base_url, self.child_grace_s)
         limits = Limits(
             latency_ms=self.budget_ms,
             tokens=int(settings["MAX_TOTAL_TOKENS_PER_REQUEST"]),
             child_tokens=int(settings["MAX_CHILD_TOKENS"]),
+            epsilon_ms=self.epsilon_ms,
         )
         asking = Asking(self, batch, limits, caller, instances)
         with contextlib.closing(instances), ThreadPoolExecutor(self.at_once) as pool:
@@ -80,13 +87,14 @@ class Lane:
         """What the model server has counted."""
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/stats"
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
-        told: dict[str, Any] = httpx.get(address, headers=headers).raise_for_status().json()
+        told: dict[str, Any] = httpx.get(address, headers=headers, timeout=60).raise_for_status().json()
         return told
 
     def _check_knobs(self, model: str) -> None:
         """A fault that is misspelt is none, and the run would pass."""
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
-        answered = httpx.get(f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}", headers=headers)
+        address = f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}"
+        answered = httpx.get(address, headers=headers, timeout=60)
         if answered.status_code != 200:
             raise StackError(f"The model server refuses {model}: {answered.text[:300]}")
 

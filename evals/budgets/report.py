@@ -16,7 +16,7 @@ def report(runs: Sequence[Seen]) -> dict[str, Any]:
     return {
         **promises(runs),
         "budget_ms": sorted({run.limits.latency_ms for run in runs}),
-        "epsilon_ms": EPSILON_MS,
+        "epsilon_ms": max((run.limits.epsilon_ms for run in runs), default=EPSILON_MS),
         "outcomes": dict(Counter(run.outcome for run in runs)),
         "delegated": sum(any(name == "delegate" for name, _ in run.decisions) for run in runs),
         "children": sum(len(run.children) for run in runs),

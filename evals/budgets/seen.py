@@ -14,13 +14,17 @@ Outcome = Literal["answer", "partial answer with warning", "abstention", "error"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use: milliseconds, tokens and US dollars, of the whole and of one sub-agent."""
+    """What a run may use: milliseconds, tokens and US dollars, of the whole and of one sub-agent.
+
+    `epsilon_ms`: how much longer it may take than its budget says.
+    """
 
     latency_ms: int = 25_000
     tokens: int = 24_000
     child_tokens: int = 8_000
     children_usd: float = 0.08
     child_usd: float = 0.03
+    epsilon_ms: float = EPSILON_MS
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Seen:
 
     @property
     def is_over_budget(self) -> bool:
-        return self.wall_ms is None or self.overrun_ms > EPSILON_MS
+        return self.wall_ms is None or self.overrun_ms > self.limits.epsilon_ms
 
     @property
     def children_alive(self) -> int:

@@ -19,7 +19,7 @@ from shared.services import Services
 from shared.settings import load_settings
 from shared.wiring import build_services
 
-HANG_GUARD_S = 120.0
+HANG_GUARD_S = 300.0  # also while a host is killed again and again on a slow machine
 _POLL_S = 0.1
 _TIMES = ("upload_date",)  # what differs between two runs of the same
 _TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warnings", "holder", "pending"}

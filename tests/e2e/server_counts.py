@@ -35,7 +35,7 @@ def counted(stack: LocalStack) -> Iterator[Counts]:
         model: {"Authorization": f"Bearer {stack.secrets.model_key}"},
         search: {"api-key": stack.secrets.search_key},
     }
-    with httpx.Client() as http:
+    with httpx.Client(timeout=60) as http:
         for address, key in keys.items():
             http.post(f"{address}/reset", headers=key).raise_for_status()
         counts = Counts()

@@ -11,7 +11,7 @@ from local.run_all.sample_documents import documents_of
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from samples.acl import ANNA, SampleUser
 
-HANG_GUARD_S = 90.0
+HANG_GUARD_S = 240.0  # nothing waits so long unless it hangs
 ENDED = ("ready", "failed")
 
 

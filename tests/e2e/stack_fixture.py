@@ -5,6 +5,8 @@ One per session, on free ports, in a temporary folder, with the samples ingested
 
 import os
 from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,11 @@ from local.run_all.app_settings import ENDPOINT_NAMES
 from local.run_all.demo import bring_samples
 from local.run_all.sample_documents import ProgressBar
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from local.run_all.stack_settings import Ports, StackSettings
+from tests.conftest import find_free_port
+
+# A run that is out of time answers with less, which tests that are not about time must not see.
+PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "PLAN_TIMEOUT_S": "30"}
 
 
 def environment_without_model() -> dict[str, str]:
@@ -20,10 +26,15 @@ def environment_without_model() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
 
 
+def settings_for(folder: Path) -> StackSettings:
+    """A stack of a test's own: free ports, its data in a folder."""
+    return StackSettings(Ports(*(find_free_port() for _ in fields(Ports))), folder)
+
+
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """A running stack that knows the samples."""
     folder = tmp_path_factory.mktemp("stack")
-    with LocalStack(StackSettings(FREE_PORTS, folder), environment=environment_without_model()) as running:
+    with LocalStack(settings_for(folder), PATIENT, environment_without_model()) as running:
         bring_samples(running, ProgressBar())
         yield running

@@ -41,7 +41,7 @@ class Platform:
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         url = f"{self.stack.base_url}/api{path}"
-        return httpx.request(method, url, headers=headers, json=body, timeout=60)
+        return httpx.request(method, url, headers=headers, json=body, timeout=240)
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,12 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
 from tests.e2e.stack_client import HANG_GUARD_S
+from tests.e2e.stack_fixture import PATIENT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 AMBIGUOUS = "What was the total revenue according to the annual report?"
-QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive", "MAX_TOTAL_LATENCY_MS": "25000"}
+QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive", **PATIENT}
 # Slower ones do not write their plan in time.
 SLOW_MODEL = {"CHAT_MODEL": "groundwork-extractive@tps=12", "MAX_TOTAL_LATENCY_MS": "240000"}
 

@@ -50,7 +50,7 @@ def test_the_page_opens_with_the_passage_marked_in_picture_and_text(
     assert " ".join(marked).split()[:3] == citation["quote"].split()[:3]
     picture = anna.get(view["picture"]["path"])
     assert picture.content.startswith(b"\x89PNG")
-    assert httpx.get(view["picture"]["image_url"]).content == picture.content, (
+    assert httpx.get(view["picture"]["image_url"], timeout=60).content == picture.content, (
         "the signed address needs nobody"
     )
 

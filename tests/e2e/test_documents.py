@@ -149,7 +149,7 @@ def test_a_large_file_goes_straight_to_the_storage(anna: httpx.Client) -> None:
     ticket = anna.post("/documents/uploads", json={"filename": "tülip 'guide'.md", "acl": ["hr"]})
     assert ticket.status_code == 201, ticket.text
     content = b"# Tulips\n\nTulips sleep."
-    sent = httpx.put(ticket.json()["url"], content=content, headers=ticket.json()["headers"])
+    sent = httpx.put(ticket.json()["url"], content=content, headers=ticket.json()["headers"], timeout=60)
     assert sent.status_code == 201
     deadline = time.monotonic() + HANG_GUARD_S
     while anna.get(f"/documents/{ticket.json()['doc_id']}").status_code == 404:

@@ -12,7 +12,7 @@ from evals.evaluation.question_set import read_set
 from evals.evaluation.result import SetResult, conclude
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack import LocalStack
-from tests.e2e.stack_client import pdf_of
+from tests.e2e.stack_client import HANG_GUARD_S, pdf_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -52,7 +52,7 @@ def evaluate(stack: LocalStack, folder: Path) -> SetResult:
     """What `make eval` does with one set."""
     questions = read_set(folder)
     with app_of(stack) as app:
-        ingestion = ingest(app, questions, at_once=3, timeout_s=90)
+        ingestion = ingest(app, questions, at_once=3, timeout_s=HANG_GUARD_S)
         outcomes = list(ask_all(app, questions, at_once=2, answers=True))
     return conclude(questions, ingestion, outcomes, SourceTexts(questions).page, answers=True)
 
@@ -84,12 +84,12 @@ def test_a_set_of_ones_own_is_ingested_asked_and_measured(stack: LocalStack, tmp
 def test_what_is_there_already_is_not_brought_in_again(stack: LocalStack, tmp_path: Path) -> None:
     questions = read_set(write_set(tmp_path / "again"))
     with app_of(stack) as app:
-        first = ingest(app, questions, at_once=3, timeout_s=90)
+        first = ingest(app, questions, at_once=3, timeout_s=HANG_GUARD_S)
         assert [document.was_there for document in first.documents] == [False] * 3
         (tmp_path / "again" / "docs" / "gliders.md").write_text(
             "# Gliders\n\nNone is left.\n", encoding="utf-8"
         )
-        second = ingest(app, questions, at_once=3, timeout_s=90)
+        second = ingest(app, questions, at_once=3, timeout_s=HANG_GUARD_S)
     there = {document.filename: document.was_there for document in second.documents}
     assert there == {"balloons.pdf": True, "kites.pdf": True, "gliders.md": False}
     assert second.not_ready == ()

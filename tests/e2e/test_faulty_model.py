@@ -1,4 +1,4 @@
-"""A model that fails, drips or stops half-way: the run ends in its time, with something to read."""
+"""A model that fails, drips or stops half-way for ever: the run ends all the same, with something to read."""
 
 from datetime import datetime
 
@@ -6,14 +6,11 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from samples.questions import FIRST_QUESTION
-from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, run_of, statuses
+from tests.e2e.sub_agents.hosts import MODEL, SLACK_S, answer_of, ask, configured, run_of, statuses
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-BUDGET_MS = 8_000
-EPSILON_MS = 750
 HURRIED = {
-    "MAX_TOTAL_LATENCY_MS": str(BUDGET_MS),
     "SUBAGENTS_RESERVE_LATENCY_MS": "1000",
     "SUBAGENTS_ENABLED": "false",  # with them: tests/e2e/sub_agents/test_budgets.py
 }
@@ -21,17 +18,18 @@ QUOTED = "These passages of the documents fit the question best:"
 
 
 @pytest.mark.parametrize(
-    ("knobs", "question", "begins_with", "is_cut"),
+    ("knobs", "question", "budget_s", "begins_with", "is_cut"),
     [
-        ("stall=90,only=answer", "Summarise the Heron 400 manual.", "", True),
-        ("fail=429,retry_after=2", FIRST_QUESTION.text, QUOTED, False),
-        ("stall=3", FIRST_QUESTION.text, QUOTED, False),
+        ("stall=90,only=answer", "Summarise the Heron 400 manual.", 16, "", True),
+        ("fail=429,retry_after=2", FIRST_QUESTION.text, 10, QUOTED, False),
+        ("stall=3", FIRST_QUESTION.text, 10, QUOTED, False),
     ],
 )
 def test_a_question_is_answered_in_its_time_whatever_the_model_does(
-    stack: LocalStack, knobs: str, question: str, begins_with: str, is_cut: bool
+    stack: LocalStack, knobs: str, question: str, budget_s: int, begins_with: str, is_cut: bool
 ) -> None:
-    with configured(stack, CHAT_MODEL=f"{MODEL}@{knobs}", **HURRIED) as running:
+    settings = {**HURRIED, "CHAT_MODEL": f"{MODEL}@{knobs}", "MAX_TOTAL_LATENCY_MS": str(budget_s * 1000)}
+    with configured(stack, **settings) as running:
         followed = ask(running, question)
         run = run_of(running, followed)
     answer = answer_of(followed)
@@ -42,4 +40,4 @@ def test_a_question_is_answered_in_its_time_whatever_the_model_does(
     assert [told["text"] for told in statuses(followed, "warning")] == answer["warnings"] != []
     assert all(warning in answer["text"] for warning in answer["warnings"])
     took = datetime.fromisoformat(run["finished_at"]) - datetime.fromisoformat(run["created_at"])
-    assert took.total_seconds() * 1000 < BUDGET_MS + EPSILON_MS
+    assert took.total_seconds() < budget_s + SLACK_S

@@ -89,14 +89,14 @@ def test_a_figure_can_be_opened_by_its_readers_only_and_signed_for_an_hour(
     path = figure["path"].removeprefix("/api")
     opened = anna.get(path)
     assert (opened.status_code, opened.headers["content-type"]) == (200, "image/png")
-    assert httpx.get(figure["image_url"]).content == opened.content
+    assert httpx.get(figure["image_url"], timeout=60).content == opened.content
     assert anna.get(path, headers={"If-None-Match": opened.headers["etag"]}).status_code == 304
     expires_at = datetime.fromisoformat(figure["image_url_expires_at"])
     assert expires_at >= datetime.now(UTC) + timedelta(hours=1)
     with client_of(stack, stack.token(BEN)) as ben, client_of(stack, "no.token.here") as nobody:
         assert (ben.get(path).status_code, nobody.get(path).status_code) == (404, 401)
     again = anna.get(f"/runs/{run['run_id']}").json()["answer"]["figures"][0]
-    assert httpx.get(again["image_url"]).status_code == 200
+    assert httpx.get(again["image_url"], timeout=60).status_code == 200
 
 
 def test_the_stream_holds_no_signature_and_is_the_same_again(anna: httpx.Client, works: str) -> None:
@@ -112,7 +112,8 @@ def test_pictures_among_search_results_can_be_followed(anna: httpx.Client, works
     results = anna.post("/search", json=body).json()["results"]
     images = [result for result in results if result["block_type"] == "image"]
     assert images
-    assert all(httpx.get(result["image_url"]).content.startswith(b"\x89PNG") for result in images)
+    opened = [httpx.get(result["image_url"], timeout=60).content for result in images]
+    assert all(content.startswith(b"\x89PNG") for content in opened)
     assert not [result for result in images if "content" in result]
 
 

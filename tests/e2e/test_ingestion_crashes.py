@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from shared.ingestion.auditing import audit
 from tests.e2e.document_lives import Life, Lives, make_lives
 from tests.e2e.ingestion_world import everything, services_of
-from tests.e2e.stack_fixture import environment_without_model
+from tests.e2e.stack_fixture import environment_without_model, settings_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 SEED = 20251121
 KILLS = int(os.environ.get("KILLS", "10"))  # `make soak` strikes thirty times, as the promise says
@@ -58,7 +57,7 @@ async def kill_again_and_again(stack: LocalStack, run: Lives, kills: int) -> int
 
 
 def fresh_stack(folder: Path) -> LocalStack:
-    return LocalStack(StackSettings(FREE_PORTS, folder), environment=environment_without_model())
+    return LocalStack(settings_for(folder), environment=environment_without_model())
 
 
 async def test_kills_leave_the_same_as_none(tmp_path: Path) -> None:

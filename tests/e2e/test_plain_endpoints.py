@@ -88,9 +88,9 @@ def test_a_sub_agent_calls_tools_and_reports_in_words(plain: LocalStack) -> None
 def test_each_refusal_was_met_once_by_the_process(plain: LocalStack, document: dict[str, Any]) -> None:
     headers = {"api-key": plain.secrets.model_key}
     stats = f"http://127.0.0.1:{plain.ports.model}/v1/stats"
-    before = httpx.get(stats, headers=headers).json()
+    before = httpx.get(stats, headers=headers, timeout=60).json()
     ask(plain, "How often is the tide wheel of Rye greased?")
-    after = httpx.get(stats, headers=headers).json()
+    after = httpx.get(stats, headers=headers, timeout=60).json()
     asked = after["requests"]["chat"] - before["requests"]["chat"]
     answered = after["calls"]["count"] - before["calls"]["count"]
     assert asked == answered > 0

@@ -10,12 +10,11 @@ from local.run_all.api_client import ApiClient
 from local.run_all.demo import ask_one
 from local.run_all.proof import SampleTexts
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE, SampleQuestion
-from tests.e2e.stack_client import drop, pdf_of, post_chat, wait_until_ended
-from tests.e2e.stack_fixture import environment_without_model
+from tests.e2e.stack_client import HANG_GUARD_S, drop, pdf_of, post_chat, wait_until_ended
+from tests.e2e.stack_fixture import environment_without_model, settings_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -64,7 +63,10 @@ def test_the_json_answer_equals_the_streamed_one(stack: LocalStack) -> None:
 def test_a_run_can_be_started_and_read_later(stack: LocalStack) -> None:
     headers = {"Authorization": f"Bearer {stack.token(ANNA)}", "Prefer": "respond-async"}
     started = httpx.post(
-        f"{stack.base_url}/api/chat", json={"question": FIRST_QUESTION.text}, headers=headers, timeout=60
+        f"{stack.base_url}/api/chat",
+        json={"question": FIRST_QUESTION.text},
+        headers=headers,
+        timeout=HANG_GUARD_S,
     )
     assert started.status_code == 202
     run_id = started.json()["run_id"]
@@ -72,7 +74,9 @@ def test_a_run_can_be_started_and_read_later(stack: LocalStack) -> None:
     events = list(ApiClient(stack.base_url, stack.token(ANNA)).resume(run_id, 0))
     assert events[-1].name == "complete"
     of_ben = httpx.get(
-        f"{stack.base_url}/api/runs/{run_id}", headers={"Authorization": f"Bearer {stack.token(BEN)}"}
+        f"{stack.base_url}/api/runs/{run_id}",
+        headers={"Authorization": f"Bearer {stack.token(BEN)}"},
+        timeout=HANG_GUARD_S,
     )
     assert of_ben.status_code == 404
 
@@ -126,13 +130,12 @@ def test_a_token_that_is_not_ours_is_refused(stack: LocalStack) -> None:
         assert answered.status_code == 401
         assert answered.headers["content-type"] == "application/problem+json"
         assert "www-authenticate" in answered.headers
-    assert httpx.get(f"{stack.base_url}/api/health").status_code == 200
-    assert httpx.post(f"{stack.base_url}/api/chat", content=body).status_code == 401
+    assert httpx.get(f"{stack.base_url}/api/health", timeout=HANG_GUARD_S).status_code == 200
+    assert httpx.post(f"{stack.base_url}/api/chat", content=body, timeout=HANG_GUARD_S).status_code == 401
 
 
 def test_two_stacks_run_side_by_side_and_share_nothing(stack: LocalStack, tmp_path: Path) -> None:
-    settings = StackSettings(FREE_PORTS, tmp_path / "second")
-    with LocalStack(settings, environment=environment_without_model()) as second:
+    with LocalStack(settings_for(tmp_path / "second"), environment=environment_without_model()) as second:
         drop(second, "lonely.md", b"# Lonely\n\nThe second stack has a ferret called Biscuit.\n")
         assert wait_until_ended(second, "lonely.md")["status"] == "ready"
         listed = ApiClient(second.base_url, second.token(ANNA)).get("/api/documents")["documents"]

@@ -146,7 +146,7 @@ def test_memories_are_forgotten_for_good(anna: httpx.Client, ben: httpx.Client) 
     of_anna, of_ben = ask(anna, FIRST_QUESTION.text), ask(ben, FIRST_QUESTION.text)
     wait_for(lambda: memories_of(anna, of_anna["run_id"]) and memories_of(ben, of_ben["run_id"]))
     assert anna.delete("/memory").json()["deleted"] >= 1
-    wait_for(lambda: anna.get("/memory").json()["count"] == 0)
+    wait_for(lambda: not memories_of(anna, of_anna["run_id"]))  # a question before may be remembered yet
     assert memories_of(ben, of_ben["run_id"])
     assert anna.get(f"/threads/{of_anna['thread_id']}/messages").json()["count"] == 1
 

@@ -43,7 +43,7 @@ def start(settings: dict[str, str], data: Path) -> subprocess.CompletedProcess[s
         env={**inherited, **SETTINGS, **settings},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

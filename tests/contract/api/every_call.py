@@ -8,7 +8,7 @@ import httpx
 from samples.questions import FIRST_QUESTION
 from tests.contract.api.described import Described
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 def call_everything(

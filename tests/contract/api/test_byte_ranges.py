@@ -9,7 +9,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import BEN
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
-HANG_GUARD_S = 60.0
+HANG_GUARD_S = 120.0
 
 
 @pytest.fixture(name="file", scope="module")

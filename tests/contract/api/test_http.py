@@ -15,7 +15,7 @@ from tests.contract.api.described import Described
 from tests.contract.api.every_call import call_everything
 
 pytestmark = pytest.mark.contract
-HANG_GUARD_S = 60.0
+HANG_GUARD_S = 120.0
 
 
 @pytest.fixture(name="described", scope="module")

@@ -82,7 +82,7 @@ class Connector:
 
     async def asked(self, times: int) -> None:
         """Wait until so many requests have come, taken or refused."""
-        async with asyncio.timeout(5), self._asked:
+        async with asyncio.timeout(60), self._asked:
             await self._asked.wait_for(lambda: len(self.got) + self.refused >= times)
 
     async def __aenter__(self) -> Self:

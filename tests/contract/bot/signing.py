@@ -124,7 +124,9 @@ class Messages:
         if authorization is not None:
             given["Authorization"] = authorization
         transport = httpx.ASGITransport(make_app([teams], None), client=(peer, 50000))  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}:7071/api") as channel:
+        async with httpx.AsyncClient(
+            transport=transport, base_url=f"http://{host}:7071/api", timeout=60
+        ) as channel:
             return await channel.post("/messages", content=body, headers=[*given.items(), *(more or ())])
 
     def has_changed_nothing(self) -> bool:

@@ -175,7 +175,9 @@ def requests_of(model_server: ModelServer) -> Callable[[str], int]:
     """How many requests the server got for the model with those knobs."""
 
     def count(knobs: str) -> int:
-        told = httpx.get(f"{model_server.base_url}/stats", headers={"api-key": model_server.api_key}).json()
+        told = httpx.get(
+            f"{model_server.base_url}/stats", headers={"api-key": model_server.api_key}, timeout=60
+        ).json()
         return sum(n for name, n in told["by_model"].items() if name.endswith(f"@{knobs}"))
 
     return count

@@ -32,7 +32,7 @@ from tests.tracing_fixture import Recorded, recorded, start_recording
 __all__ = ["recorded", "start_recording"]
 pytestmark = pytest.mark.contract
 
-LIMITS = CallLimits(timeout_s=10, max_retries=0)
+LIMITS = CallLimits(timeout_s=60, max_retries=0)
 ENDPOINT = model_endpoint(fake_settings())
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -98,7 +98,7 @@ async def test_search_and_models_are_handed_the_trace(connect: Connect, recorded
             openai_base_url=f"{server.endpoint}/v1",
             openai_api_key="key",
         )
-        index = AzureSearchIndex(to.search_index("blocks"), "blocks", timeout_s=5, key_field="id")
+        index = AzureSearchIndex(to.search_index("blocks"), "blocks", timeout_s=60, key_field="id")
         chat = TracedChatModel(OpenAIChatModel(to.model, "gpt", ENDPOINT), "gpt", "openai")
         embedder = TracedEmbedder(OpenAIEmbedder(to.model, "e", 2, ENDPOINT), "e", "openai")
         with spans.root("step", "server", PARENT):
@@ -131,7 +131,7 @@ async def test_the_search_of_the_web_learns_nothing_of_the_trace(
 async def test_without_a_trace_nothing_is_handed_on(connect: Connect, recorded: Recorded) -> None:
     async with ScriptedServer(Answer(body=b'{"value": []}')) as server:
         to = connect(azure_search_endpoint=server.endpoint, azure_search_api_key="key")
-        await AzureSearchIndex(to.search_index("blocks"), "blocks", timeout_s=5, key_field="id").search(
+        await AzureSearchIndex(to.search_index("blocks"), "blocks", timeout_s=60, key_field="id").search(
             SearchRequest(text="QUESTION", top=1)
         )
     assert "traceparent" not in server.heads[0].lower()

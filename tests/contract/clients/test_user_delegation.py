@@ -28,7 +28,7 @@ from shared.clients.connection import Connection
 from tests.conftest import find_free_port
 
 pytestmark = pytest.mark.contract
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 
 
 class Identity:

@@ -19,7 +19,7 @@ from local.durable.client_binding import client_binding_json
 from tests.conftest import find_free_port
 from tests.contract.durable.crash_app import ACTIVITIES_PER_CHILD, ACTIVITIES_PER_ROOT, expected
 
-_HANG_GUARD_S = 60.0
+_HANG_GUARD_S = 120.0
 _ROOT = Path(__file__).parents[3]
 
 

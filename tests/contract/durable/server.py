@@ -17,7 +17,7 @@ from local.durable.protocol import TimerLimits
 from tests.conftest import find_free_port
 from tests.contract.durable.sdk_functions import SdkFunctions
 
-HANG_GUARD_S = 20.0
+HANG_GUARD_S = 90.0
 ENDED = ("Completed", "Failed", "Terminated")
 
 

@@ -16,7 +16,7 @@ Status = df.OrchestrationRuntimeStatus
 
 
 def _http(server: DurableServer) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"{server.base_url}/runtime/webhooks/durabletask")
+    return httpx.AsyncClient(base_url=f"{server.base_url}/runtime/webhooks/durabletask", timeout=60)
 
 
 async def test_an_unknown_orchestrator_is_a_clear_error(server: DurableServer) -> None:
@@ -235,7 +235,7 @@ async def test_the_addresses_of_the_management_payload_work(server: DurableServe
     instance_id = await server.start("waits_for_event", "go")
     urls = server.client.create_http_management_payload(instance_id)
 
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         assert (await http.get(urls["statusQueryGetUri"])).status_code == 202
         for name in ("suspendPostUri", "resumePostUri"):
             assert (await http.post(urls[name].replace("{text}", "why"))).status_code == 202

@@ -15,7 +15,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLE_APP = Path(__file__).parent / "sample_app"
-HANG_GUARD_S = 60.0
+HANG_GUARD_S = 120.0
 
 
 class HostProcess:

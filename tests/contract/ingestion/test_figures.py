@@ -94,7 +94,7 @@ async def test_a_figure_is_found_by_the_vector_of_its_caption(
     (chart,) = await images_of(services, name)
     wanted = f"Pumps\n{chart['image_caption']}"
     assert wanted in embedder.texts
-    (vector,) = await embedder.embed([wanted], CallLimits(timeout_s=5))
+    (vector,) = await embedder.embed([wanted], CallLimits(timeout_s=60))
     request = SearchRequest(
         vectors=(VectorQuery(vector=vector, field="image_caption_vector", k=1),),
         filter="block_type eq 'image'",

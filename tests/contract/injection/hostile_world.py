@@ -27,7 +27,7 @@ PASSAGES: list[dict[str, str]] = json.loads(
 READER = UserContext(user_id="u-7f3a-reader", groups=("g-41c9-engineers",), roles=("r-03d5",))
 SECRET = "The yearly salary of Ben is 81,000 euros."
 QUESTION = "At what pressure does the pump run?"
-_LIMITS = CallLimits(timeout_s=10)
+_LIMITS = CallLimits(timeout_s=60)
 
 
 @dataclass(frozen=True)

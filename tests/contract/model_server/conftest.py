@@ -13,7 +13,7 @@ from tests.conftest import find_free_port
 KEY = "local-model-key"
 CHAT = "groundwork-extractive"
 EMBEDDING = "all-MiniLM-L6-v2"
-TIMEOUT_S = 60.0  # a guard against hanging; the machine may be busy with much else
+TIMEOUT_S = 120.0  # a guard against hanging; the machine may be busy with much else
 API_VERSION = "2024-10-21"
 
 OpenClient = Callable[..., AsyncOpenAI]

@@ -15,7 +15,7 @@ from tests.contract.parser_backends.answers import DOCLING, LAYOUT, read_result
 from tests.contract.parser_backends.servers import KEY, DoclingStandIn, DocumentIntelligenceStandIn, StandIn
 from tests.fakes.services import fake_settings
 
-LIMITS = CallLimits(timeout_s=10, max_retries=2)
+LIMITS = CallLimits(timeout_s=60, max_retries=2)
 
 
 @pytest.fixture(autouse=True)

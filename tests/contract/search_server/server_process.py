@@ -9,7 +9,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 120
 
 
 @dataclass

@@ -143,5 +143,5 @@ def test_a_wrong_key_is_403(search_server: SearchServerProcess, make_index: Make
 
 
 def test_only_health_needs_no_key(search_server: SearchServerProcess) -> None:
-    assert httpx.get(search_server.endpoint + "/health").json() == {"status": "ok"}
-    assert httpx.get(search_server.endpoint + "/indexes").status_code == 403
+    assert httpx.get(search_server.endpoint + "/health", timeout=60).json() == {"status": "ok"}
+    assert httpx.get(search_server.endpoint + "/indexes", timeout=60).status_code == 403

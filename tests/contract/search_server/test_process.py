@@ -80,7 +80,7 @@ def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
         time.sleep(chance.uniform(0.3, 0.9))
         _wait_for_more(acknowledged, (turn + 1) * BATCH)
         server.kill()
-        writer.join(timeout=30)
+        writer.join(timeout=120)
         server.start()
         with _http(server) as http:
             stored = int(http.get("/indexes('kept')/docs/$count").text.lstrip("\ufeff"))
@@ -98,7 +98,7 @@ def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
 
 def _wait_for_more(acknowledged: set[int], count: int) -> None:
     """A busy machine may need longer for the first ones."""
-    give_up_at = time.monotonic() + 30
+    give_up_at = time.monotonic() + 120
     while len(acknowledged) < count:
         assert time.monotonic() < give_up_at, "nothing was acknowledged"
         time.sleep(0.05)

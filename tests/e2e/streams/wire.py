@@ -12,7 +12,8 @@ from local.run_all.api_client import LAST_EVENTS
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, SampleUser
 
-SILENCE_S = 30.0
+SILENCE_S = 120.0
+PATIENCE_S = 240.0  # nothing waits so long unless it hangs
 _RETRY_S = 0.1
 
 
@@ -102,7 +103,7 @@ class Cutter:
         self.cuts = 0
         self.lost = 0
 
-    def read(self, run_id: str, give_up_s: float = 60.0) -> bytes:
+    def read(self, run_id: str, give_up_s: float = PATIENCE_S) -> bytes:
         """All frames to the run's end, put together from what each line had brought whole."""
         frames: list[bytes] = []
         give_up = time.monotonic() + give_up_s
@@ -128,11 +129,12 @@ class Cutter:
         return received
 
 
-def measured(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    began = time.monotonic()
-    call()
-    return time.monotonic() - began
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Look again and again."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up, f"waited in vain for {what}"
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from evals.budgets.following import Followed
 from local.run_all.stack import LocalStack
 from tests.e2e.sub_agents.hosts import (
     MODEL,
+    SLACK_S,
     answer_of,
     ask,
     configured,
@@ -35,7 +36,7 @@ REPORTS = {"annual-report-2023.pdf", "annual-report-2024.pdf"}
 
 @pytest.fixture(scope="module")
 def usual(stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack with the contract's own settings."""
+    """The stack with the contract's own settings, but for its patience."""
     with configured(stack) as running:
         yield running
 
@@ -62,8 +63,8 @@ def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dic
 
 
 def children_of(stack: LocalStack, followed: Followed) -> Any:
-    """The run's child orchestrations, all of which have ended in time."""
-    instances = Instances(lambda: stack.base_url)
+    """The run's child orchestrations, all of which have ended."""
+    instances = Instances(lambda: stack.base_url, SLACK_S)
     try:
         children = instances.settled(followed.run_id)
     finally:

@@ -1,26 +1,34 @@
-"""`make budgets` in small: twelve runs on a short budget keep it, whatever the model does."""
+"""`make budgets` in small: twelve runs on a short budget end, whatever the model does: it is at it for ever.
+
+How exactly they keep their time is measured by `make budgets`, on a machine that does nothing else.
+"""
 
 import pytest
 
-from evals.budgets.batches import Batch
+from evals.budgets.batches import USUAL, Batch
 from evals.budgets.lane import Lane
 from evals.budgets.questions import DELEGATED, QUESTIONS
 from evals.budgets.report import are_kept, promises
 from local.run_all.stack import LocalStack
-from tests.e2e.sub_agents.hosts import configured
+from tests.e2e.sub_agents.hosts import SLACK_S, configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 BUDGET_MS = 12_000
 AT_ONCE = 4
 DEEP = [question for question in QUESTIONS if question.kind in DELEGATED]
+# A machine on which planning takes most of the time gets its sub-agents all the same.
+EAGER = {"MIN_REMAINING_LATENCY_TO_DELEGATE_MS": "2500", "SUBAGENTS_CHILD_MIN_LATENCY_MS": "100"}
 FAULTS = ("stall=0", "tps=1,only=sub_agent+answer", "chaos=5")
 
 
 def test_runs_end_within_their_budget_whatever_the_model_does(stack: LocalStack) -> None:
-    batches = [Batch(knobs, knobs, tuple(DEEP[place::3][:AT_ONCE])) for place, knobs in enumerate(FAULTS)]
+    batches = [
+        Batch(knobs, knobs, tuple(DEEP[place::3][:AT_ONCE]), {**USUAL, **EAGER})
+        for place, knobs in enumerate(FAULTS)
+    ]
     with configured(stack) as running:
-        lane = Lane(running, BUDGET_MS, AT_ONCE)
+        lane = Lane(running, BUDGET_MS, AT_ONCE, SLACK_S * 1000, SLACK_S)
         runs = [seen for batch in batches for seen in lane.run(batch)]
     assert len(runs) == len(FAULTS) * AT_ONCE
     told = promises(runs)

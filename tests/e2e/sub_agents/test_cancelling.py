@@ -14,7 +14,7 @@ from tests.e2e.sub_agents.hosts import MODEL, caller_of, configured
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 QUESTION = "Compare the revenue in the annual report 2023 and the annual report 2024."
-PATIENCE_S = 20.0
+PATIENCE_S = 240.0  # nothing waits so long unless it hangs
 
 
 class Impatient:
@@ -24,7 +24,6 @@ class Impatient:
         self._caller = caller_of(stack)
         self.run_id = self.thread_id = ""
         self.live: list[dict[str, Any]] = []
-        self.cancelled_at = 0.0
 
     def watch(self, event: StreamEvent) -> None:
         if event.data.get("state") == "accepted":
@@ -33,7 +32,6 @@ class Impatient:
             self.live = self.run()["sub_agents"]
             status, _ = self._caller.call("POST", f"/api/runs/{self.run_id}/cancel")
             assert status == 200
-            self.cancelled_at = time.monotonic()
 
     def run(self) -> dict[str, Any]:
         status, told = self._caller.call("GET", f"/api/runs/{self.run_id}")

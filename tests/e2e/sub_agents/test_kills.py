@@ -14,7 +14,7 @@ from evals.budgets.following import Caller, Followed
 from evals.budgets.seen import differs, terminal_events
 from local.run_all.api_client import StreamEvent
 from local.run_all.stack import LocalStack
-from tests.e2e.sub_agents.hosts import MODEL, answer_of, caller_of, configured
+from tests.e2e.sub_agents.hosts import GIVE_UP_S, MODEL, SLACK_S, answer_of, caller_of, configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
@@ -22,7 +22,6 @@ SEED = 20251121
 KILLS = int(os.environ.get("KILLS", "3"))  # `make kill-subagents` strikes twenty times, as the promise says
 AT_ONCE = 2
 LONGEST_WAIT_S = 4.0  # children of this model need as long
-GIVE_UP_S = 60.0
 # Calls of children take a second, so that most kills come while one is open.
 SLOW = {"CHAT_MODEL": f"{MODEL}@ttft=1200,only=sub_agent"}
 QUESTIONS = (
@@ -83,7 +82,7 @@ def test_runs_whose_host_is_killed_while_children_work_all_end_once_with_an_answ
         runs = struck_runs(running, KILLS)
         assert len(runs) == KILLS * AT_ONCE
         assert sum(run.reconnects > 0 for run in runs) >= KILLS, "the kills came when runs had ended"
-        instances = Instances(lambda: running.base_url)
+        instances = Instances(lambda: running.base_url, SLACK_S)
         for run in runs:
             check(running, instances, run)
         instances.close()

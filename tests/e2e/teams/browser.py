@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from local.azurite.node import find_node
 
-PATIENCE_S = 20.0  # for an element to be there; tests wait for answers by `wait` with more
+PATIENCE_S = 60.0  # for an element to be there; tests wait for answers by `wait` with more
 PICTURES = Path(__file__).resolve().parents[3] / "build" / "teams"
 _DRIVER = Path(__file__).parent / "browser.cjs"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -11,7 +11,7 @@ from typing import Any, Self
 import httpx
 
 _HANDED_ON = ("content-type", "authorization")
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def drop_in_chat(chat: Chat, app: App, drive: str, name: str) -> None:
     content = {"downloadUrl": f"{drive}/{name}", "uniqueId": name, "fileType": Path(name).suffix[1:]}
     file = {"contentType": FILE, "contentUrl": f"{drive}/{name}", "name": name, "content": content}
     dropped = {**said, "id": str(uuid.uuid4()), "text": "", "attachments": [file]}
-    taken = httpx.post(f"{app.stack.base_url}/api/messages", json=dropped, timeout=30)
+    taken = httpx.post(f"{app.stack.base_url}/api/messages", json=dropped, timeout=120)
     assert taken.status_code == 202, taken.text
 
 
