@@ -81,16 +81,6 @@ def test_json_on_the_page_is_json() -> None:
         json.loads(text)
 
 
-def test_commands_of_the_cli_on_the_page_are_commands() -> None:
-    known = set(
-        re.findall(r"^### `(.+?)`$", (ROOT / "docs/command-line.md").read_text("utf-8"), re.MULTILINE)
-    )
-    named = re.findall(r"python -m cli ((?:[a-z]+ ?)+)", PAGE)
-    assert len(named) >= 5
-    unknown = {words for words in named if not any(f"{words} ".startswith(f"{name} ") for name in known)}
-    assert unknown == set()
-
-
 def test_what_azd_is_asked_for_is_an_output() -> None:
     outputs = {found.name for found in MAIN.of("output")}
     asked = set(re.findall(r"azd env get-value (\w+)", PAGE))
