@@ -195,6 +195,7 @@ class SubagentState(Model):
     Attributes:
         turns_ended: turns whose result is in it.
         last_result, last_attempt: of the newest turn that came to a result, be it a failure.
+        attempt_id: of the attempt at a turn that wrote it; each has another, also one after a crash.
         started_at, ended_at: None = not yet.
         hits, records: passages that it found, with the asker's rights, and their documents.
         uncertainty: what it could not settle, in sentences.
@@ -206,6 +207,7 @@ class SubagentState(Model):
     turns_ended: Count = 0
     last_result: TurnResult | None = None
     last_attempt: Count = 0
+    attempt_id: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     tokens: Count = 0

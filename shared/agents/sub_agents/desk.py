@@ -30,15 +30,15 @@ class Desk:
         turn: TurnInput,
         task: SubagentTask,
         request: RunRequest,
-        state: SubagentState,
+        stored: tuple[ChildStore, SubagentState],
     ) -> None:
+        """`stored`: what was read from the store, or how a sub-agent begins."""
         self.services = services
         self.turn = turn
         self.task = task
         self.request = request
-        self.state = state
+        self.store, self.state = stored
         self.transcript = ChildTranscript()
-        self.store = ChildStore(services.blobs, turn)
         self.events = ChildEvents(None, turn)
         self.prices = Prices(
             services.settings.chat_model_input_usd_per_million_tokens,
@@ -118,5 +118,10 @@ class Desk:
         self.state = self.state.model_copy(update=values)
 
     async def keep(self) -> None:
-        """Store the state as it is."""
+        """Store the state as it is. StaleAttemptError: another attempt at this turn was quicker."""
         await self.store.put_state(self.state)
+
+    async def keep_both(self) -> None:
+        """The same, and the transcript after it: both are of one attempt."""
+        await self.keep()
+        await self.store.put_transcript(self.transcript)

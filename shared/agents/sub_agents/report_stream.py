@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from shared.agents.journal import StaleAttemptError
 from shared.agents.sub_agents.desk import Desk
 from shared.core.subagent_budget import (
     CHARS_PER_TOKEN,
@@ -149,6 +150,8 @@ class _ReportStream:
         desk.book(_usage(self._writing))
         try:
             await desk.keep()
+        except StaleAttemptError:
+            raise
         except GroundworkError:
             return  # it is stored again in a moment
         finally:

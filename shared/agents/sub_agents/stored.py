@@ -93,9 +93,16 @@ def _ids_path(run_id: str) -> str:
 async def find_state(blobs: BlobStore, run_id: str, step: int, index: int) -> SubagentState | None:
     """What a child has brought so far; None when it has stored nothing, or nothing that can be read."""
     try:
-        return SubagentState.model_validate_json(await blobs.read(WORK, state_path(run_id, step, index)))
+        stored = await blobs.read(WORK, state_path(run_id, step, index))
     except NotFoundError:
         return None
+    return state_from(stored, run_id, step, index)
+
+
+def state_from(stored: bytes, run_id: str, step: int, index: int) -> SubagentState | None:
+    """A child's state as it was stored; None when it cannot be read."""
+    try:
+        return SubagentState.model_validate_json(stored)
     except ValidationError:
         get_logger().error("sub_agent.state_unreadable", run_id=run_id, step=step, child=index)
         return None

@@ -1,15 +1,17 @@
 """One turn of a sub-agent: look further, or report. It ends before the deadline, whatever the model does.
 
-A turn whose result is stored is not taken again. A run that has ended ends its sub-agents at their next turn,
+A turn whose result is stored is not taken again; of two attempts at once the first to store counts, and the
+other one gives its result. A run that has ended ends its sub-agents at their next turn,
 or the next time they tell of themselves. Expected failures are results; only defects are raised.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from shared.agents.journal import RunClosedError
+from shared.agents.journal import RunClosedError, StaleAttemptError
 from shared.agents.sub_agents import control
 from shared.agents.sub_agents.artifacts import ChildStore
 from shared.agents.sub_agents.child_events import open_events
@@ -23,14 +25,14 @@ from shared.core.subagent_budget import MARGIN_S
 from shared.errors import CallTimeoutError, GroundworkError, ModelFixableError, NotFoundError
 from shared.models.subagent_work import ChildTranscript
 from shared.models.subagents import SubagentState, SubagentTask, TurnInput, TurnResult, WarningCode
-from shared.retrieval.together import both
 from shared.services import Services
 from shared.telemetry import get_logger
 
 _STORE_S = MARGIN_S / 2  # of the margin; the rest is for the parent to hear of the end
 _BOOK_S = 0.1  # a turn that was over at once waits so long for the note that it began
+_OTHER_POLL_S = 0.2
 _STOPPED = TurnResult(status="partial")
-"""The run has ended: nobody waits for this sub-agent any more."""
+"""The run has ended, or the time is over: nobody waits for this sub-agent any more."""
 
 Status = Literal["go_on", "done", "partial", "failed"]
 
@@ -45,12 +47,13 @@ class _Ending:
 
 async def take_turn(turn: TurnInput, services: Services) -> TurnResult:
     """Take a turn, or give the result of one that was taken already."""
+    store = ChildStore(services.blobs, turn)
     try:
-        state = await ChildStore(services.blobs, turn).state()
+        state = await store.state()
         known = _known_result(state, turn)
         if known is not None:
             return known
-        desk = await _desk(turn, services, state)
+        desk = await _desk(turn, services, (store, state or _beginning(turn)))
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
@@ -69,15 +72,18 @@ def _known_result(state: SubagentState | None, turn: TurnInput) -> TurnResult | 
     return state.last_result if is_ours and state.last_attempt >= turn.attempt else None
 
 
-async def _desk(turn: TurnInput, services: Services, state: SubagentState | None) -> Desk:
+def _beginning(turn: TurnInput) -> SubagentState:
+    return SubagentState(child_id=turn.child_id, profile=turn.profile)
+
+
+async def _desk(turn: TurnInput, services: Services, stored: tuple[ChildStore, SubagentState]) -> Desk:
     """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
     delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
     task = _task(delegation.tasks if delegation else (), turn)
     request = await WorkingMemory(services.blobs, turn.run_id).request()
     if delegation is not None:
         request = request.with_rights_of(delegation.asker)
-    known = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
-    desk = Desk(services, turn, task, request, known)
+    desk = Desk(services, turn, task, request, stored)
     desk.events = await open_events(services.run_log, turn)
     return desk
 
@@ -107,6 +113,8 @@ class _Turn:
             return await self._stored(ending, result)
         except RunClosedError:
             return _STOPPED
+        except StaleAttemptError:
+            return await self._result_of_other()
         finally:
             if beginning is not None:
                 await asyncio.wait([beginning], timeout=_BOOK_S)
@@ -140,7 +148,7 @@ class _Turn:
         except TimeoutError:
             self._desk.warn("TIME_OUT")
             return _Ending("partial")
-        except RunClosedError:
+        except (RunClosedError, StaleAttemptError):
             raise
         except GroundworkError as failed:
             self._desk.warn(_warning_of(failed))
@@ -177,7 +185,7 @@ class _Turn:
             await open_task(desk)
         except GroundworkError as failed:
             raise _OpeningFailedError(failed) from None
-        await both(desk.keep(), desk.store.put_transcript(desk.transcript))
+        await desk.keep_both()
 
     def _result(self, ending: _Ending) -> TurnResult:
         state = self._desk.state
@@ -209,12 +217,22 @@ class _Turn:
                 await desk.keep()
                 await self._tell(ending)
         except (TimeoutError, GroundworkError) as failed:
-            if isinstance(failed, RunClosedError):
+            if isinstance(failed, RunClosedError | StaleAttemptError):
                 raise
             # The report stands as far as it was stored; the next turn needs what this one found.
             if not is_over:
                 return result.model_copy(update={"status": "failed", "retryable": True})
         return result
+
+    async def _result_of_other(self) -> TurnResult:
+        """What the attempt brings that was quicker: it is waited for as long as it may take."""
+        while self._desk.remaining_s > _STORE_S:
+            await asyncio.sleep(_OTHER_POLL_S)
+            with suppress(GroundworkError):
+                known = _known_result(await self._desk.store.state(), self._turn)
+                if known is not None:
+                    return known
+        return _STOPPED
 
     async def _tell(self, ending: _Ending) -> None:
         desk = self._desk

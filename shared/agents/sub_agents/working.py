@@ -21,7 +21,7 @@ from shared.errors import CallTimeoutError, DependencyError, ModelFixableError
 from shared.models.conversing import Message, ModelTurn, ModelUsage
 from shared.models.prompts import CallLimits
 from shared.models.tool_steps import PlannedCall
-from shared.retrieval.together import both, together
+from shared.retrieval.together import together
 
 MAX_CALLS = 3  # of one turn: what the prompt says
 _MAX_ARGUMENT_CHARS = 2_000  # longer ones are no search; they would be read again in every turn
@@ -60,7 +60,7 @@ async def _plan(desk: Desk) -> bool:
     desk.transcript = desk.transcript.model_copy(
         update={"messages": (*desk.transcript.messages, said), "planned": planned, "results": ()}
     )
-    await _keep_both(desk)
+    await desk.keep_both()
     return True
 
 
@@ -105,7 +105,7 @@ async def _carry_out(desk: Desk) -> None:
     has_failed = any(outcome.may_pass for outcome in outcomes)
     if not has_failed:
         _fold(desk)
-    await _keep_both(desk)
+    await desk.keep_both()
     if has_failed:
         raise SearchFailedError("A search of a sub-agent failed.")
 
@@ -186,7 +186,3 @@ def _text_of(message: Message) -> str:
 def _result_room(desk: Desk) -> int:
     report_tokens = tokens_of(map(_text_of, _messages(desk)))
     return result_tokens(desk.task.budget, desk.spent, report_tokens)
-
-
-async def _keep_both(desk: Desk) -> None:
-    await both(desk.keep(), desk.store.put_transcript(desk.transcript))
