@@ -23,6 +23,6 @@ async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, s
         given = status.input_ if status else None
         link = (json.loads(given) if isinstance(given, str) else given or {}).get("trace")
         if link is not None:
-            await record_end(run_id, TraceLink.model_validate(link), services)
+            await record_end(run_id, TraceLink.from_payload(link), services)
     except Exception:  # noqa: BLE001  # the client raises nothing more precise; a trace is not worth an error
         return

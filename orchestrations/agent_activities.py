@@ -20,7 +20,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     from shared.wiring import get_services
 
     given, link = split(payload)
-    step_input = StepInput.model_validate(given)
+    step_input = StepInput.from_payload(given)
     name = f"perform_step {step_input.action.kind}"
     async with at_work(name, link, run_id=step_input.run_id, step=str(step_input.action.step)):
         result = await perform_metered(step_input, get_services())
@@ -38,7 +38,7 @@ async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     from shared.wiring import get_services
 
     given, link = split(payload)
-    turn = TurnInput.model_validate(given)
+    turn = TurnInput.from_payload(given)
     known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
     async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
         result = await take_turn(turn, get_services())

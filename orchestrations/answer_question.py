@@ -58,7 +58,7 @@ def _perform(
     try:
         payload = traced(context, step_input.model_dump(mode="json"))
         outcome = yield context.call_activity("perform_step", payload)
-        return StepResult.model_validate(as_object(outcome))
+        return StepResult.from_payload(as_object(outcome))
     except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
         failed = StepFailed(
             error_type="InternalError",
@@ -108,7 +108,7 @@ def _run_subagents(
 def _end_of(end: ChildEnd) -> SubagentEnd:
     if end.status == "done":
         try:
-            return SubagentEnd.model_validate(end.output)
+            return SubagentEnd.from_payload(end.output)
         except ValueError:  # an output that is none: what the child stored counts all the same
             return SubagentEnd(child_id=end.instance_id, status="failed")
     return SubagentEnd(child_id=end.instance_id, status=end.status)

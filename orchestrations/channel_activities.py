@@ -29,7 +29,7 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
     from shared.wiring import get_services
 
     given, link = split(payload)
-    step = ReplyStep.model_validate(given)
+    step = ReplyStep.from_payload(given)
     async with at_work(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):
         following = await perform_reply(step, _world(get_services(), client))
     return following.model_dump(mode="json")

@@ -40,7 +40,7 @@ async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) 
         return status is None or status.runtime_status in _ENDED
 
     given, link = split(payload)
-    step = IngestStep.model_validate(given)
+    step = IngestStep.from_payload(given)
     async with at_work("check_holder", link, run_id=step.instance_id):
         reply = await perform_check(step, get_services(), has_ended)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
@@ -109,7 +109,7 @@ async def close_document(payload: Payload) -> dict[str, Any]:
     from shared.wiring import get_services
 
     given, link = split(payload)
-    request = CloseRequest.model_validate(given)
+    request = CloseRequest.from_payload(given)
     async with at_work("close_document", link, run_id=request.step.instance_id):
         reply = await perform_close(request, get_services())
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
@@ -121,7 +121,7 @@ async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
     from shared.wiring import get_services
 
     given, link = split(payload)
-    step = IngestStep.model_validate(given)
+    step = IngestStep.from_payload(given)
     async with at_work(f"ingest {name}", link, run_id=step.instance_id):
         reply = await perform(name, step, get_services())
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -52,7 +52,7 @@ class _StoppedError(Exception):
 
 def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """Ingest, update or remove one document. Input: IngestRequest. Output: IngestResult."""
-    request = IngestRequest.model_validate(input_of(context))
+    request = IngestRequest.from_payload(input_of(context))
     step = IngestStep(blob_name=request.blob_name, instance_id=context.instance_id)
     try:
         result, again = yield from _bring_in_line(context, step)

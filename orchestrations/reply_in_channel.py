@@ -22,7 +22,7 @@ def reply_in_channel(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
     """Reply to what was taken down. Input: {"reply_key", "day"}. Output: {"status", "steps"}."""
-    step = ReplyStep.model_validate(input_of(context))
+    step = ReplyStep.from_payload(input_of(context))
     steps = 0
     while step.kind != "end" and steps < MAX_STEPS:
         context.set_custom_status({"step": step.kind, "run_id": step.run_id, "attempt": step.attempt})
@@ -39,6 +39,6 @@ def _perform(context: df.DurableOrchestrationContext, step: ReplyStep) -> Genera
     payload = step.model_copy(update={"delay_s": 0.0}).model_dump(mode="json")
     try:
         outcome = yield context.call_activity("reply_step", traced(context, payload))
-        return ReplyStep.model_validate(as_object(outcome))
+        return ReplyStep.from_payload(as_object(outcome))
     except Exception:  # noqa: BLE001  # a defect, or its worker died: whoever wrote hears of it all the same
         return sorry(step, "InternalError")

@@ -74,7 +74,7 @@ def _call_once(
             reason = "A step of the ingestion ended without an answer."
             replies.extend(IngestFailure(reason=reason) for _ in window)
         else:
-            replies.extend(IngestReplyEnvelope.model_validate(as_object(result)).reply for result in results)
+            replies.extend(IngestReplyEnvelope.from_payload(as_object(result)).reply for result in results)
     return replies
 
 

@@ -18,7 +18,7 @@ from shared.models.subagents import SubagentStart, TurnInput, TurnReply, TurnRes
 
 def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """The child. Input: SubagentStart. Output: SubagentEnd."""
-    state = begin(SubagentStart.model_validate(input_of(context)))
+    state = begin(SubagentStart.from_payload(input_of(context)))
     while isinstance(move := next_move(state, context.current_utc_datetime), TakeTurn):
         if move.delay_ms:
             due = context.current_utc_datetime + timedelta(milliseconds=move.delay_ms)
@@ -31,6 +31,6 @@ def _take(context: df.DurableOrchestrationContext, turn: TurnInput) -> Generator
     try:
         payload = traced(context, turn.model_dump(mode="json"))
         result = yield context.call_activity("take_sub_agent_turn", payload)
-        return TurnReply.model_validate(as_object(result)).result
+        return TurnReply.from_payload(as_object(result)).result
     except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
         return CRASHED

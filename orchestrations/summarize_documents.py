@@ -39,7 +39,7 @@ def summarize_documents(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
     """The parent. Input: SummaryStart. Output: {"status"}, with the ends of its children."""
-    start = SummaryStart.model_validate(input_of(context))
+    start = SummaryStart.from_payload(input_of(context))
     children = [_child(context, start, index) for index in range(start.document_count)]
     ended: list[str] = []
 
@@ -59,7 +59,7 @@ def summarize_document(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
     """A child: one document. Input: DocumentStart. Output: {"status"}."""
-    start = DocumentStart.model_validate(input_of(context))
+    start = DocumentStart.from_payload(input_of(context))
     step = SummaryStep(summary_id=start.summary_id, index=start.index)
     opened = yield from _call(context, "open_summary_document", step)
     if isinstance(opened, DocumentOpened):
@@ -109,7 +109,7 @@ def _map_once(
         except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
             replies.append(SummaryStepFailed(error_type="InternalError"))
         else:
-            replies += [SummaryReplyEnvelope.model_validate(as_object(result)).reply for result in results]
+            replies += [SummaryReplyEnvelope.from_payload(as_object(result)).reply for result in results]
         if any(isinstance(reply, SummaryClosed) for reply in replies):
             return replies
     return replies
@@ -127,7 +127,7 @@ def _close(context: df.DurableOrchestrationContext, step: SummaryStep) -> Reply:
 def _call(context: df.DurableOrchestrationContext, activity: str, step: SummaryStep) -> Reply:
     try:
         result = yield context.call_activity(activity, traced(context, step.model_dump(mode="json")))
-        return SummaryReplyEnvelope.model_validate(as_object(result)).reply
+        return SummaryReplyEnvelope.from_payload(as_object(result)).reply
     except Exception:  # noqa: BLE001 - an activity that raised is a defect: the summary ends all the same
         return SummaryStepFailed(error_type="InternalError")
 

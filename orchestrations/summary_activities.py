@@ -40,7 +40,7 @@ async def reduce_summary(payload: Payload) -> dict[str, Any]:
     from shared.wiring import get_services
 
     given, link = split(payload)
-    step = SummaryStep.model_validate(given)
+    step = SummaryStep.from_payload(given)
     async with at_work("reduce_summary", link, run_id=step.summary_id):
         reply = await merge_documents(step, get_services())
     return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
@@ -52,7 +52,7 @@ async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
     from shared.wiring import get_services
 
     given, link = split(payload)
-    step = SummaryStep.model_validate(given)
+    step = SummaryStep.from_payload(given)
     async with at_work(f"summarize {name}", link, run_id=step.summary_id):
         reply = await perform(name, step, get_services())
     return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -44,7 +44,7 @@ def split(given: Any) -> tuple[dict[str, Any], TraceLink | None]:
     """What an input means, and its place in a trace."""
     meant = dict(as_object(given))
     link = meant.pop(_TRACE, None)
-    return meant, None if link is None else TraceLink.model_validate(link)
+    return meant, None if link is None else TraceLink.from_payload(link)
 
 
 def close_trace(context: df.DurableOrchestrationContext, name: str, status: str) -> Generator[Any, Any, None]:

@@ -54,7 +54,7 @@ async def _step(settings: Settings, step: str, which: str, index: str) -> str:
         if step in ("drop", "abandon"):
             return f"{await (migration.drop() if step == 'drop' else migration.abandon())} is removed."
         counts = await {"run": migration.copy, "switch": migration.switch, "back": migration.back}[step]()
-        return f"Both hold the same: {counts.source} rows in the old index, {counts.target} in the new one."
+        return f"Done; at this moment {counts.source} rows in the old index, {counts.target} in the new one."
 
 
 class _Progress:

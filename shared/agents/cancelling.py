@@ -56,6 +56,6 @@ async def keep_cancelled(run_id: str, services: Services) -> RunRecord | None:
 
 async def _was_cancelled(run_id: str, services: Services) -> bool:
     written = await services.run_log.read(run_id)
-    events = (RunEvent.model_validate_json(line) for line in reversed(written.lines))
+    events = (RunEvent.from_kept(line) for line in reversed(written.lines))
     last = next((event for event in events if event.name in TERMINAL_EVENTS), None)
     return last is not None and last.data.get("type") == RunCancelledError.code

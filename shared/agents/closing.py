@@ -55,7 +55,7 @@ async def report_failure(run_id: str, action: ReportFailure, services: Services,
     record = await services.runs.get(run_id)
     if record is not None and record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(run_id))
-        answer = RunAnswer.model_validate_json(content)
+        answer = RunAnswer.from_kept(content)
         await journal.write("COMPLETE", **_complete(answer, record.thread_id, record.todo))
         await note_end(record, services, answer)
         return

@@ -79,7 +79,7 @@ class Journal:
         """
         added = await self._log.read(self._run_id, self._offset)
         self._offset = added.next_offset
-        events = [RunEvent.model_validate_json(line) for line in added.lines]
+        events = [RunEvent.from_kept(line) for line in added.lines]
         is_ours = events[: len(batch)] == list(batch)
         others = events[len(batch) :] if is_ours else events
         self.met_others = self.met_others or bool(others)
@@ -133,7 +133,7 @@ def is_closed(written: LogSlice) -> bool:
 
 def events_of(written: LogSlice) -> list[RunEvent]:
     """The events of a part of a log."""
-    return [RunEvent.model_validate_json(line) for line in written.lines]
+    return [RunEvent.from_kept(line) for line in written.lines]
 
 
 def _refuse_closed(events: Sequence[RunEvent]) -> None:

@@ -49,7 +49,7 @@ class MemoryRunLog(RunLog):
             ended = run.done()  # asked before reading: what the task wrote last is read below
             lines = self._of(run_id)
             for line in lines[position:]:
-                yield RunEvent.model_validate_json(line)
+                yield RunEvent.from_kept(line)
             position = len(lines)
             if ended:
                 run.result()

@@ -114,7 +114,7 @@ async def _citations(record: RunRecord, services: Services) -> list[Citation]:
     """Those of the answer; of a run without one, those that were shown so far."""
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
-        return list(RunAnswer.model_validate_json(content).citations)
+        return list(RunAnswer.from_kept(content).citations)
     events = [json.loads(line) for line in (await services.run_log.read(record.run_id)).lines]
     return [
         Citation.model_validate({name: event["data"][name] for name in Citation.model_fields})

@@ -111,7 +111,7 @@ class _Session:
 
     async def waiting(self) -> WaitingRun | None:
         try:
-            kept = WaitingRun.model_validate_json(await self._blobs.read(WORK, self._path))
+            kept = WaitingRun.from_kept(await self._blobs.read(WORK, self._path))
         except NotFoundError:
             return None
         return kept if kept.asked.expires_at > datetime.now(UTC) else None

@@ -117,7 +117,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
     told: tuple[dict[str, Any], ...] = ()
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
-        answer = RunAnswer.model_validate_json(content)
+        answer = RunAnswer.from_kept(content)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
         told = await _told(record.run_id, services)

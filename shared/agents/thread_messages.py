@@ -65,7 +65,7 @@ async def _answer(record: RunRecord, services: Services) -> RunAnswer | None:
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
     except NotFoundError:  # the thread is being erased at this moment
         return None
-    return RunAnswer.model_validate_json(content)
+    return RunAnswer.from_kept(content)
 
 
 async def _refreshed(

@@ -120,7 +120,7 @@ class WorkingMemory:
         known = self._recent.get(self._path(name))
         if isinstance(known, kind):
             return known
-        value = kind.model_validate_json(await self._blobs.read(WORK, self._path(name)))
+        value = kind.from_kept(await self._blobs.read(WORK, self._path(name)))
         self._note(name, value)
         return value
 

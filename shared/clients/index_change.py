@@ -1,11 +1,10 @@
 """What becomes of a definition in a new index, and what rows cannot follow. Pure."""
 
-from shared.clients.index_definition import with_missing_parts
+from shared.clients.index_definition import VALUE_ATTRIBUTES, with_missing_parts
 from shared.models.search import IndexRow
 
 Refusal = str
 
-_OF_THE_VALUE = ("type", "key", "dimensions", "vectorEncoding")  # the others say how a value is indexed
 _OF_ONE_INDEX = ("name", "@odata.etag", "@odata.context")
 
 
@@ -16,7 +15,7 @@ def refusals(existing: IndexRow, wanted: IndexRow) -> list[Refusal]:
         f"{field['name']}: {attribute} {fields[field['name']].get(attribute)}, not {field[attribute]}"
         for field in wanted["fields"]
         if field["name"] in fields
-        for attribute in _OF_THE_VALUE
+        for attribute in VALUE_ATTRIBUTES
         if field.get(attribute) and field[attribute] != fields[field["name"]].get(attribute)
     ]
     unread = [f"{name}: is not stored" for name, field in fields.items() if field.get("stored") is False]

@@ -21,8 +21,13 @@ FIXED_ATTRIBUTES = (
     "vectorEncoding",
 )
 
+# Those that say what a value is; the others say how it is indexed. Rows fit as long as these are the same.
+VALUE_ATTRIBUTES = ("type", "key", "dimensions", "vectorEncoding")
 
-def changed_attributes(existing: IndexRow, wanted: IndexRow) -> list[str]:
+
+def changed_attributes(
+    existing: IndexRow, wanted: IndexRow, attributes: Sequence[str] = FIXED_ATTRIBUTES
+) -> list[str]:
     """What would have to change in existing fields, such as "content_vector: dimensions 384, not 1536".
 
     Only attributes that `wanted` states are compared; fields that `existing` alone has do not matter.
@@ -32,7 +37,7 @@ def changed_attributes(existing: IndexRow, wanted: IndexRow) -> list[str]:
         f"{field['name']}: {attribute} {fields[field['name']].get(attribute)}, not {field[attribute]}"
         for field in wanted["fields"]
         if field["name"] in fields
-        for attribute in FIXED_ATTRIBUTES
+        for attribute in attributes
         if attribute in field and not _same(fields[field["name"]].get(attribute), field[attribute])
     ]
 

@@ -55,6 +55,6 @@ def _record(row_key: str, content: str) -> "MetricRecord | None":
 
     kind = ChildRecord if row_key.startswith("child-") else DecisionRecord
     try:
-        return kind.model_validate_json(content)
+        return kind.from_kept(content)
     except ValidationError:
         return None

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connection import Connection
-from shared.clients.index_definition import changed_attributes, with_missing_parts
+from shared.clients.index_definition import VALUE_ATTRIBUTES, changed_attributes, with_missing_parts
 from shared.clients.search_connections import ask
 from shared.clients.write_targets import read_aliases, written_together
 from shared.errors import ConfigurationError, ConflictError, GroundworkError
@@ -29,10 +29,11 @@ class AzureSearchAdmin(SearchAdmin):
     async def ensure_index(self, definition: IndexRow) -> bool:
         """Create the index, or add what it lacks; True if anything changed.
 
-        `definition` has the shape of the REST API's body. Processes may call this at the same time.
+        `definition` has the shape of the REST API's body. Processes may call this at the same time. A field
+        that is indexed in another way stays so: rows fit, and questions that need the new way fail alone.
 
         Raises:
-            ConfigurationError: a field exists and differs in what only a new index can have.
+            ConfigurationError: a field exists and holds other values than those wanted; no row would fit.
         """
         change = await ask(
             self._connection,
@@ -75,7 +76,10 @@ async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | No
         return None
     together = written_together(await read_aliases(client), definition["name"])
     if changed and not together:
-        raise _made_differently(definition["name"], changed)
+        other_values = changed_attributes(existing, definition, VALUE_ATTRIBUTES)
+        if other_values:
+            raise _made_differently(definition["name"], other_values)
+        get_logger().warning("index.differs", index_name=definition["name"], reason="; ".join(changed))
     # During a migration old and new are both written, and both need what is new; how they differ is known.
     changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
     return next((change for change in changes if change), None)
@@ -96,8 +100,8 @@ async def _add_parts(client: "SearchIndexClient", name: str, definition: IndexRo
 def _made_differently(name: str, changed: list[str]) -> ConfigurationError:
     return ConfigurationError(
         f"The search index {name} was made differently: {'; '.join(changed)}.",
-        "Move it to a new index without downtime (docs/index-migrations.md), or name another index in "
-        "AZURE_SEARCH_CONTENT_INDEX or AZURE_SEARCH_DOCUMENTS_INDEX and ingest the documents again.",
+        "Name another index in AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX or "
+        "AZURE_SEARCH_MEMORY_INDEX, and ingest the documents again.",
         "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
     )
 

@@ -29,7 +29,7 @@ async def get_reading(blobs: BlobStore, doc_id: str, content_hash: str) -> Readi
         content = await blobs.read(WORK, f"{_folder(doc_id, content_hash)}reading.json")
     except NotFoundError:
         return None
-    return await asyncio.to_thread(Reading.model_validate_json, content)
+    return await asyncio.to_thread(Reading.from_kept, content)
 
 
 async def put_sheet(
@@ -47,7 +47,7 @@ async def get_sheet(blobs: BlobStore, doc_id: str, content_hash: str, page_numbe
         content = await blobs.read(WORK, _sheet_name(doc_id, content_hash, page_number))
     except NotFoundError:
         return None
-    return PageSheet.model_validate_json(content)
+    return PageSheet.from_kept(content)
 
 
 async def picture(

@@ -33,7 +33,7 @@ async def follow(
             for line in written.lines:
                 number += 1
                 if number > after:
-                    yield number, RunEvent.model_validate_json(line)
+                    yield number, RunEvent.from_kept(line)
             now = time.monotonic()
             if now >= ends:
                 return

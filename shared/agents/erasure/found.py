@@ -168,7 +168,7 @@ async def _theirs(
 
 async def _read(blobs: BlobStore, name: str, kind: type[Stored]) -> Stored | None:
     try:
-        return kind.model_validate_json(await blobs.read(WORK, name))
+        return kind.from_kept(await blobs.read(WORK, name))
     except NotFoundError:
         return None  # it went since it was listed
     except ValidationError:

@@ -48,7 +48,7 @@ async def open_source(run_id: str, n: int, user: UserContext, services: Services
 async def _cited(record: RunRecord, services: Services) -> frozenset[int]:
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
-        return frozenset(citation.n for citation in RunAnswer.model_validate_json(content).citations)
+        return frozenset(citation.n for citation in RunAnswer.from_kept(content).citations)
     if not record.has_log:
         return frozenset()
     events = events_of(await services.run_log.read(record.run_id))

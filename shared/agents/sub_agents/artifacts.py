@@ -57,7 +57,7 @@ class ChildStore:
             stored = await self._blobs.read(WORK, self._transcript_path)
         except NotFoundError:
             return None
-        return ChildTranscript.model_validate_json(stored)
+        return ChildTranscript.from_kept(stored)
 
     async def put_transcript(self, transcript: ChildTranscript) -> None:
         """Overwrite it."""

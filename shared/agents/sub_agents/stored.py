@@ -43,13 +43,13 @@ async def put_delegation(blobs: BlobStore, run_id: str, delegation: Delegation) 
     path = delegation_path(run_id, delegation.step)
     if await blobs.create(WORK, path, delegation.model_dump_json().encode()):
         return delegation
-    return Delegation.model_validate_json(await blobs.read(WORK, path))
+    return Delegation.from_kept(await blobs.read(WORK, path))
 
 
 async def find_delegation(blobs: BlobStore, run_id: str, step: int) -> Delegation | None:
     """What a step decided; None when it did not delegate."""
     try:
-        return Delegation.model_validate_json(await blobs.read(WORK, delegation_path(run_id, step)))
+        return Delegation.from_kept(await blobs.read(WORK, delegation_path(run_id, step)))
     except NotFoundError:
         return None
 
@@ -102,7 +102,7 @@ async def find_state(blobs: BlobStore, run_id: str, step: int, index: int) -> Su
 def state_from(stored: bytes, run_id: str, step: int, index: int) -> SubagentState | None:
     """A child's state as it was stored; None when it cannot be read."""
     try:
-        return SubagentState.model_validate_json(stored)
+        return SubagentState.from_kept(stored)
     except ValidationError:
         get_logger().error("sub_agent.state_unreadable", run_id=run_id, step=step, child=index)
         return None
