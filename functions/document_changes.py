@@ -62,7 +62,7 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
     services = await ready_services()
     state = await changeable(req.path_params["doc_id"], user, services)
     await _require_match(req, state, user, services)
-    if await change(state, wanted, services):
+    if await change(state, wanted, services, only_unchanged=is_conditional(req.headers)):
         await _start(client, state.blob_name)
     changed = await changeable(state.doc_id, user, services)
     return tagged_response(req, await get_own_document(changed, user, services), PASSING)

@@ -67,21 +67,30 @@ def corrections_of(wanted: MetadataCorrection) -> Corrections:
 
 async def write_rights(blob_name: str, rights: Rights, services: Services) -> None:
     """Put rights into the document's sidecar, which wins over everything else that says who may read it."""
-    content = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
-    if rights.source_url:
-        content["source_url"] = rights.source_url
-    await services.blobs.write(DOCUMENTS, blob_name + SIDECAR_SUFFIX, json.dumps(content).encode())
+    await services.blobs.write(DOCUMENTS, blob_name + SIDECAR_SUFFIX, _sidecar_of(rights))
 
 
-async def change_access(state: DocumentState, change: AccessChange, services: Services) -> bool:
+async def change_access(
+    state: DocumentState, change: AccessChange, services: Services, *, only_unchanged: bool = False
+) -> bool:
     """Make the list hold, for the next query already. True = start an ingestion.
 
     While somebody else works on the document, the rows that there are get the list at once, and whoever works
     on it writes it into all others.
+
+    Args:
+        only_unchanged: not if somebody changed the rights since `state` was read.
+
+    Raises:
+        PreconditionFailedError: they changed, and must not have.
     """
     project_id = change.project_id or state.wanted_rights.project_id
     changed = {"acl": change.acl, "project_id": project_id, "warning": None}
-    await write_rights(state.blob_name, state.wanted_rights.model_copy(update=changed), services)
+    rights = state.wanted_rights.model_copy(update=changed)
+    if only_unchanged:
+        await _replace_rights(state, rights, services)
+    else:
+        await write_rights(state.blob_name, rights, services)
     properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if properties is None:
         raise _gone(state)
@@ -155,6 +164,21 @@ async def delete(state: DocumentState, services: Services) -> None:
     # After the file: without its sidecar a document would be open to whomever the default names.
     await services.blobs.delete(DOCUMENTS, state.blob_name + SIDECAR_SUFFIX)
     await services.documents_index.delete([state.doc_id])
+
+
+async def _replace_rights(state: DocumentState, rights: Rights, services: Services) -> None:
+    name, etag = state.blob_name + SIDECAR_SUFFIX, state.sidecar_etag or None
+    try:
+        await services.blobs.write_version(DOCUMENTS, name, _sidecar_of(rights), etag=etag)
+    except ConflictError:
+        raise PreconditionFailedError("Its access was changed just now.", "Read it again.") from None
+
+
+def _sidecar_of(rights: Rights) -> bytes:
+    content = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
+    if rights.source_url:
+        content["source_url"] = rights.source_url
+    return json.dumps(content).encode()
 
 
 async def _correct_rows(step: IngestStep, state: DocumentState, services: Services) -> None:

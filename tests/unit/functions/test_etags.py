@@ -1,8 +1,11 @@
 """Changes that hold only for the state that their caller has seen, and answers that say so."""
 
+from typing import Any
+
 import httpx
 import pytest
 
+from functions import document_changes
 from shared.models.ingestion import DocumentState
 from shared.services import Services
 from tests.unit.functions.conftest import AsUser
@@ -83,6 +86,30 @@ async def test_a_change_in_between_is_noticed_although_the_condition_held(
     late = await anna.patch(address, json={"title": "Storks"}, headers={"If-Match": etag})
     assert problem_of(late) == FAILED
     assert (await anna.get(address)).json()["title"] == "Waders"
+
+
+async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
+    user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody is shut out after the condition was looked at: who does not know lets nobody in again."""
+    anna = user("anna")
+    opened = await anna.put(address + "/access", json={"acl": ["ben", "carl"]})
+    seen = {"If-Match": opened.headers["etag"]}
+    check = document_changes._require_match
+    done: list[bool] = []
+
+    async def slower(*given: Any) -> None:
+        await check(*given)
+        if not done:
+            done.append(True)
+            closed = await anna.put(address + "/access", json={"acl": ["carl"]}, headers=seen)
+            assert closed.status_code == 200
+
+    monkeypatch.setattr(document_changes, "_require_match", slower)
+    late = await anna.put(address + "/access", json={"acl": ["ben", "carl", "dora"]}, headers=seen)
+    assert problem_of(late) == FAILED
+    assert (await anna.get(address)).json()["acl"] == ["anna", "carl"]
+    assert problem_of(await user("ben").get(address))[0] == 404
 
 
 async def test_any_state_will_do_for_a_star_and_foreign_ones_stay_absent(user: AsUser, address: str) -> None:
