@@ -1,0 +1,55 @@
+"""Real stores for whole lives: Azurite and the local search server; models say what they are told to."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+
+import pytest
+
+from local.azurite.server import AzuriteServer
+from shared.clients.bot_turn_store import TableBotTurnStore
+from shared.clients.connections import Connections
+from shared.clients.tables import Table
+from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.prepare import prepare
+from shared.models.names import BOT_TURNS_TABLE
+from shared.services import Services
+from shared.wiring import build_services
+from tests.azurite_fixture import azurite
+from tests.fakes.models import HashingEmbedder
+from tests.fakes.services import fake_settings
+from tests.servers_fixture import SearchServer, search_server, unique_index
+from tests.unit.agents.erasure.lives import fill, model_of_lives
+
+__all__ = ["azurite", "search_server"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def workers_end() -> Iterator[None]:
+    yield
+    parser_pool().close()
+
+
+@pytest.fixture
+async def services(azurite: AzuriteServer, search_server: SearchServer) -> AsyncIterator[Services]:
+    """Everything that is kept lies in the two servers."""
+    settings = fake_settings(
+        azure_search_endpoint=search_server.endpoint,
+        azure_search_api_key=search_server.api_key,
+        azure_search_content_index=unique_index("blocks"),
+        azure_search_documents_index=unique_index("documents"),
+        azure_search_memory_index=unique_index("memory"),
+        documents_storage=azurite.connection_string,
+        subagents_enabled=False,
+    )
+    tables = Connections(settings)
+    made = replace(
+        build_services(settings),
+        chat_model=model_of_lives(),
+        embedder=HashingEmbedder(),
+        bot_turns=TableBotTurnStore(Table(tables.tables, BOT_TURNS_TABLE)),
+    )
+    await prepare(made)
+    await fill(made)
+    yield made
+    await made.close()
+    await tables.close()

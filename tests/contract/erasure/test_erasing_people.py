@@ -1,0 +1,190 @@
+"""Two people use everything; one is erased: no id and no word of theirs is left, all of the other's is.
+
+Whatever is found below a folder that docs/personal-data.md does not name fails, too.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from azure.core.exceptions import ResourceExistsError
+from azure.storage.queue.aio import QueueClient
+
+from local.azurite.server import AzuriteServer
+from shared.agents import erasing
+from shared.agents.erasure import passes
+from shared.agents.erasure.asking import ask_for_erasure, erasure_of, resume_user_erasures
+from shared.core.document_ids import digest
+from shared.ingestion.changing import delete
+from shared.ingestion.uploading import make_ticket, receive
+from shared.models.erasures import EraseUserTask
+from shared.models.identity import UserContext
+from shared.models.ingestion import DocumentState
+from shared.models.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
+from shared.models.threads import RememberTask
+from shared.models.uploads import UploadRequest
+from shared.services import Services
+from tests.architecture.source_tree import ROOT
+from tests.contract.erasure.stored import everything, telling
+from tests.contract.ingestion.driving import ingest
+from tests.unit.agents.erasure.erasing_fakes import Orchestrations
+from tests.unit.agents.erasure.lives import Life, live
+
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # starts two servers, and looks through all they hold
+
+FOLDERS = set(re.findall(r"`([a-z]+/)`", (ROOT / "docs/personal-data.md").read_text(encoding="utf-8")))
+
+
+class KilledError(BaseException):
+    """The worker is gone."""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes follow each other without the quarter of an hour."""
+    monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
+    monkeypatch.setattr(erasing, "_READERS_S", 0.0)
+
+
+async def messages(azurite: AzuriteServer, queue: str) -> AsyncIterator[bytes]:
+    """Take the messages of a queue, as its function would."""
+    async with QueueClient.from_connection_string(azurite.connection_string, queue) as client:
+        async for message in client.receive_messages():
+            yield base64.b64decode(str(message.content))
+            await client.delete_message(message)
+
+
+async def empty(azurite: AzuriteServer, queue: str) -> None:
+    async with QueueClient.from_connection_string(azurite.connection_string, queue) as client:
+        await client.clear_messages()
+
+
+async def give_up(azurite: AzuriteServer, user_id: str) -> None:
+    """A message about a turn of theirs that was tried in vain."""
+    task = RememberTask(owner_id=user_id, thread_id="t", run_id="r")
+    async with QueueClient.from_connection_string(
+        azurite.connection_string, f"{TURNS_QUEUE}-poison"
+    ) as client:
+        with suppress(ResourceExistsError):
+            await client.create_queue()
+        await client.send_message(task.model_dump_json())
+
+
+async def whole_life(user_id: str, words: str, azurite: AzuriteServer, services: Services) -> Life:
+    """A life with documents: one that nobody else may read, and a place for one that never came."""
+    life = await live(user_id, words, services)
+
+    async def content() -> AsyncIterator[bytes]:
+        yield f"# Diary\n\n{words}".encode()
+
+    state, _ = await receive(UploadRequest(filename="diary.md"), content(), life.user, services)
+    assert (await ingest(services, state.blob_name)).outcome == "ready"
+    await make_ticket(UploadRequest(filename="later.md"), life.user, services)
+    await give_up(azurite, user_id)
+    return life
+
+
+def marks_of(life: Life) -> tuple[str, ...]:
+    """Also the digests under which stores keep their things."""
+    user_id = life.user.user_id
+    hashed = hashlib.sha256(user_id.encode()).hexdigest()
+    return (*life.marks, hashed, digest("uploader", user_id)[:16])
+
+
+class Hands(Orchestrations):
+    """Orchestrations, and ingestions that run when documents were deleted."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self._services = services
+        self.gone: list[str] = []
+
+    async def delete_document(self, state: DocumentState) -> None:
+        await delete(state, self._services)
+        self.gone.append(state.blob_name)
+
+    async def ingest(self) -> None:
+        while self.gone:
+            assert (await ingest(self._services, self.gone.pop(), "removing")).outcome == "removed"
+
+
+async def make_passes(azurite: AzuriteServer, services: Services, hands: Hands) -> None:
+    """Handle messages until none is left."""
+    made = -1
+    while made:
+        made = 0
+        async for message in messages(azurite, ERASURES_QUEUE):
+            task = EraseUserTask.model_validate_json(message)
+            await passes.advance(task.erasure_id, services, hands.means())
+            await hands.ingest()
+            made += 1
+
+
+async def break_off(azurite: AzuriteServer, services: Services) -> None:
+    """A first pass whose worker dies when threads and runs have gone, and whose message is lost as well."""
+    dying = Hands(services)
+
+    async def die(_: str) -> None:
+        raise KilledError
+
+    dying.forget = die  # type: ignore[assignment,method-assign]
+    with pytest.raises(KilledError):
+        await make_passes(azurite, services, dying)
+    assert dying.stopped
+    await empty(azurite, ERASURES_QUEUE)
+
+
+async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
+    azurite: AzuriteServer, services: Services
+) -> None:
+    anna = await whole_life("anna-who-leaves", "heliotrope zebra", azurite, services)
+    ben = await whole_life("ben-who-stays", "vermilion lynx", azurite, services)
+    await empty(azurite, TURNS_QUEUE)  # both were remembered already
+    stored = await everything(azurite, services)
+    of_anna, of_ben = telling(stored, marks_of(anna)), telling(stored, marks_of(ben))
+    places = {place.partition(" ")[0] + " " + re.split(r"[ /]", place)[1] for place in of_anna}
+    assert places >= {
+        "table runs", "table threads", "table idempotency", "table userlimits", "table botturns",
+        "table documents", "blob run-log", "blob work", "blob documents", "message turns-poison",
+        "index memory_index", "index content_index", "index documents_index",
+    }  # fmt: skip
+    folders = {place.split("/")[1] + "/" for place in stored if place.startswith(f"blob {WORK}/")}
+    assert folders <= FOLDERS
+
+    await ask_for_erasure("anna-who-leaves", "delete", services)
+    await break_off(azurite, services)
+    assert telling(await everything(azurite, services), marks_of(anna)) != {}
+    assert await resume_user_erasures(datetime.now(UTC), services) == 1
+    hands = Hands(services)
+    await make_passes(azurite, services, hands)
+    ended = await erasure_of("anna-who-leaves", services)
+    assert (ended.status, ended.erased.threads, ended.erased.runs) == ("completed", 2, 4)
+    assert {name: count for name, count in ended.erased.model_dump().items() if not count} == {}
+    assert set(anna.ids[:3]) <= set(hands.forgotten)
+    stored = await everything(azurite, services)
+    assert telling(stored, marks_of(anna)) == {}
+    # Poison messages of others were looked at, and hide for half a minute.
+    assert {**of_ben, **telling(stored, marks_of(ben))} == of_ben
+    missing = of_ben.keys() - telling(stored, marks_of(ben)).keys()
+    assert [place for place in missing if not place.startswith("message turns-poison")] == []
+
+
+async def test_of_a_person_of_whom_nothing_is_kept_nothing_is_counted(
+    azurite: AzuriteServer, services: Services
+) -> None:
+    await ask_for_erasure("nobody'; or 1 eq 1 or owner_id eq 'x", "delete", services)
+    shared = UserContext(user_id="dora-who-stays")
+
+    async def content() -> AsyncIterator[bytes]:
+        yield b"# Ours"
+
+    request = UploadRequest(filename="ours.md", acl=("engineering",))
+    state, _ = await receive(request, content(), shared, services)
+    await make_passes(azurite, services, Hands(services))
+    ended = await erasure_of("nobody'; or 1 eq 1 or owner_id eq 'x", services)
+    assert set(ended.erased.model_dump().values()) == {0}
+    assert await services.blobs.properties(DOCUMENTS, state.blob_name) is not None
