@@ -35,7 +35,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
     from shared.agents.memory import remember
     from shared.models.threads import RememberTask
 
-    task = RememberTask.model_validate_json(message.get_body())
+    task = RememberTask.from_kept(message.get_body())
     async with consumed("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
         await remember(task, await ready_services())
 

@@ -100,7 +100,7 @@ def _from_entity(entity: Mapping[str, Any]) -> "BotTurn | None":
     from shared.models.bot import BotTurn
 
     try:
-        turn = BotTurn.model_validate_json(str(entity["turn"]))
+        turn = BotTurn.from_kept(str(entity["turn"]))
     except (KeyError, ValidationError):
         return None
     return turn.model_copy(update={"revision": revision_of(entity)})

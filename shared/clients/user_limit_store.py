@@ -35,7 +35,7 @@ class TableUserLimitStore(UserLimitStore):
         if entity is None:
             return UserLimits()
         try:
-            state = UserLimits.model_validate_json(str(entity["state"]))
+            state = UserLimits.from_kept(str(entity["state"]))
         except (KeyError, ValidationError):
             raise DependencyError(
                 "The record of what a person used up is not understood.",

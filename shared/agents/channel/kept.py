@@ -38,7 +38,7 @@ async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | N
         content = await blobs.read(WORK, _path(step.reply_key, step.day))
     except NotFoundError:
         return None
-    return TakenActivity.model_validate_json(content).said
+    return TakenActivity.from_kept(content).said
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
@@ -128,7 +128,7 @@ class ReplyMemory:
 
     async def _find(self, name: str, kind: type[_Kept]) -> _Kept | None:
         try:
-            return kind.model_validate_json(await self._blobs.read(WORK, name))
+            return kind.from_kept(await self._blobs.read(WORK, name))
         except NotFoundError:
             return None
 
