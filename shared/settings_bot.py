@@ -1,7 +1,7 @@
 """Settings of chat channels such as Teams: a base of `Settings`. Unset = there is no bot."""
 
 import re
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,12 @@ class BotSettings(EnvironmentModel):
         default=None,
         description="Entra tenant of the bot; people of other tenants are refused. Needed with BOT_APP_ID.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
+    )
+    bot_cloud: Literal["public", "usgov"] = Field(
+        default="public",
+        description="Microsoft cloud of the bot; usgov = Azure Government, with Teams GCC High or DoD. Set "
+        "BOT_ATTACHMENT_HOSTS and GRAPH_ENDPOINT with it.",
+        examples=["usgov"],
     )
     bot_local_anonymous: bool = Field(
         default=False,

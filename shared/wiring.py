@@ -234,6 +234,7 @@ def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | No
 
 def _with_channels(services: Services, to: "Connections") -> Services:
     """The services, those of chat channels among them."""
+    from shared.clients.bot_clouds import CLOUDS
     from shared.clients.bot_files import ChannelFiles
     from shared.clients.bot_inbox import ChannelInbox
     from shared.clients.bot_keys import SigningKeys
@@ -244,8 +245,8 @@ def _with_channels(services: Services, to: "Connections") -> Services:
     from shared.models.names import BOT_TURNS_TABLE
 
     settings = services.settings
-    app_id = settings.bot_app_id
-    tokens = ChannelTokens(SigningKeys(to.bot), app_id) if app_id else None
+    app_id, cloud = settings.bot_app_id, CLOUDS[settings.bot_cloud]
+    tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
     outbox = ChannelOutbox(settings, to.bot_token)
     return replace(
         services,

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from shared.clients.bot_hosts import SERVICE_HOSTS, address_parts, is_loopback, is_service
+from shared.clients.bot_clouds import CLOUDS
+from shared.clients.bot_hosts import address_parts, is_loopback, is_service
 from shared.clients.connection import Connection
 from shared.clients.dependency import BOT_CHANNEL as SERVICE
 from shared.clients.retrying import Deadline, call_within
@@ -62,6 +63,7 @@ class ChannelConnector:
     def __init__(self, settings: Settings, token: Token) -> None:
         """`token`: gives the bot's own for the Bot Service; never asked in the local mode."""
         self._is_local = settings.bot_local_anonymous and not settings.bot_app_id and not settings.in_azure
+        self._hosts = CLOUDS[settings.bot_cloud].hosts
         self._token = token
         self._connections: dict[str, Connection[ClientSession]] = {}
 
@@ -116,7 +118,9 @@ class ChannelConnector:
             CallerError: nothing is sent there.
         """
         parts = address_parts(service_url)
-        is_allowed = parts is not None and (is_loopback(parts) if self._is_local else is_service(parts))
+        is_allowed = parts is not None and (
+            is_loopback(parts) if self._is_local else is_service(parts, self._hosts)
+        )
         if not is_allowed:
             raise CallerError("Nothing is sent to where this conversation is said to be.")
 
@@ -144,7 +148,7 @@ class ChannelConnector:
         }
         if self._is_local:
             return ClientSession(middlewares=(_loopback_alone,), **how)
-        hosts = [host.removeprefix(".") for host in SERVICE_HOSTS]
+        hosts = [host.removeprefix(".") for host in self._hosts]
         validator = OutboundHostValidator(hosts, enabled=True, include_default_microsoft_hosts=False)
         return validator.client(how)
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin
 
+from shared.clients.bot_clouds import CLOUDS
 from shared.clients.bot_hosts import address_parts, is_loopback, is_on, is_service, origin
 from shared.clients.connection import Connection
 from shared.clients.credentials import Credentials
@@ -34,18 +35,18 @@ FETCH_S = 240.0  # 500 MB take that at 17 Mbit/s; an activity has 10 minutes
 SILENCE_S = 20.0  # between two pieces; unmeasured
 _MAX_REDIRECTS = 3
 _PIECE = 256 * 1024
-_SCOPE = "https://api.botframework.com/.default"
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 Token = Callable[[], Awaitable[str]]
 
 
-def bot_token(credentials: Credentials) -> Token:
-    """The bot's own token for the Bot Service, by its managed identity."""
+def bot_token(settings: Settings, credentials: Credentials) -> Token:
+    """The bot's own token for the Bot Service of its cloud, by its managed identity."""
+    scope = CLOUDS[settings.bot_cloud].scope
 
     async def token() -> str:
         with azure_errors(SERVICE):
-            return (await credentials.for_bot().get_token(_SCOPE)).token
+            return (await credentials.for_bot().get_token(scope)).token
 
     return token
 
@@ -56,6 +57,7 @@ class ChannelFiles(BotFiles):
     def __init__(self, connection: Connection[ClientSession], settings: Settings, token: Token) -> None:
         self._connection = connection
         self._settings = settings
+        self._service_hosts = CLOUDS[settings.bot_cloud].hosts
         self._token = token
 
     async def fetch(self, attachment: BotAttachment, conversation: BotConversation, target: Path) -> int:
@@ -96,7 +98,7 @@ class ChannelFiles(BotFiles):
     ) -> dict[str, str]:
         came_from = address_parts(conversation.service_url)
         is_channels_own = came_from is not None and origin(parts) == origin(came_from)
-        if attachment.is_hosted and is_channels_own and is_service(parts):
+        if attachment.is_hosted and is_channels_own and is_service(parts, self._service_hosts):
             return {"Authorization": f"Bearer {await self._token()}"}
         return {}
 

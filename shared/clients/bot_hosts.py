@@ -1,13 +1,11 @@
-"""Hosts of the Bot Service: where an activity may say that it came from. Looks at addresses, opens none.
+"""Addresses: where an activity may say that it came from. Looks at them, opens none.
 
-Source: Microsoft 365 Agents SDK 1.9.0, `security/outbound_host_validator.py`; of its list only the hosts that
-serve channels, since anybody can have a name below sharepoint.com or blob.core.windows.net.
+The Bot Service's are in `bot_clouds`: only hosts that serve channels, since anybody can have a name below
+sharepoint.com or blob.core.windows.net.
 """
 
 from urllib.parse import SplitResult, urlsplit
 
-_TEAMS = (".teams.microsoft.com", ".teams.microsoft.us", "smba.trafficmanager.net")
-SERVICE_HOSTS = (".botframework.com", *_TEAMS)
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 MAX_ADDRESS_CHARS = 2000  # addresses of files carry long signatures
 
@@ -38,10 +36,10 @@ def is_on(host: str, names: tuple[str, ...]) -> bool:
     return any(host.endswith(name) if name.startswith(".") else host == name for name in names)
 
 
-def is_service(parts: SplitResult) -> bool:
-    """Whether the Bot Service is there, so that a token of ours may go there."""
+def is_service(parts: SplitResult, hosts: tuple[str, ...]) -> bool:
+    """Whether the Bot Service of a cloud with these hosts is there, so that a token of ours may go there."""
     scheme, host, port = origin(parts)
-    return scheme == "https" and port == 443 and is_on(host, SERVICE_HOSTS)
+    return scheme == "https" and port == 443 and is_on(host, hosts)
 
 
 def is_loopback(parts: SplitResult) -> bool:

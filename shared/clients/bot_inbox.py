@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
+from shared.clients.bot_clouds import CLOUDS
 from shared.clients.bot_hosts import address_parts, is_loopback, is_service, origin
 from shared.clients.bot_tokens import ChannelToken, ChannelTokens, refuse
 from shared.errors import AccessDeniedError, CallerError, NotAuthenticatedError
@@ -33,6 +34,7 @@ class ChannelInbox(BotInbox):
         """`tokens` is None where there is no bot, or one without an identity."""
         self._settings = settings
         self._tokens = tokens
+        self._hosts = CLOUDS[settings.bot_cloud].hosts
 
     async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
         """As the port says; besides:
@@ -48,7 +50,7 @@ class ChannelInbox(BotInbox):
             return self._receive_local(body, peer)
         token = await self._tokens.believed(authorization)
         received = read_activity(body)
-        _check_came_from(received, token)
+        _check_came_from(received, token, self._hosts)
         self._check_tenant(received)
         return as_activity(received, body, is_local=False)
 
@@ -91,7 +93,7 @@ def _address(received: Received) -> SplitResult:
     return parts
 
 
-def _check_came_from(received: Received, token: ChannelToken) -> None:
+def _check_came_from(received: Received, token: ChannelToken, hosts: tuple[str, ...]) -> None:
     """
     Raises:
         CallerError: the activity's address is none.
@@ -101,7 +103,7 @@ def _check_came_from(received: Received, token: ChannelToken) -> None:
     told, proved = _address(received), address_parts(token.service_url)
     if proved is None or origin(told) != origin(proved):
         refuse("other_service_url")
-    if not is_service(told):
+    if not is_service(told, hosts):
         refuse("foreign_service_url")
     if token.endorsements and received.channel_name not in token.endorsements:
         refuse("channel_not_endorsed")

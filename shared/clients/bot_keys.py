@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
     from jwt import PyJWK
 
-KEYS_URL = "https://login.botframework.com/v1/.well-known/keys"
 KEEP_S = 3600.0  # a key that is withdrawn is believed no longer than this
 KEEP_ANYWAY_S = 24 * 3600.0  # the documentation's own limit
 LOOK_AGAIN_S = 10.0  # strangers can make us ask no more often, whatever ids they invent
@@ -54,7 +53,7 @@ class SigningKeys:
     def __init__(
         self,
         connection: "Connection[ClientSession]",
-        url: str = KEYS_URL,
+        url: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`clock` counts seconds."""

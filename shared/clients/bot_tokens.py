@@ -15,7 +15,6 @@ from shared.clients.bot_keys import SigningKey, SigningKeys
 from shared.errors import NotAuthenticatedError
 from shared.telemetry import get_logger
 
-ISSUER = "https://api.botframework.com"
 _SKEW_S = 300
 _MAX_TOKEN_CHARS = 16_000  # they have some 1,500
 
@@ -31,9 +30,10 @@ class ChannelToken:
 class ChannelTokens:
     """Believes the Bot Service, for one bot."""
 
-    def __init__(self, keys: SigningKeys, app_id: str) -> None:
-        """`app_id` is ours: tokens for others are not for us."""
+    def __init__(self, keys: SigningKeys, app_id: str, issuer: str) -> None:
+        """`app_id` is ours: tokens for others are not for us. `issuer`: the Bot Service of our cloud."""
         self._keys = keys
+        self._issuer = issuer
         self._app_id = app_id.casefold()
 
     async def believed(self, authorization: str | None) -> ChannelToken:
@@ -45,10 +45,10 @@ class ChannelTokens:
         """
         token = _bearer(authorization)
         await self._keys.ready()
-        key = await self._keys.find(_key_id(token))
+        key = await self._keys.find(_key_id(token, self._issuer))
         if key is None:
             refuse("unknown_key")
-        claims = _claims(token, key)
+        claims = _claims(token, key, self._issuer)
         audience, service_url = claims.get("aud"), claims.get("serviceurl")
         if not isinstance(audience, str) or audience.casefold() != self._app_id:
             refuse("audience")  # several audiences: a token that is not for us alone
@@ -78,7 +78,7 @@ def _bearer(authorization: str | None) -> str:
     return token
 
 
-def _key_id(token: str) -> str:
+def _key_id(token: str, issuer: str) -> str:
     """The id of the key that a token of the Bot Service is signed with; any other token is refused here."""
     import jwt
 
@@ -89,7 +89,7 @@ def _key_id(token: str) -> str:
     header, payload = unproved["header"], unproved["payload"]
     if header.get("alg") != "RS256":
         refuse("algorithm")
-    if payload.get("iss") != ISSUER:  # Entra's of our own tenant, too: any app there could name any person
+    if payload.get("iss") != issuer:  # Entra's of our own tenant, too: any app there could name any person
         refuse("issuer")
     key_id = header.get("kid")
     if not isinstance(key_id, str) or not key_id:
@@ -97,7 +97,7 @@ def _key_id(token: str) -> str:
     return key_id
 
 
-def _claims(token: str, key: SigningKey) -> dict[str, Any]:
+def _claims(token: str, key: SigningKey, issuer: str) -> dict[str, Any]:
     import jwt
 
     try:
@@ -105,7 +105,7 @@ def _claims(token: str, key: SigningKey) -> dict[str, Any]:
             token,
             key.key,
             algorithms=["RS256"],
-            issuer=ISSUER,
+            issuer=issuer,
             leeway=_SKEW_S,
             options={"require": ["exp", "iss", "aud"], "verify_aud": False},
         )

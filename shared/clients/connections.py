@@ -36,7 +36,7 @@ class Connections:
         self.graph = connect_graph()
         self.graph_token = graph_token(settings, self._credentials)
         self.bot = connect_bot()
-        self.bot_token = bot_token(self._credentials)
+        self.bot_token = bot_token(settings, self._credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> "Connection[SearchClient]":

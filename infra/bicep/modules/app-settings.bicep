@@ -20,6 +20,7 @@ var defaults = {
   AZURE_SEARCH_MEMORY_INDEX: 'conversation-memory'
   BOT_APP_ID: ''
   BOT_ATTACHMENT_HOSTS: '.sharepoint.com,smba.trafficmanager.net'
+  BOT_CLOUD: 'public'
   BOT_STREAM_SECONDS: '100'
   BOT_TENANT_ID: ''
   CHAT_MODEL: ''

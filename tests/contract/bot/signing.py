@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from jwt.algorithms import RSAAlgorithm
 
 from functions import teams
+from shared.clients.bot_clouds import CLOUDS
 from shared.clients.bot_inbox import ChannelInbox
 from shared.clients.bot_keys import SigningKeys
-from shared.clients.bot_tokens import ISSUER, ChannelTokens
+from shared.clients.bot_tokens import ChannelTokens
 from shared.models.bot import BotActivity
 from shared.services import Services
 from shared.settings import Settings
@@ -52,7 +53,13 @@ def key_list(*endorsements: str, key_id: str = KEY_ID) -> bytes:
 def claims(**changes: Any) -> dict[str, Any]:
     """What a token of the Bot Service says; a claim changed to None is left out."""
     now = int(time.time())
-    said = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 3600, "serviceurl": SERVICE}
+    said = {
+        "iss": CLOUDS["public"].issuer,
+        "aud": APP_ID,
+        "nbf": now - 60,
+        "exp": now + 3600,
+        "serviceurl": SERVICE,
+    }
     return {name: value for name, value in {**said, **changes}.items() if value is not None}
 
 
@@ -152,7 +159,8 @@ def bot_settings(**changes: Any) -> Settings:
 
 
 def bot_services(keys: SigningKeys | None, settings: Settings) -> Services:
-    tokens = ChannelTokens(keys, settings.bot_app_id) if keys and settings.bot_app_id else None
+    issuer = CLOUDS[settings.bot_cloud].issuer
+    tokens = ChannelTokens(keys, settings.bot_app_id, issuer) if keys and settings.bot_app_id else None
     return fake_services(settings=settings, bot_inbox=ChannelInbox(settings, tokens))
 
 

@@ -193,6 +193,21 @@ async def test_a_name_of_the_bot_service_that_leads_into_a_private_network_is_no
     assert "SSRF" in type(raised.value.__context__).__name__
 
 
+@pytest.mark.parametrize(
+    ("cloud", "service_url"),
+    [
+        ("usgov", "https://smba.trafficmanager.net/teams/"),
+        ("public", "https://smba.infra.gov.teams.microsoft.us/teams/"),
+    ],
+)
+async def test_a_bot_of_one_cloud_sends_into_no_other(
+    connector: Connector, cloud: str, service_url: str
+) -> None:
+    outbox = ChannelOutbox(bot_settings(bot_cloud=cloud), no_token)
+    with pytest.raises(CallerError, match="Nothing is sent"):
+        await outbox.typing(connector.conversation(service_url=service_url))
+
+
 async def test_the_sdks_own_guard_stands_behind_ours() -> None:
     connector = ChannelConnector(bot_settings(), no_token)
     session = connector._open("https://smba.trafficmanager.net/teams")
