@@ -116,6 +116,13 @@ param storageSku string = 'Standard_ZRS'
 ])
 param durableBackend string = 'AzureStorage'
 
+@description('Optional. Version of Python of the app.')
+@allowed([
+  '3.11'
+  '3.12'
+])
+param pythonVersion string = '3.12'
+
 @description('Optional. Memory of an instance in megabytes.')
 @allowed([
   2048
@@ -133,6 +140,13 @@ param maximumInstanceCount int = 100
 @maxValue(20)
 param alwaysReadyHttp int = 1
 
+@description('Optional. Spread the app over the zones of its region; two instances of each group of functions always run then, and are paid for.')
+param zoneRedundant bool = false
+
+@description('Optional. Most gigabytes of telemetry a day; -1 = no cap. When it is reached, alerts see nothing until the next day.')
+@minValue(-1)
+param dailyCapGb int = 5
+
 @description('Optional. Read scans, and the layout of documents, by Azure Document Intelligence.')
 param useDocumentIntelligence bool = true
 
@@ -148,6 +162,9 @@ param botDisplayName string = 'Groundwork'
 @description('Optional. An own host name; its DNS records stand before. Empty = none.')
 param customHostName string = ''
 
+@description('Optional. The own host name that an earlier deployment bound; azd keeps it from output to parameter.')
+param boundHostName string = ''
+
 @description('Optional. Who is told of alerts and the budget; empty = there are none.')
 param alertEmailAddress string = ''
 
@@ -155,8 +172,11 @@ param alertEmailAddress string = ''
 @minValue(0)
 param monthlyBudget int = 0
 
-@description('Optional. First day of the month that the budget begins with.')
-param budgetStartDate string = utcNow('yyyy-MM-01')
+@description('Optional. First day of the month that the budget began with; azd keeps it from output to parameter. Empty = thisMonth.')
+param budgetStartDate string = ''
+
+@description('Optional. Not to be given: the clock can be read nowhere but in the default of a parameter.')
+param thisMonth string = utcNow('yyyy-MM-01')
 
 @description('Optional. Any setting of docs/settings.md by its name; what is set here wins.')
 param settings object = {}
@@ -171,6 +191,9 @@ var deadLetterContainer = 'event-dead-letters'
 var packageContainer = 'app-package'
 var deletedQueue = 'blob-deleted'
 var hasAlerts = !empty(alertEmailAddress)
+var hasBudget = hasAlerts && monthlyBudget > 0
+// A new budget begins with this month, and no other; one that is there takes no other beginning than its own.
+var budgetStart = empty(budgetStartDate) ? thisMonth : budgetStartDate
 var publicAccess = usePrivateNetwork ? 'Disabled' : 'Enabled'
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
@@ -196,6 +219,7 @@ module monitoring 'modules/monitoring.bicep' = {
     workspaceName: '${abbreviations.logAnalyticsWorkspace}${suffix}'
     insightsName: '${abbreviations.applicationInsights}${suffix}'
     location: location
+    dailyCapGb: dailyCapGb
     tags: tags
   }
 }
@@ -206,6 +230,7 @@ module hostStorage 'modules/storage.bicep' = {
   params: {
     name: '${abbreviations.storageAccount}host${suffix}'
     location: location
+    sku: contains(storageSku, 'ZRS') ? 'Standard_ZRS' : 'Standard_LRS'
     containers: [
       packageContainer
     ]
@@ -284,7 +309,7 @@ module search 'modules/search.bicep' = {
     replicaCount: searchReplicaCount
     partitionCount: searchPartitionCount
     semanticSearch: semanticSearch
-    publicNetworkAccess: usePrivateNetwork ? 'disabled' : 'enabled'
+    publicNetworkAccess: publicAccess
     workspaceId: monitoring.outputs.workspaceId
     tags: tags
   }
@@ -346,6 +371,7 @@ module roles 'modules/roles.bicep' = {
   scope: group
   params: {
     principalId: identity.outputs.principalId
+    topicPrincipalId: eventGridTopic.outputs.principalId
     hostStorageName: hostStorage.outputs.name
     contentStorageName: contentStorage.outputs.name
     searchName: search.outputs.name
@@ -478,9 +504,11 @@ module functionApp 'modules/function-app.bicep' = {
     insightsConnectionString: monitoring.outputs.connectionString
     appSettings: appSettings.outputs.settings
     hostSettings: durableBackend == 'DurableTaskScheduler' ? durableScheduler.outputs.hostSettings : {}
+    pythonVersion: pythonVersion
     instanceMemoryMB: instanceMemoryMB
     maximumInstanceCount: maximumInstanceCount
     alwaysReadyHttp: alwaysReadyHttp
+    zoneRedundant: zoneRedundant
     subnetId: usePrivateNetwork ? network.outputs.appSubnetId : ''
     workspaceId: monitoring.outputs.workspaceId
     tags: tags
@@ -508,11 +536,19 @@ module eventGridTopic 'modules/eventgrid-topic.bicep' = {
     name: '${abbreviations.eventGridSystemTopic}${suffix}'
     location: location
     storageName: contentStorage.outputs.name
+    tags: tags
+  }
+}
+
+module deletionSubscription 'modules/deletion-subscription.bicep' = {
+  name: 'deletion-subscription'
+  scope: group
+  params: {
+    topicName: eventGridTopic.outputs.name
+    storageName: contentStorage.outputs.name
     documentsContainer: documentsContainer
     deletedQueue: deletedQueue
     deadLetterContainer: deadLetterContainer
-    identityId: identity.outputs.resourceId
-    tags: tags
   }
   dependsOn: [
     roles
@@ -528,7 +564,7 @@ module bot 'modules/bot.bicep' = if (useBot) {
     hostName: functionApp.outputs.hostName
     identityId: identity.outputs.resourceId
     identityClientId: identity.outputs.clientId
-    tenantId: authTenantId
+    tenantId: tenant().tenantId
     tags: tags
   }
 }
@@ -538,11 +574,15 @@ module hostName 'modules/custom-host-name.bicep' = if (!empty(customHostName)) {
   scope: group
   params: {
     appName: functionApp.outputs.name
-    planName: '${abbreviations.appServicePlan}${suffix}'
     location: location
     hostName: customHostName
+    isBound: boundHostName == customHostName
     tags: tags
   }
+  // The platform refuses two changes of one app at the same time.
+  dependsOn: [
+    auth
+  ]
 }
 
 module workbook 'modules/workbook.bicep' = {
@@ -570,22 +610,25 @@ module alerts 'modules/alerts.bicep' = if (hasAlerts) {
   }
 }
 
-module budget 'modules/budget.bicep' = if (hasAlerts && monthlyBudget > 0) {
+module budget 'modules/budget.bicep' = if (hasBudget) {
   name: 'budget'
   scope: group
   params: {
-    name: 'groundwork-${environmentName}'
+    name: 'groundwork-${suffix}'
     amount: monthlyBudget
     emailAddress: alertEmailAddress
-    startDate: budgetStartDate
+    startDate: budgetStart
   }
 }
 
 @description('Region, for azd.')
 output AZURE_LOCATION string = location
 
-@description('Tenant whose people sign in.')
-output AZURE_TENANT_ID string = authTenantId
+@description('Tenant of the subscription, for azd.')
+output AZURE_TENANT_ID string = tenant().tenantId
+
+@description('Tenant whose people sign in, for the token of the smoke test.')
+output AUTH_TENANT_ID string = authTenantId
 
 @description('Resource group of everything.')
 output AZURE_RESOURCE_GROUP string = group.name
@@ -599,7 +642,7 @@ output GROUNDWORK_URL string = 'https://${functionApp.outputs.hostName}'
 @description('Scope of a token for the app, for the command line and the smoke test.')
 output GROUNDWORK_SCOPE string = 'api://${authClientId}/.default'
 
-@description('Search service, for the hook that makes the indexes.')
+@description('Search service, for the migration of an index.')
 output AZURE_SEARCH_ENDPOINT string = search.outputs.endpoint
 
 @description('Length of the vectors, for the same.')
@@ -611,8 +654,14 @@ output CONTENT_STORAGE_NAME string = contentStorage.outputs.name
 @description('System topic, for the same.')
 output EVENT_GRID_TOPIC_NAME string = eventGridTopic.outputs.name
 
-@description('Identity that delivers what could not be delivered, for the same.')
+@description('Identity of the app, for the permissions of Microsoft Graph.')
 output IDENTITY_ID string = identity.outputs.resourceId
+
+@description('Beginning of the budget, for the next deployment; kept although there is none any more, for Azure keeps the budget, too.')
+output BUDGET_START_DATE string = hasBudget ? budgetStart : budgetStartDate
+
+@description('Own host name that is bound now, for the next deployment.')
+output CUSTOM_HOST_NAME_BOUND string = customHostName
 
 @description('Id of the bot, for the package of the Teams app; empty without one.')
 output BOT_APP_ID string = useBot ? bot.outputs.botId : ''

@@ -1,19 +1,43 @@
 # After `azd deploy`: the subscription to new blobs, then whether the app works. The key in the subscription's
 # address exists only once the code runs, and some moments later at that; roles take minutes to hold everywhere.
-# So both are tried again. Doing it twice changes nothing.
+# So both are tried again, but for what no waiting mends: no Azure CLI, nobody signed in, no permission.
+# Doing it twice changes nothing.
 $ErrorActionPreference = 'Stop'
+$PSNativeCommandUseErrorActionPreference = $false  # a program that fails is looked at by its exit code
 Set-Location (Join-Path $PSScriptRoot '../..')
 
+function Exit-NoSubscription([string]$Why) {
+    [Console]::Error.WriteLine('The subscription to new blobs could not be made: files dropped into storage are found by the timer only.')
+    [Console]::Error.WriteLine($Why)
+    [Console]::Error.WriteLine('Then run: azd hooks run postdeploy')
+    exit 1
+}
+
+if (-not (Get-Command az -ErrorAction SilentlyContinue)) {
+    Exit-NoSubscription 'The Azure CLI is not installed: https://aka.ms/azure-cli'
+}
+az account show --subscription $env:AZURE_SUBSCRIPTION_ID --output none
+if ($LASTEXITCODE -ne 0) {
+    Exit-NoSubscription "The Azure CLI, which azd does not sign in, does not reach the subscription: az login --tenant $env:AZURE_TENANT_ID"
+}
+
 for ($try = 1; ; $try++) {
-    az deployment group create --output none `
+    $ErrorActionPreference = 'Continue'  # before PowerShell 7 a line on stderr would end the hook
+    $said = az deployment group create --output none --only-show-errors `
+        --subscription $env:AZURE_SUBSCRIPTION_ID `
         --resource-group $env:AZURE_RESOURCE_GROUP `
         --name event-subscription `
         --template-file infra/bicep/modules/event-subscription.bicep `
         --parameters "topicName=$env:EVENT_GRID_TOPIC_NAME" "appName=$env:AZURE_FUNCTION_APP_NAME" `
-            "storageName=$env:CONTENT_STORAGE_NAME" "identityId=$env:IDENTITY_ID"
+            "storageName=$env:CONTENT_STORAGE_NAME" 2>&1 | Out-String
+    $ErrorActionPreference = 'Stop'
     if ($LASTEXITCODE -eq 0) { break }
+    [Console]::Error.WriteLine($said)
+    if ($said -match 'AuthorizationFailed') {
+        Exit-NoSubscription "Whoever deploys needs Contributor on the resource group $env:AZURE_RESOURCE_GROUP."
+    }
     if ($try -eq 10) {
-        Write-Error 'The subscription to new blobs could not be made: files dropped into storage are found by the timer only.'
+        Exit-NoSubscription 'The last error stands above: does the app start? docs/operations.md, "When something is wrong".'
     }
     Write-Host 'The app is not ready yet; trying again in 30 seconds.'
     Start-Sleep -Seconds 30
@@ -31,14 +55,16 @@ if (Test-Path '.venv/Scripts/python.exe') { $python = '.venv/Scripts/python.exe'
 if (-not (Get-Command $python -ErrorAction SilentlyContinue)) { Exit-NotChecked 'there is no Python' }
 & $python -c 'import httpx, rich, pydantic'
 if ($LASTEXITCODE -ne 0) { Exit-NotChecked "$python has not what the command line needs (requirements/local.txt)" }
-$env:GROUNDWORK_TOKEN = az account get-access-token --scope $env:GROUNDWORK_SCOPE --query accessToken --output tsv
+$env:GROUNDWORK_TOKEN = az account get-access-token --tenant $env:AUTH_TENANT_ID --scope $env:GROUNDWORK_SCOPE `
+    --query accessToken --output tsv
 if (($LASTEXITCODE -ne 0) -or (-not $env:GROUNDWORK_TOKEN)) { Exit-NotChecked "there is no token for $env:GROUNDWORK_SCOPE" }
 
 for ($try = 1; ; $try++) {
     & $python -m cli check
     if ($LASTEXITCODE -eq 0) { break }
     if ($try -eq 3) {
-        Write-Error 'The app is deployed and does not work: docs/operations.md, "When something is wrong".'
+        [Console]::Error.WriteLine('The app is deployed and does not work: docs/operations.md, "When something is wrong".')
+        exit 1
     }
     Write-Host 'It does not work yet; trying again in 60 seconds.'
     Start-Sleep -Seconds 60

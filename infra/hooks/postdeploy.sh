@@ -1,21 +1,37 @@
 #!/bin/sh
 # After `azd deploy`: the subscription to new blobs, then whether the app works. The key in the subscription's
 # address exists only once the code runs, and some moments later at that; roles take minutes to hold everywhere.
-# So both are tried again. Doing it twice changes nothing.
+# So both are tried again, but for what no waiting mends: no Azure CLI, nobody signed in, no permission.
+# Doing it twice changes nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 
+ends() {
+    echo "The subscription to new blobs could not be made: files dropped into storage are found by the timer only." >&2
+    echo "$1" >&2
+    echo "Then run: azd hooks run postdeploy" >&2
+    exit 1
+}
+
+command -v az >/dev/null || ends "The Azure CLI is not installed: https://aka.ms/azure-cli"
+az account show --subscription "$AZURE_SUBSCRIPTION_ID" --output none ||
+    ends "The Azure CLI, which azd does not sign in, does not reach the subscription: az login --tenant $AZURE_TENANT_ID"
+
 tries=10
-until az deployment group create --output none \
+until said=$(az deployment group create --output none --only-show-errors \
+    --subscription "$AZURE_SUBSCRIPTION_ID" \
     --resource-group "$AZURE_RESOURCE_GROUP" \
     --name event-subscription \
     --template-file infra/bicep/modules/event-subscription.bicep \
     --parameters "topicName=$EVENT_GRID_TOPIC_NAME" "appName=$AZURE_FUNCTION_APP_NAME" \
-        "storageName=$CONTENT_STORAGE_NAME" "identityId=$IDENTITY_ID"; do
+        "storageName=$CONTENT_STORAGE_NAME" 2>&1); do
+    echo "$said" >&2
+    case "$said" in
+        *AuthorizationFailed*) ends "Whoever deploys needs Contributor on the resource group $AZURE_RESOURCE_GROUP." ;;
+    esac
     tries=$((tries - 1))
     if [ "$tries" -eq 0 ]; then
-        echo "The subscription to new blobs could not be made: files dropped into storage are found by the timer only." >&2
-        exit 1
+        ends "The last error stands above: does the app start? docs/operations.md, \"When something is wrong\"."
     fi
     echo "The app is not ready yet; trying again in 30 seconds."
     sleep 30
@@ -36,8 +52,8 @@ if [ -x .venv/bin/python ]; then
 fi
 "$python" -c "import httpx, rich, pydantic" 2>/dev/null ||
     not_checked "$python has not what the command line needs (requirements/local.txt)"
-GROUNDWORK_TOKEN=$(az account get-access-token --scope "$GROUNDWORK_SCOPE" --query accessToken --output tsv) ||
-    not_checked "there is no token for $GROUNDWORK_SCOPE"
+GROUNDWORK_TOKEN=$(az account get-access-token --tenant "$AUTH_TENANT_ID" --scope "$GROUNDWORK_SCOPE" \
+    --query accessToken --output tsv) || not_checked "there is no token for $GROUNDWORK_SCOPE"
 if [ -z "$GROUNDWORK_TOKEN" ]; then
     not_checked "there is no token for $GROUNDWORK_SCOPE"
 fi

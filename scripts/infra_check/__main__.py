@@ -11,7 +11,9 @@ from pathlib import Path
 from pycep import BicepParser
 
 from scripts.infra_check.agreement import agreement_faults
+from scripts.infra_check.conditions import condition_faults
 from scripts.infra_check.deployment import deployment_faults
+from scripts.infra_check.parameters import parameter_faults
 from scripts.infra_check.project import Project
 from scripts.infra_check.reader import BicepFile, read
 from scripts.infra_check.security import security_faults
@@ -46,6 +48,8 @@ def _disagreements(root: Path, files: list[BicepFile]) -> list[str]:
     found += settings_faults(project)
     found += agreement_faults(project)
     found += deployment_faults(project)
+    found += condition_faults(project)
+    found += parameter_faults(project)
     return found
 
 

@@ -52,7 +52,7 @@ def _creations(project: Project) -> Iterator[str]:
 def _subscriptions(project: Project) -> Iterator[str]:
     for name, event in (
         ("event-subscription.bicep", "BlobCreated"),
-        ("eventgrid-topic.bicep", "BlobDeleted"),
+        ("deletion-subscription.bicep", "BlobDeleted"),
     ):
         text = project.files[name].text
         if f"'Microsoft.Storage.{event}'" not in text:
@@ -66,8 +66,8 @@ def _subscriptions(project: Project) -> Iterator[str]:
         ("documentsContainer", names.DOCUMENTS),
         ("deadLetterContainer", _DEAD_LETTERS),
     ):
-        if (said := project.parameter("eventGridTopic", parameter)) != value:
-            yield f"main.bicep: {parameter} of the topic is {said!r}, in the code {value!r}"
+        if (said := project.parameter("deletionSubscription", parameter)) != value:
+            yield f"main.bicep: {parameter} of deletions is {said!r}, in the code {value!r}"
 
 
 def _host(project: Project) -> Iterator[str]:
@@ -75,6 +75,8 @@ def _host(project: Project) -> Iterator[str]:
     hub = host["extensions"]["durableTask"]["hubName"]
     if (said := project.parameter("durableScheduler", "taskHubName")) != hub:
         yield f"main.bicep: the task hub is {said!r}, in host.json {hub!r}"
+    if "maxPollingInterval" not in host["extensions"].get("queues", {}):
+        yield "host.json: queues that were quiet are looked at once a minute, locally each second"
     if host.get("telemetryMode") != "OpenTelemetry":
         yield "host.json: telemetryMode is not OpenTelemetry"
     text = project.files["durable-scheduler.bicep"].text

@@ -39,9 +39,9 @@ VERSIONS = {
     "Microsoft.Storage/storageAccounts/queueServices/queues": "2025-06-01",
     "Microsoft.Storage/storageAccounts/tableServices": "2025-06-01",
     "Microsoft.Storage/storageAccounts/tableServices/tables": "2025-06-01",
-    "Microsoft.Web/certificates": "2025-03-01",
     "Microsoft.Web/serverfarms": "2025-03-01",
     "Microsoft.Web/sites": "2025-03-01",
+    "Microsoft.Web/sites/certificates": "2025-03-01",
     "Microsoft.Web/sites/basicPublishingCredentialsPolicies": "2025-03-01",
     "Microsoft.Web/sites/config": "2025-03-01",
     "Microsoft.Web/sites/hostNameBindings": "2025-03-01",
@@ -52,6 +52,7 @@ ROLES = {
     "ba92f5b4-2d11-453d-a403-e96b0029c9fe": "Storage Blob Data Contributor",
     "db58b8e5-c6ad-4a2a-8342-4190687cbf4a": "Storage Blob Delegator",
     "974c5e8b-45b9-4653-ba55-5f855dd0fb88": "Storage Queue Data Contributor",
+    "c6a89b2d-59bc-44d0-9896-0f6e12d7b80a": "Storage Queue Data Message Sender",
     "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3": "Storage Table Data Contributor",
     "8ebe5a00-799e-43f5-93ac-243d3dce84a7": "Search Index Data Contributor",
     "7ca78c08-252a-4471-8644-bb5ff32d4ba0": "Search Service Contributor",
@@ -62,21 +63,26 @@ ROLES = {
 }
 
 GRANTS = {
-    ("hostStorage", "Storage Blob Data Owner"),
-    ("hostStorage", "Storage Queue Data Contributor"),
-    ("hostStorage", "Storage Table Data Contributor"),
-    ("contentStorage", "Storage Blob Data Contributor"),
-    ("contentStorage", "Storage Blob Delegator"),
-    ("contentStorage", "Storage Queue Data Contributor"),
-    ("contentStorage", "Storage Table Data Contributor"),
-    ("search", "Search Index Data Contributor"),
-    ("search", "Search Service Contributor"),
-    ("openAi", "Cognitive Services OpenAI User"),
-    ("insights", "Monitoring Metrics Publisher"),
-    ("documentIntelligence", "Cognitive Services User"),
-    ("scheduler", "Durable Task Data Contributor"),
+    ("principalId", "hostStorage", "Storage Blob Data Owner"),
+    ("principalId", "hostStorage", "Storage Queue Data Contributor"),
+    ("principalId", "hostStorage", "Storage Table Data Contributor"),
+    ("principalId", "contentStorage", "Storage Blob Data Contributor"),
+    ("principalId", "contentStorage", "Storage Blob Delegator"),
+    ("principalId", "contentStorage", "Storage Queue Data Contributor"),
+    ("principalId", "contentStorage", "Storage Table Data Contributor"),
+    ("principalId", "search", "Search Index Data Contributor"),
+    ("principalId", "search", "Search Service Contributor"),
+    ("principalId", "openAi", "Cognitive Services OpenAI User"),
+    ("principalId", "insights", "Monitoring Metrics Publisher"),
+    ("principalId", "documentIntelligence", "Cognitive Services User"),
+    ("principalId", "scheduler", "Durable Task Data Contributor"),
+    ("topicPrincipalId", "contentStorage", "Storage Queue Data Message Sender"),
+    ("topicPrincipalId", "contentStorage", "Storage Blob Data Contributor"),
+    ("deployerId", "search", "Search Service Contributor"),
+    ("deployerId", "search", "Search Index Data Contributor"),
 }
-"""Which role the app has on what; one more is too much, one less and something fails."""
+"""Who (the app, Event Grid, whoever deploys) has which role on what; one more is too much, one less and
+something fails."""
 
 FORBIDDEN_ON_FLEX = (
     "ENABLE_ORYX_BUILD",
@@ -97,3 +103,20 @@ FORBIDDEN_ON_FLEX = (
     "WEBSITE_VNET_ROUTE_ALL",
 )
 """Source: learn.microsoft.com, "Flex Consumption plan: deprecated properties and settings"."""
+
+FORBIDDEN_SITE_PROPERTIES = (
+    "alwaysOn",
+    "appSettings",
+    "containerSize",
+    "dailyMemoryTimeQuota",
+    "functionAppScaleLimit",
+    "linuxFxVersion",
+    "minimumElasticInstanceCount",
+    "preWarmedInstanceCount",
+    "pythonVersion",
+    "use32BitWorkerProcess",
+    "vnetContentShareEnabled",
+    "vnetImagePullEnabled",
+    "vnetRouteAllEnabled",
+)
+"""Of the site and its siteConfig. The same source; the settings go into a resource of their own here."""

@@ -4,7 +4,7 @@ By the grammar of tree-sitter-bicep; no package that this project can install ho
 the files keep to a common subset: no user-defined types, lambdas, spreads or modules of registries.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -63,11 +63,12 @@ _BODIES = ("object", "if_statement", "for_statement")
 
 @dataclass(frozen=True)
 class BicepFile:
-    """A file, parsed."""
+    """A file, parsed; `nodes` are the root and all below it."""
 
     path: Path
     text: str
     root: Node
+    nodes: tuple[Node, ...]
     declarations: tuple[Declaration, ...]
 
     def of(self, kind: str) -> list[Declaration]:
@@ -76,15 +77,21 @@ class BicepFile:
 
     def errors(self) -> list[int]:
         """Lines that the grammar does not understand."""
-        wrong = (node for node in walk(self.root) if node.type == "ERROR" or node.is_missing)
-        return sorted({node.start_point[0] + 1 for node in (*wrong, *_unseparated(self.root))})
+        wrong = (node for node in self.nodes if node.type == "ERROR" or node.is_missing)
+        return sorted({node.start_point[0] + 1 for node in (*wrong, *_unseparated(self.nodes))})
 
 
 def read(path: Path) -> BicepFile:
     """Parse a file; what it does not understand is in `errors`."""
     content = path.read_bytes()
+    return BicepFile(path, content.decode(), *_parsed(content))
+
+
+@cache
+def _parsed(content: bytes) -> tuple[Node, tuple[Node, ...], tuple[Declaration, ...]]:
+    """Once for each content: tests read the same files a hundred times, with one of them changed."""
     root = _parser().parse(content).root_node
-    return BicepFile(path, content.decode(), root, tuple(_declarations(root)))
+    return root, tuple(walk(root)), tuple(_declarations(root))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -111,14 +118,9 @@ def properties(node: Node) -> dict[str, Node]:
     return found
 
 
-def objects(node: Node) -> Iterator[Node]:
-    """Every object at or below the node."""
-    return (found for found in walk(node) if found.type == "object")
-
-
-def _unseparated(root: Node) -> Iterator[Node]:
+def _unseparated(nodes: Sequence[Node]) -> Iterator[Node]:
     """Items on one line without a comma between them: the grammar lets them pass, Bicep does not."""
-    for node in walk(root):
+    for node in nodes:
         for before, item in pairwise(node.children if node.type in ("object", "array") else ()):
             are_items = before.is_named and item.is_named and item.type != "comment"
             if are_items and before.end_point[0] == item.start_point[0]:

@@ -21,6 +21,12 @@ _MUST = {
         "properties.disableLocalAuth": "true",
         "properties.customSubDomainName": "name",  # tokens are taken only where the account has its own name
     },
+    "Microsoft.EventGrid/systemTopics": {
+        "identity.type": "SystemAssigned",  # no other comes through the firewall of a storage account
+    },
+    "Microsoft.EventGrid/systemTopics/eventSubscriptions": {
+        "properties.deadLetterWithResourceIdentity.identity.type": "SystemAssigned",
+    },
     "Microsoft.Insights/components": {"properties.DisableLocalAuth": "true"},
     "Microsoft.OperationalInsights/workspaces": {"properties.features.disableLocalAuth": "true"},
     "Microsoft.BotService/botServices": {
@@ -32,6 +38,7 @@ _MUST = {
         "kind": "functionapp,linux",
         "identity.type": "UserAssigned",
         "properties.httpsOnly": "true",
+        "properties.siteScopedCertificatesEnabled": "true",  # the only certificates of Flex Consumption
         "properties.siteConfig.minTlsVersion": "1.2",
         "properties.siteConfig.scmMinTlsVersion": "1.2",
         "properties.siteConfig.ftpsState": "Disabled",
@@ -55,6 +62,7 @@ def security_faults(files: Sequence[BicepFile]) -> Iterator[str]:
         yield from _keys(file)
         yield from _descriptions(file)
         yield from _batches(file)
+        yield from _guids(file)
         if any(found.target.startswith("Microsoft.Authorization/") for found in file.of("resource")):
             yield from _roles(file)
 
@@ -110,6 +118,13 @@ def _batches(file: BicepFile) -> Iterator[str]:
             yield f"{file.path.name}:{resource.line}: deployments are not made one after another"
 
 
+def _guids(file: BicepFile) -> Iterator[str]:
+    for number, line in enumerate(file.text.splitlines(), start=1):
+        for guid in _GUID.findall(line):
+            if guid not in ROLES:
+                yield f"{file.path.name}:{number}: {guid} is the id of no known role"
+
+
 def _roles(file: BicepFile) -> Iterator[str]:
     table = next((found for found in file.of("var") if found.name == "roles"), None)
     ids = (
@@ -118,9 +133,7 @@ def _roles(file: BicepFile) -> Iterator[str]:
         else {}
     )
     for name, guid in ids.items():
-        if guid not in ROLES:
-            yield f"{file.path.name}: {name} has the id of no known role: {guid}"
-        elif not re.search(rf"'{guid}' // {re.escape(ROLES[guid])}\n", file.text):
+        if guid in ROLES and not re.search(rf"'{guid}' // {re.escape(ROLES[guid])}\n", file.text):
             yield f"{file.path.name}: {name} does not stand beside its name, {ROLES[guid]}"
     granted = set()
     for resource in file.of("resource"):
@@ -130,10 +143,11 @@ def _roles(file: BicepFile) -> Iterator[str]:
         role = (
             text_of(resource.property("properties", "roleDefinitionId")).rpartition("roles.")[2].rstrip(")")
         )
-        if text_of(resource.property("properties", "principalId")) == "principalId":
-            granted.add((text_of(resource.property("scope")), ROLES.get(ids.get(role, ""), role)))
-    for scope, role in sorted(GRANTS ^ granted):
-        yield f"{file.path.name}: {role} on {scope} is {'missing' if (scope, role) in GRANTS else 'too much'}"
+        who = text_of(resource.property("properties", "principalId"))
+        granted.add((who, text_of(resource.property("scope")), ROLES.get(ids.get(role, ""), role)))
+    for who, scope, role in sorted(GRANTS ^ granted):
+        state = "missing" if (who, scope, role) in GRANTS else "too much"
+        yield f"{file.path.name}: {role} of {who} on {scope} is {state}"
 
 
 def _assignment(file: BicepFile, resource: Declaration) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from scripts.bicep_settings import FOR_DEVELOPMENT, SET_BY_AZURE, names_in_azure, render_module
-from scripts.infra_check.catalogue import FORBIDDEN_ON_FLEX
+from scripts.infra_check.catalogue import FORBIDDEN_ON_FLEX, FORBIDDEN_SITE_PROPERTIES
 from scripts.infra_check.project import Project
-from scripts.infra_check.reader import objects, properties, text_of
+from scripts.infra_check.reader import properties, text_of
 from shared.settings import Settings
 
 _PLATFORM = {
@@ -49,6 +49,7 @@ def settings_faults(project: Project) -> Iterator[str]:
         yield f"main.bicep: {name} is not wired"
     yield from _platform_settings(project)
     yield from _unwanted(project)
+    yield from _old_properties(project)
 
 
 def _platform_settings(project: Project) -> Iterator[str]:
@@ -77,10 +78,22 @@ def _unwanted(project: Project) -> Iterator[str]:
     never |= {field.alias or name.upper() for name, field in Settings.model_fields.items() if not field.repr}
     never -= _PLATFORM
     for file in project.files.values():
-        for node in objects(file.root):
+        for node in file.nodes:
             given, where = properties(node), f"{file.path.name}:{node.start_point[0] + 1}"
             for name in sorted(never & set(given)):
                 yield f"{where}: {name} must not be set"
             for name in given:
                 if name.endswith("__blobServiceUri") and name.replace("__blob", "__queue") not in given:
                     yield f"{where}: {name} has no queueServiceUri beside it"
+
+
+def _old_properties(project: Project) -> Iterator[str]:
+    """What other plans take and Flex Consumption refuses or does not heed."""
+    for site in project.files["function-app.bicep"].of("resource"):
+        if not site.target.startswith("Microsoft.Web/sites@"):
+            continue
+        for path in (("properties",), ("properties", "siteConfig")):
+            node = site.property(*path)
+            given = properties(node) if node is not None else {}
+            for name in sorted(set(FORBIDDEN_SITE_PROPERTIES) & set(given)):
+                yield f"function-app.bicep:{site.line}: {'.'.join(path)}.{name} is not for Flex Consumption"

@@ -5,12 +5,21 @@ from pathlib import Path
 
 from tree_sitter import Node
 
-from scripts.infra_check.reader import BicepFile, Declaration, properties, text_of, walk
+from scripts.infra_check.reader import BicepFile, Declaration, properties, text_of
 
-# Functions of the language that these files may use; another one is added here when it is needed.
+# Functions of the language that these files may use; another one is added here when it is needed, and when
+# the parser inside checkov (pycep-parser 0.5.1, older than ours) knows it: it does not know cidrSubnet.
 FUNCTIONS = frozenset(
-    {"array", "cidrSubnet", "concat", "contains", "empty", "environment", "guid", "length", "listKeys"}
-    | {"loadJsonContent", "loadTextContent", "resourceGroup", "resourceId", "string", "subscription"}
+    {"array", "concat", "contains", "empty", "environment", "guid", "length", "listKeys"}
+    | {
+        "loadJsonContent",
+        "loadTextContent",
+        "replace",
+        "resourceGroup",
+        "resourceId",
+        "string",
+        "subscription",
+    }
     | {"subscriptionResourceId", "tenant", "toLower", "union", "uniqueString", "utcNow"}
 )
 _MODULE_PROPERTIES = frozenset({"name", "scope", "params", "dependsOn"})
@@ -21,6 +30,7 @@ def symbol_faults(file: BicepFile, folder: dict[Path, BicepFile]) -> Iterator[st
     yield from _doubled(file)
     yield from _unknown_names(file)
     yield from _unused(file)
+    yield from _loaded(file)
     for module in file.of("module"):
         yield from _module(file, module, folder)
 
@@ -47,6 +57,16 @@ def _unused(file: BicepFile) -> Iterator[str]:
     for declaration in (*file.of("param"), *file.of("var")):
         if declaration.name not in used:
             yield f"{file.path.name}:{declaration.line}: {declaration.name} is not used"
+
+
+def _loaded(file: BicepFile) -> Iterator[str]:
+    """Files whose content the compiler takes in."""
+    for node in file.nodes:
+        name = text_of(node.child_by_field_name("function")) if node.type == "call_expression" else ""
+        if name in ("loadTextContent", "loadJsonContent"):
+            target = text_of(node.child_by_field_name("arguments")).strip("()'")
+            if not (file.path.parent / target).is_file():
+                yield f"{file.path.name}:{node.start_point[0] + 1}: there is no file {target}"
 
 
 def _uses(node: Node, local: frozenset[str]) -> Iterator[tuple[Node, str, bool]]:
@@ -98,7 +118,7 @@ def _module(file: BicepFile, module: Declaration, folder: dict[Path, BicepFile])
 
 def _outputs_used(file: BicepFile, module: str) -> set[str]:
     found = set()
-    for node in walk(file.root):
+    for node in file.nodes:
         if node.type != "member_expression":
             continue
         source = node.child_by_field_name("object")

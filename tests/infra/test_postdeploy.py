@@ -18,14 +18,18 @@ OUTPUTS = {
     "AZURE_FUNCTION_APP_NAME": "func-test",
     "CONTENT_STORAGE_NAME": "stdocstest",
     "EVENT_GRID_TOPIC_NAME": "evgt-test",
-    "IDENTITY_ID": "/subscriptions/0/id-test",
+    "AZURE_TENANT_ID": "tenant-of-azure",
+    "AUTH_TENANT_ID": "tenant-of-people",
     "GROUNDWORK_SCOPE": "api://app/.default",
     "GROUNDWORK_URL": "https://app.test",
 }
+SUBSCRIPTION = "subscription-of-azd"
+"""azd tells it to its hooks; the Azure CLI may have another one for its default."""
 # Each call is a line; the name's own file says how often it fails first.
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$*" in
+    *"account show"*) exit "${NOBODY:-0}" ;;
     *get-access-token*) [ -z "$NO_TOKEN" ] || exit 1; echo "$TOKEN"; exit 0 ;;
     -c*) exit "${NO_PACKAGES:-0}" ;;
     *"cli check"*) echo "with $GROUNDWORK_URL $GROUNDWORK_TOKEN" >> "$CALLS" ;;
@@ -34,6 +38,7 @@ left="$COUNTS/$(basename "$0")"
 failures=$(cat "$left" 2>/dev/null || echo 0)
 [ "$failures" -eq 0 ] && exit 0
 echo $((failures - 1)) > "$left"
+echo "${ERROR:-}" >&2
 exit 1
 """
 
@@ -64,7 +69,13 @@ def deployed(tmp_path: Path) -> Callable[..., Outcome]:
     def run(fails: dict[str, int] | None = None, **environment: str) -> Outcome:
         for name, count in (fails or {}).items():
             (counts / name).write_text(str(count))
-        told = {"CALLS": str(tmp_path / "calls"), "COUNTS": str(counts), "TOKEN": TOKEN, "NO_TOKEN": ""}
+        told = {
+            "AZURE_SUBSCRIPTION_ID": SUBSCRIPTION,
+            "CALLS": str(tmp_path / "calls"),
+            "COUNTS": str(counts),
+            "TOKEN": TOKEN,
+            "NO_TOKEN": "",
+        }
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         ended = subprocess.run(
             ["sh", str(hooks / "postdeploy.sh")],
@@ -88,12 +99,14 @@ def test_the_shell_understands_it() -> None:
 def test_the_subscription_is_made_and_then_the_app_is_checked(deployed: Callable[..., Outcome]) -> None:
     outcome = deployed()
     assert outcome.code == 0
-    made, token = outcome.of("az ")
+    shown, made, token = outcome.of("az ")
+    assert "az account show" in shown
     assert "az deployment group create" in made
     assert "--resource-group rg-test" in made
     assert "topicName=evgt-test appName=func-test storageName=stdocstest" in made
     assert "--template-file infra/bicep/modules/event-subscription.bicep" in made
-    assert "--scope api://app/.default" in token
+    assert "--tenant tenant-of-people --scope api://app/.default" in token
+    assert all(f"--subscription {SUBSCRIPTION} " in call for call in (shown, made))
     assert outcome.calls[-2:] == ["python3 -m cli check", f"with https://app.test {TOKEN}"]
 
 
@@ -117,6 +130,23 @@ def test_without_a_subscription_the_hook_fails_and_checks_nothing(deployed: Call
     assert len(outcome.of("az deployment")) == 10
     assert "found by the timer only" in outcome.said
     assert outcome.of("python3") == []
+
+
+def test_nobody_is_kept_waiting_for_what_no_waiting_mends(deployed: Callable[..., Outcome]) -> None:
+    signed_out = deployed(None, NOBODY="1")
+    assert signed_out.code == 1
+    assert "az login --tenant tenant-of-azure" in signed_out.said
+    assert signed_out.of("az deployment") == signed_out.of("sleep") == []
+
+
+def test_a_missing_permission_is_named_at_once(deployed: Callable[..., Outcome]) -> None:
+    refused = deployed({"az": 99}, ERROR="(AuthorizationFailed) The client does not have authorization")
+    assert refused.code == 1
+    assert len(refused.of("az deployment")) == 1
+    assert "(AuthorizationFailed) The client" in refused.said
+    assert "needs Contributor on the resource group rg-test" in refused.said
+    assert "azd hooks run postdeploy" in refused.said
+    assert refused.of("sleep") == refused.of("python3") == []
 
 
 def test_a_check_that_fails_fails_the_hook(deployed: Callable[..., Outcome]) -> None:
@@ -159,6 +189,8 @@ def test_both_hooks_do_the_same() -> None:
         *("az deployment group create", "event-subscription.bicep", "$try -eq 10", "-Seconds 30"),
         *(
             "az account get-access-token",
+            "az account show",
+            "AuthorizationFailed",
             "GROUNDWORK_SMOKE_TEST",
             "-m cli check",
             "$try -eq 3",
@@ -166,7 +198,9 @@ def test_both_hooks_do_the_same() -> None:
         ),
     ):
         assert part in other, part
-    for name in OUTPUTS.keys() - {"GROUNDWORK_URL"}:  # that one the command line reads itself
+    for name in {"AZURE_SUBSCRIPTION_ID", *OUTPUTS} - {
+        "GROUNDWORK_URL"
+    }:  # that one the command line reads itself
         assert f"$env:{name}" in other, name
 
 

@@ -121,5 +121,7 @@ def test_the_local_host_keeps_to_what_the_deployed_host_json_says() -> None:
     assert here.route_prefix == HOST["extensions"]["http"]["routePrefix"]
     assert here.task_hub == HOST["extensions"]["durableTask"]["hubName"]
     assert here.max_parallel_activities == HOST["extensions"]["durableTask"]["maxConcurrentActivityFunctions"]
-    assert here.queues.max_dequeue_count == HOST["extensions"]["queues"]["maxDequeueCount"]
+    queues = HOST["extensions"]["queues"]
+    assert here.queues.max_dequeue_count == queues["maxDequeueCount"]
+    assert here.queues.max_polling_interval_s == parse_timespan(queues["maxPollingInterval"])
     assert here.function_timeout_s == parse_timespan(HOST["functionTimeout"])

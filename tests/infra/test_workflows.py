@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scripts.infra_check.conditions import KEPT
 from tests.architecture.source_tree import ROOT
 
 WORKFLOWS = ROOT / ".github/workflows"
@@ -52,7 +53,7 @@ def test_a_workflow_says_first_that_it_was_not_run(name: str) -> None:
 def test_what_a_workflow_calls_is_there(name: str) -> None:
     commands = commands_of(name)
     assert verbs_in(commands) <= VERBS
-    assert [path for path in FILE.findall(commands) if not (ROOT / path).is_file()] == []
+    assert [path for path in FILE.findall(commands) if not (ROOT / path).exists()] == []
 
 
 def test_the_tests_are_those_of_our_own_script() -> None:
@@ -69,11 +70,18 @@ def test_bicep_s_own_compiler_reads_what_is_deployed() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_actions_are_pinned_by_major_version(name: str) -> None:
-    used = [step["uses"] for step in steps_of(name) if "uses" in step]
-    assert used
-    assert [action for action in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+", action)] == []
-    assert "inned by major version" in text_of(name)
+def test_actions_are_pinned_by_commit_with_their_version_beside(name: str) -> None:
+    used = re.findall(r"^\s+- uses: (.+)$|^\s+uses: ((?!\./).+)$", text_of(name), re.MULTILINE)
+    assert len(used) == len([step for step in steps_of(name) if "uses" in step]) > 0
+    lines = [first or second for first, second in used]
+    assert [
+        line for line in lines if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)
+    ] == []
+
+
+def test_one_action_is_one_commit_in_both() -> None:
+    used = {action for name in NAMES for action in re.findall(r"uses: (\S+)@(\w+)", text_of(name))}
+    assert len(used) == len({action for action, _ in used})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -108,4 +116,10 @@ def test_nothing_is_deployed_that_was_not_tested() -> None:
 def test_a_deployment_is_given_what_its_parameters_ask_of_the_environment() -> None:
     parameters = (ROOT / "infra/bicep/main.parameters.json").read_text(encoding="utf-8")
     asked = set(re.findall(r"\$\{(\w+)", parameters)) - {"AZURE_PRINCIPAL_ID"}  # azd knows who it is
-    assert asked - set(workflow("deploy.yml")["jobs"]["deploy"]["env"]) == set()
+    given = {*workflow("deploy.yml")["jobs"]["deploy"]["env"], *KEPT}
+    assert asked - given == set()
+
+
+def test_a_deployment_knows_what_the_one_before_gave_out() -> None:
+    commands = commands_of("deploy.yml")
+    assert commands.index("azd env refresh") < commands.index("azd provision")

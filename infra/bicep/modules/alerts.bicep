@@ -67,6 +67,7 @@ resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = {
           criterionType: 'StaticThresholdCriterion'
           metricName: 'Http5xx'
           metricNamespace: 'Microsoft.Web/sites'
+          skipMetricValidation: true // an app that was never asked has no such metric yet
           operator: 'GreaterThanOrEqual'
           threshold: serverErrorLimit
           timeAggregation: 'Total'
@@ -102,6 +103,7 @@ resource modelLimits 'Microsoft.Insights/metricAlerts@2018-03-01' = {
           criterionType: 'StaticThresholdCriterion'
           metricName: 'AzureOpenAIRequests'
           metricNamespace: 'Microsoft.CognitiveServices/accounts'
+          skipMetricValidation: true
           dimensions: [
             {
               name: 'StatusCode'
@@ -136,7 +138,8 @@ var queries = [
     name: 'failed-orchestrations'
     description: 'Questions or ingestions ended by an error of ours.'
     severity: 2
-    query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "ingestion.defect", "tool.broke", "sub_agent.broke", "turn.not_sent")'
+    // The second line is the host's: an orchestration that Durable Functions itself gave up.
+    query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "ingestion.defect", "tool.broke", "sub_agent.broke", "turn.not_sent") or (message has "failed with an error" and (message has "(Orchestrator)" or tostring(customDimensions.functionType) == "Orchestrator" or tostring(customDimensions.prop__functionType) == "Orchestrator"))'
   }
 ]
 

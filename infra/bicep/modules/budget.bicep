@@ -3,14 +3,13 @@ metadata description = 'A monthly budget of the resource group: who pays is told
 @description('Required. Name of the budget.')
 param name string
 
-@description('Required. Amount in a month, in the currency of the subscription.')
-@minValue(1)
+@description('Required. Amount in a month, in the currency of the subscription; more than 0.')
 param amount int
 
 @description('Required. Who is told.')
 param emailAddress string
 
-@description('Required. First day of a month, such as 2026-12-01; it cannot be changed later.')
+@description('Required. First day of this month for a new budget, of its own month for one that is there: Azure takes no other.')
 param startDate string
 
 resource budget 'Microsoft.Consumption/budgets@2023-11-01' = {

@@ -9,9 +9,6 @@ param appName string
 @description('Required. Name of the storage account of the documents.')
 param storageName string
 
-@description('Required. Resource id of the identity that writes what could not be delivered.')
-param identityId string
-
 @description('Optional. Python name of the function with the blob trigger.')
 param functionName string = 'blob_created'
 
@@ -52,8 +49,7 @@ resource creations 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-
     }
     deadLetterWithResourceIdentity: {
       identity: {
-        type: 'UserAssigned'
-        userAssignedIdentity: identityId
+        type: 'SystemAssigned'
       }
       deadLetterDestination: {
         endpointType: 'StorageBlob'

@@ -1,4 +1,4 @@
-metadata description = 'Events of the documents container: the topic, and deletions into a queue. Creations: event-subscription.bicep, after the code is deployed.'
+metadata description = 'The topic of everything that happens to the blobs of the documents; who is told stands in the two subscriptions.'
 
 @description('Required. Name of the system topic.')
 param name string
@@ -9,18 +9,6 @@ param location string
 @description('Required. Name of the storage account of the documents.')
 param storageName string
 
-@description('Required. Container whose events count.')
-param documentsContainer string
-
-@description('Required. Queue that takes deletions.')
-param deletedQueue string
-
-@description('Required. Container for events that could not be delivered.')
-param deadLetterContainer string
-
-@description('Required. Resource id of the identity that delivers; it may write to the queue and the container.')
-param identityId string
-
 @description('Optional. Tags of the resource.')
 param tags object = {}
 
@@ -28,15 +16,13 @@ resource storage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
   name: storageName
 }
 
+// An identity of its own: through the firewall of a storage account Event Grid comes with no other.
 resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   name: name
   location: location
   tags: tags
   identity: {
-    type: 'UserAssigned'
-    userAssignedIdentities: {
-      '${identityId}': {}
-    }
+    type: 'SystemAssigned'
   }
   properties: {
     source: storage.id
@@ -44,50 +30,8 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   }
 }
 
-resource deletions 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
-  parent: topic
-  name: 'blob-deleted'
-  properties: {
-    eventDeliverySchema: 'EventGridSchema'
-    filter: {
-      includedEventTypes: [
-        'Microsoft.Storage.BlobDeleted'
-      ]
-      subjectBeginsWith: '/blobServices/default/containers/${documentsContainer}/blobs/'
-    }
-    deliveryWithResourceIdentity: {
-      identity: {
-        type: 'UserAssigned'
-        userAssignedIdentity: identityId
-      }
-      destination: {
-        endpointType: 'StorageQueue'
-        properties: {
-          resourceId: storage.id
-          queueName: deletedQueue
-          queueMessageTimeToLiveInSeconds: 604800
-        }
-      }
-    }
-    deadLetterWithResourceIdentity: {
-      identity: {
-        type: 'UserAssigned'
-        userAssignedIdentity: identityId
-      }
-      deadLetterDestination: {
-        endpointType: 'StorageBlob'
-        properties: {
-          resourceId: storage.id
-          blobContainerName: deadLetterContainer
-        }
-      }
-    }
-    retryPolicy: {
-      maxDeliveryAttempts: 30
-      eventTimeToLiveInMinutes: 1440
-    }
-  }
-}
-
-@description('Name of the topic, for the subscription to creations.')
+@description('Name of the topic, for the subscriptions.')
 output name string = topic.name
+
+@description('Object id of its identity, for role assignments.')
+output principalId string = topic.identity.principalId

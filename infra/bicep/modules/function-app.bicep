@@ -75,6 +75,9 @@ param alwaysReadyDurable int = 1
 @maxValue(20)
 param alwaysReadyBlob int = 1
 
+@description('Optional. Spread over the zones of the region; two instances of each group of functions always run then, and are paid for.')
+param zoneRedundant bool = false
+
 @description('Optional. Resource id of the subnet that the app calls out through; empty = none.')
 param subnetId string = ''
 
@@ -97,6 +100,9 @@ var platformSettings = {
   PYTHON_ENABLE_INIT_INDEXING: '1'
 }
 
+// A group that shall have none is left out.
+var alwaysReady = concat(alwaysReadyHttp > 0 ? [{ name: 'http', instanceCount: alwaysReadyHttp }] : [], alwaysReadyDurable > 0 ? [{ name: 'durable', instanceCount: alwaysReadyDurable }] : [], [{ name: 'blob', instanceCount: alwaysReadyBlob }])
+
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: planName
   location: location
@@ -108,6 +114,7 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   }
   properties: {
     reserved: true
+    zoneRedundant: zoneRedundant
   }
 }
 
@@ -126,6 +133,9 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     publicNetworkAccess: 'Enabled'
+    // Certificates of the app itself, the only ones that Flex Consumption has; to be said when the app is made.
+    #disable-next-line BCP037
+    siteScopedCertificatesEnabled: true
     virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
     siteConfig: {
       minTlsVersion: '1.2'
@@ -151,20 +161,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       scaleAndConcurrency: {
         instanceMemoryMB: instanceMemoryMB
         maximumInstanceCount: maximumInstanceCount
-        alwaysReady: [
-          {
-            name: 'http'
-            instanceCount: alwaysReadyHttp
-          }
-          {
-            name: 'durable'
-            instanceCount: alwaysReadyDurable
-          }
-          {
-            name: 'blob'
-            instanceCount: alwaysReadyBlob
-          }
-        ]
+        alwaysReady: alwaysReady
         triggers: {
           http: {
             perInstanceConcurrency: httpConcurrency
@@ -181,12 +178,16 @@ resource settings 'Microsoft.Web/sites/config@2025-03-01' = {
   properties: union(appSettings, platformSettings, hostSettings, { APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString })
 }
 
+// One after another: the platform refuses two changes of one app at the same time.
 resource noFtp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: app
   name: 'ftp'
   properties: {
     allow: false
   }
+  dependsOn: [
+    settings
+  ]
 }
 
 resource noBasicScm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
@@ -195,6 +196,9 @@ resource noBasicScm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025
   properties: {
     allow: false
   }
+  dependsOn: [
+    noFtp
+  ]
 }
 
 resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (!empty(workspaceId)) {

@@ -19,6 +19,7 @@ resource binding 'Microsoft.Web/sites/hostNameBindings@2025-03-01' = {
   properties: {
     siteName: app.name
     hostNameType: 'Verified'
+    customHostNameDnsRecordType: 'CName'
     sslState: 'SniEnabled'
     thumbprint: thumbprint
   }

@@ -15,6 +15,7 @@ param location string
 param retentionDays int = 30
 
 @description('Optional. Most gigabytes a day that the workspace takes in; -1 = no cap. A runaway log ends there.')
+@minValue(-1)
 param dailyCapGb int = 5
 
 @description('Optional. Whether telemetry is taken from, and queried over, the public network.')

@@ -6,8 +6,14 @@ param name string
 @description('Required. Region.')
 param location string
 
-@description('Optional. Addresses of the network; the first two /24 of it are used.')
+@description('Optional. Addresses of the network.')
 param addressPrefix string = '10.40.0.0/16'
+
+@description('Optional. Addresses of the subnet of the app; part of those of the network.')
+param appPrefix string = '10.40.0.0/24'
+
+@description('Optional. Addresses of the subnet of the private endpoints; part of those of the network.')
+param endpointsPrefix string = '10.40.1.0/24'
 
 @description('Optional. Tags of the resources.')
 param tags object = {}
@@ -49,7 +55,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
       {
         name: 'app'
         properties: {
-          addressPrefix: cidrSubnet(addressPrefix, 24, 0)
+          addressPrefix: appPrefix
           delegations: [
             {
               name: 'flex-consumption'
@@ -63,7 +69,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
       {
         name: 'endpoints'
         properties: {
-          addressPrefix: cidrSubnet(addressPrefix, 24, 1)
+          addressPrefix: endpointsPrefix
           networkSecurityGroup: {
             id: endpointsGroup.id
           }

@@ -3,6 +3,9 @@ metadata description = 'Who may do what, and no more: each role on one resource,
 @description('Required. Object id of the identity of the app.')
 param principalId string
 
+@description('Required. Object id of the identity of the Event Grid topic.')
+param topicPrincipalId string
+
 @description('Required. Name of the storage account of the host.')
 param hostStorageName string
 
@@ -41,6 +44,7 @@ var roles = {
   storageBlobDataContributor: 'ba92f5b4-2d11-453d-a403-e96b0029c9fe' // Storage Blob Data Contributor
   storageBlobDelegator: 'db58b8e5-c6ad-4a2a-8342-4190687cbf4a' // Storage Blob Delegator
   storageQueueDataContributor: '974c5e8b-45b9-4653-ba55-5f855dd0fb88' // Storage Queue Data Contributor
+  storageQueueDataMessageSender: 'c6a89b2d-59bc-44d0-9896-0f6e12d7b80a' // Storage Queue Data Message Sender
   storageTableDataContributor: '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3' // Storage Table Data Contributor
   searchIndexDataContributor: '8ebe5a00-799e-43f5-93ac-243d3dce84a7' // Search Index Data Contributor
   searchServiceContributor: '7ca78c08-252a-4471-8644-bb5ff32d4ba0' // Search Service Contributor
@@ -71,11 +75,12 @@ resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
 }
 
 resource documentIntelligence 'Microsoft.CognitiveServices/accounts@2025-06-01' existing = if (!empty(documentIntelligenceName)) {
-  name: documentIntelligenceName
+  // A name is evaluated whatever the condition says, and an empty one is refused.
+  name: empty(documentIntelligenceName) ? 'none' : documentIntelligenceName
 }
 
 resource scheduler 'Microsoft.DurableTask/schedulers@2025-11-01' existing = if (!empty(schedulerName)) {
-  name: schedulerName
+  name: empty(schedulerName) ? 'none' : schedulerName
 }
 
 // The host keeps leases and its package there.
@@ -155,6 +160,28 @@ resource contentTables 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
+// Event Grid puts deletions into the queue.
+resource topicQueue 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(contentStorage.id, topicPrincipalId, roles.storageQueueDataMessageSender)
+  scope: contentStorage
+  properties: {
+    principalId: topicPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.storageQueueDataMessageSender)
+  }
+}
+
+// Event Grid writes what it could not deliver.
+resource topicDeadLetters 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(contentStorage.id, topicPrincipalId, roles.storageBlobDataContributor)
+  scope: contentStorage
+  properties: {
+    principalId: topicPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.storageBlobDataContributor)
+  }
+}
+
 // Reads and writes rows.
 resource searchRows 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(search.id, principalId, roles.searchIndexDataContributor)
@@ -221,7 +248,7 @@ resource orchestrations 'Microsoft.Authorization/roleAssignments@2022-04-01' = i
   }
 }
 
-// The hook after a deployment makes the indexes.
+// The migration of an index makes a new one beside it.
 resource deployerIndexes 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(deployerId)) {
   name: guid(search.id, deployerId, roles.searchServiceContributor)
   scope: search

@@ -41,12 +41,12 @@ param partitionCount int = 1
 ])
 param semanticSearch string = 'free'
 
-@description('Optional. Whether the public network reaches it; disabled wants a private endpoint.')
+@description('Optional. Whether the public network reaches it; Disabled wants a private endpoint.')
 @allowed([
-  'enabled'
-  'disabled'
+  'Enabled'
+  'Disabled'
 ])
-param publicNetworkAccess string = 'enabled'
+param publicNetworkAccess string = 'Enabled'
 
 @description('Optional. Resource id of the workspace for diagnostics; empty = none are sent.')
 param workspaceId string = ''
@@ -66,7 +66,6 @@ resource service 'Microsoft.Search/searchServices@2025-05-01' = {
   }
   properties: {
     disableLocalAuth: true
-    hostingMode: 'default'
     partitionCount: partitionCount
     replicaCount: replicaCount
     publicNetworkAccess: publicNetworkAccess
