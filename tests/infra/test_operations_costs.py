@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from shared.ingestion.reconciling import MAX_STARTS
 from tests.architecture.source_tree import ROOT
 from tests.infra.test_operations_page import PAGE, section
 
@@ -181,3 +182,24 @@ def test_limits_are_those_of_the_code() -> None:
     assert f"`maxConcurrentActivityFunctions` {activities[1]}," in PAGE
     assert f"{streams[1]} (`httpConcurrency`)" in limits
     assert f"{cap[1]} GB a day (`dailyCapGb`" in limits
+
+
+def test_other_figures_of_the_page_are_those_of_the_code() -> None:
+    storage = (ROOT / "infra/bicep/modules/storage.bicep").read_text(encoding="utf-8")
+    days = re.search(r"param softDeleteDays int = (\d+)", storage)
+    assert days
+    assert PAGE.count(f"for {days[1]} days") >= 2
+    assert f"{MAX_STARTS * 12:,} by the reconciliation" in section("What limits what")
+    assert f"{MAX_STARTS * 12:,} documents an hour" in section("When everything is gone")
+    streams = (ROOT / "functions/event_stream.py").read_text(encoding="utf-8")
+    assert "_POLLS_S = (0.02, 0.25)" in streams
+    assert "(20 to 250 ms)" in section("What only a subscription can show")
+
+
+def test_what_many_people_at_once_see_is_what_was_measured() -> None:
+    told = re.search(r"Fifty people at once were measured.*?\(\[load\]", section("By people"))
+    assert told
+    there = (ROOT / "docs/load.md").read_text(encoding="utf-8").partition("### Starved")[0]
+    figures = re.findall(r"(\d[\d.]*) (?:questions|ms)", told[0])
+    assert len(figures) == 3
+    assert [figure for figure in figures if not re.search(rf"\b{figure}", there)] == []
