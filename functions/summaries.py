@@ -13,11 +13,12 @@ import azure.functions as func
 from functions.http_io import Request, Response, endpoint, json_response, read_model
 from functions.identity import caller_of
 from functions.ready import ready_services
-from shared.errors import status_of
+from shared.errors import GroundworkError, NotFoundError, status_of
 from shared.telemetry import get_logger
 from shared.tracing.spans import link_to
 
 if TYPE_CHECKING:
+    from shared.agents.idempotency import Claimed
     from shared.agents.summaries import Forget
     from shared.models.identity import UserContext
     from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
@@ -131,32 +132,60 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
 
 async def _begin(wanted: _Order) -> "SummaryRequest":
     """The summary: a new one, or the one that an earlier request under the same key has made."""
-    from functions.requests import admitted, claimed_key, say_replayed
+    from functions.requests import claimed_key, say_replayed
     from shared.agents.idempotency import finish, give_up
-    from shared.agents.summaries import begin_summary, owned_summary
-    from shared.agents.user_limits import slot_of_summary
 
-    user, services, order = wanted.user, wanted.services, wanted.order
-    summary_id = uuid.uuid4().hex
-    claimed = await claimed_key(wanted.request, order, user, services, resource_id=summary_id)
-    if claimed is not None:
-        if claimed.is_repeat and claimed.claim.is_done:
-            say_replayed(wanted.request)
-            return await owned_summary(claimed.resource_id, user, services)
-        summary_id = claimed.resource_id
-    slot = slot_of_summary(summary_id, services.settings)
-    # Each document costs at least as much as a question.
-    await admitted(wanted.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
-    request = await begin_summary(order, user, services, summary_id)
+    services, summary_id = wanted.services, uuid.uuid4().hex
+    claimed = await claimed_key(wanted.request, wanted.order, wanted.user, services, resource_id=summary_id)
+    if claimed is None:
+        request = await _store(summary_id, wanted)
+        await _start(wanted.client, request, services)
+        return request
+    known = await _stored(claimed, wanted) if claimed.is_repeat else None
+    if known is not None:
+        say_replayed(wanted.request)
+    if known is not None and claimed.claim.is_done:
+        return known
+    request = known or await _store(claimed.resource_id, wanted)
     try:
         await _start(wanted.client, request, services)
     except Exception:
-        if claimed is not None:
-            await give_up(claimed, services)  # that summary is closed
+        await give_up(claimed, services)  # that summary is closed
         raise
-    if claimed is not None:
-        await finish(claimed, services)
+    await finish(claimed, services)
     return request
+
+
+async def _stored(claimed: "Claimed", wanted: _Order) -> "SummaryRequest | None":
+    """What an earlier request under the key has stored; None when it did not come so far.
+
+    Raises:
+        NotFoundError: it was deleted since.
+    """
+    from shared.agents.summaries import owned_summary
+
+    try:
+        return await owned_summary(claimed.resource_id, wanted.user, wanted.services)
+    except NotFoundError:
+        if claimed.claim.is_done:
+            raise
+        return None
+
+
+async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
+    from functions.requests import admitted
+    from shared.agents.summaries import begin_summary
+    from shared.agents.user_limits import release, slot_of_summary
+
+    user, services, order = wanted.user, wanted.services, wanted.order
+    slot = slot_of_summary(summary_id, services.settings)
+    # Each document costs at least as much as a question.
+    await admitted(wanted.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
+    try:
+        return await begin_summary(order, user, services, summary_id)
+    except GroundworkError:
+        await release(user.user_id, summary_id, services)
+        raise
 
 
 async def _start(

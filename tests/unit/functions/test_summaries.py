@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from functions import summaries
+from shared.errors import DependencyError
 from shared.models.names import WORK
 from shared.models.summary_steps import SummaryStart
 from shared.services import Services
@@ -190,3 +191,50 @@ async def test_others_find_nothing(anna: httpx.AsyncClient, ben: httpx.AsyncClie
 async def test_nothing_that_the_caller_may_read_is_a_404(ben: httpx.AsyncClient) -> None:
     failed = await ben.post("/summaries", json={"doc_ids": ["manual"]})
     assert (failed.status_code, failed.json()["error_type"]) == (404, "DocumentNotFoundError")
+
+
+async def slots_of(services: Services, user_id: str = "anna") -> int:
+    return len((await services.user_limits.read(user_id)).slots)
+
+
+async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_nothing_and_holds_no_slot(
+    anna: httpx.AsyncClient, services: Services, durable: SummarisingClient
+) -> None:
+    """The note that a key's summary was made may fail: the next request under the key finds the summary."""
+    key = {"Idempotency-Key": "k"}
+    first = await anna.post("/summaries", json=ORDER, headers=key)
+    claim = await services.idempotency.get("anna", "k")
+    assert claim is not None
+    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    again = await anna.post("/summaries", json=ORDER, headers=key)
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert again.headers["idempotency-replayed"] == "true"
+    assert "ratelimit-limit" not in again.headers
+    assert len(durable.started) == 1
+    assert await slots_of(services) == 0
+
+
+async def test_an_order_that_was_stored_and_never_begun_is_begun_by_its_repeat(
+    anna: httpx.AsyncClient, services: Services, durable: SummarisingClient
+) -> None:
+    key = {"Idempotency-Key": "k"}
+    await anna.post("/summaries", json=ORDER, headers=key)
+    claim = await services.idempotency.get("anna", "k")
+    assert claim is not None
+    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    await services.blobs.delete(WORK, f"summaries/{claim.resource_id}/end.json")
+    durable.states.clear()
+    again = await anna.post("/summaries", json=ORDER, headers=key)
+    assert again.json()["status"] == "completed"
+    assert durable.started == [claim.resource_id] * 2
+
+
+async def test_an_order_that_cannot_be_stored_holds_no_slot(
+    anna: httpx.AsyncClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def out_of_reach(*_: object) -> bool:
+        raise DependencyError("The storage is out of reach.")
+
+    monkeypatch.setattr(services.blobs, "create", out_of_reach)
+    assert (await anna.post("/summaries", json=ORDER)).status_code == 503
+    assert await slots_of(services) == 0
