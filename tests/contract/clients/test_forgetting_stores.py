@@ -1,0 +1,112 @@
+"""What stores do for a person who is erased, in memory and on Azurite: all of theirs goes, no other's."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import pytest
+
+from shared.clients.connections import Connections
+from shared.clients.idempotency_store import TableIdempotencyStore
+from shared.clients.quality_store import TableQualityStore
+from shared.clients.run_store import TableRunStore
+from shared.clients.tables import Table
+from shared.clients.thread_store import TableThreadStore
+from shared.clients.user_limit_store import TableUserLimitStore
+from shared.models.idempotency import Claim
+from shared.models.limits import UserLimits
+from shared.models.quality import AnswerRecord, OpeningRecord, RatingRecord
+from shared.models.runs import RunRecord
+from shared.models.threads import Thread, ThreadTurn
+from tests.azurite_fixture import unique_name
+from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore
+from tests.fakes.stores_quality import InMemoryQualityStore
+from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
+
+NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+ODD = "an'na/\\#?% Ünïcode"  # what no key of a table can hold, and what ends a text of OData
+
+Store = TypeVar("Store")
+Open = Callable[[Callable[[], Store], Callable[[Table], Store]], Store]
+"""One of the two kinds of a store."""
+
+
+@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
+def opened(request: pytest.FixtureRequest) -> Open[object]:
+    if request.param == "in memory":
+        return lambda fake, _: fake()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return lambda _, real: real(Table(connections.tables, unique_name("forget").replace("-", "x")))
+
+
+async def test_all_runs_of_a_person_are_found(opened: Open[InMemoryRunStore | TableRunStore]) -> None:
+    runs = opened(InMemoryRunStore, TableRunStore)
+    for number, owner_id in enumerate((ODD, "ben", ODD)):
+        record = RunRecord(
+            run_id=f"r{number}", thread_id="t", owner_id=owner_id, question="Why?", created_at=NOW
+        )
+        await runs.create(record)
+    assert {one.run_id async for one in runs.of_owner(ODD)} == {"r0", "r2"}
+    assert [one.run_id async for one in runs.of_owner("nobody")] == []
+
+
+async def test_threads_of_a_person_are_found_and_every_row_goes(
+    opened: Open[InMemoryThreadStore | TableThreadStore],
+) -> None:
+    threads = opened(InMemoryThreadStore, TableThreadStore)
+    for owner_id in (ODD, "ben"):
+        thread = Thread(thread_id="t1", owner_id=owner_id, created_at=NOW, updated_at=NOW, turn_count=1)
+        turn = ThreadTurn(thread_id="t1", number=1, run_id="r", question="Why?", asked_at=NOW)
+        stored = await threads.create(thread, turn)
+        await threads.create(thread.model_copy(update={"thread_id": "t2"}))
+        await threads.replace(stored, stored.model_copy(update={"is_deleted": True}))
+        await threads.forget_before(owner_id, NOW)
+    assert {one.thread_id async for one in threads.of_owner(ODD)} == {"t1", "t2"}
+    await threads.remove_owner(ODD)
+    await threads.remove_owner("nobody")
+    assert [one async for one in threads.of_owner(ODD)] == []
+    assert await threads.turns(ODD, "t1", 10) == []
+    assert await threads.forgotten_until(ODD) is None
+    assert (await threads.page(ODD, 10)).threads == ()
+    assert {one.thread_id async for one in threads.of_owner("ben")} == {"t1", "t2"}
+    assert len(await threads.turns("ben", "t1", 10)) == 1
+    assert await threads.forgotten_until("ben") == NOW
+
+
+async def test_keys_of_a_person_are_forgotten(
+    opened: Open[InMemoryIdempotencyStore | TableIdempotencyStore],
+) -> None:
+    keys = opened(InMemoryIdempotencyStore, TableIdempotencyStore)
+    claim = Claim(route="POST /chat", body="digest", resource_id="r", created_at=NOW)
+    for user_id, key in ((ODD, "1"), (ODD, "2"), ("ben", "1")):
+        await keys.create(user_id, key, claim)
+    assert await keys.forget(ODD) == 2
+    assert await keys.forget(ODD) == 0
+    assert await keys.get(ODD, "1") is None
+    assert await keys.get("ben", "1") is not None
+
+
+async def test_limits_of_a_person_are_forgotten(
+    opened: Open[InMemoryUserLimitStore | TableUserLimitStore],
+) -> None:
+    limits = opened(InMemoryUserLimitStore, TableUserLimitStore)
+    for user_id in (ODD, "ben"):
+        await limits.write(user_id, UserLimits())
+    assert (await limits.forget(ODD), await limits.forget(ODD)) == (1, 0)
+    assert (await limits.read(ODD)).revision is None
+    assert (await limits.read("ben")).revision is not None
+
+
+async def test_all_that_is_recorded_of_one_answer_is_forgotten(
+    opened: Open[InMemoryQualityStore | TableQualityStore],
+) -> None:
+    quality = opened(InMemoryQualityStore, TableQualityStore)
+    for key in ("a" * 32, "a" * 31 + "b"):
+        await quality.add(AnswerRecord(key=key, at=NOW, outcome="answered"))
+        await quality.put_rating(RatingRecord(key=key, at=NOW, rating=2))
+        for n in (1, 12):
+            await quality.add(OpeningRecord(key=key, at=NOW, n=n))
+    assert await quality.forget(NOW + timedelta(hours=1), "a" * 32) == 0
+    assert await quality.forget(NOW, "a" * 32) == 4
+    left = [one.kind async for one in quality.between(NOW, NOW)]
+    assert sorted(left) == ["answer", "opening", "opening", "rating"]
