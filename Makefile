@@ -28,7 +28,7 @@ test: lint types     ## lint, types, then the quick tests with line coverage
 	$(PYTEST) -n 3 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
-	$(PYTEST) -n 3 --dist loadfile -m e2e $(ARGS)
+	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m e2e $(ARGS)
 
 soak: .set-up-test   ## the crash tests of documents at their whole length: KILLS=30 of the host
 	KILLS=$(or $(KILLS),30) $(PYTEST) -m e2e tests/e2e/test_ingestion_crashes.py $(ARGS)

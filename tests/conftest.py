@@ -1,4 +1,4 @@
-"""What every suite shares: free ports, and patience for tests that start a whole stack."""
+"""What every suite shares: free ports, patience for tests that start a whole stack, the order of files."""
 
 import itertools
 import os
@@ -6,18 +6,62 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 PATIENCE_S = 600.0  # of a test, with the stack that it may be the first to start; a hang guard, nothing more
 _LOWEST_PORT = 12_000
 _PORTS_OF_A_WORKER = 2_500
+# Packages whose fixtures take longer than their tests: one worker has all of their files.
+_TOGETHER = ("tests/e2e/access", "tests/e2e/teams")
+# What takes longest of `make e2e` is begun first, so that no worker is left alone with it at the end.
+_LONGEST = (
+    "tests/e2e/test_ingestion_crashes.py",
+    *_TOGETHER,
+    "tests/contract/worker/test_official_worker.py",
+    "tests/e2e/test_stack_crashes.py",
+    "tests/e2e/host/test_endurance.py",
+    "tests/e2e/test_bad_documents.py",
+    "tests/e2e/test_fuzz.py",
+    "tests/e2e/sub_agents/test_kills.py",
+    "tests/e2e/sub_agents/test_budgets.py",
+    "tests/e2e/search_sdk/test_microsoft_live_tests.py",
+    "tests/e2e/test_stack.py",
+    "tests/contract/ingestion/test_repairs.py",
+    "tests/e2e/durable/test_crash.py",
+    "tests/e2e/test_summaries.py",
+    "tests/contract/ingestion/test_copies.py",
+    "tests/contract/ingestion/test_access_races.py",
+    "tests/e2e/test_faulty_model.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """No end-to-end test has less than PATIENCE_S: CI may be ten times slower than this machine."""
+    ranks = {name: rank for rank, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: ranks.get(_unit_of(item.nodeid), len(ranks)))
     for item in items:
         marker = item.get_closest_marker("timeout")
         if item.get_closest_marker("e2e") and (marker is None or marker.args[0] < PATIENCE_S):
             item.add_marker(pytest.mark.timeout(PATIENCE_S), append=False)
+
+
+class _ByUnit(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
+    """A file is one worker's, and so are all files of some packages."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _unit_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    """For `--dist loadfile`; with `--no-loadscope-reorder` the order is ours."""
+    return _ByUnit(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def _unit_of(nodeid: str) -> str:
+    """What of a test must be one worker's: its file, or its package."""
+    file = nodeid.partition("::")[0]
+    return next((package for package in _TOGETHER if file.startswith(f"{package}/")), file)
 
 
 def find_free_port() -> int:

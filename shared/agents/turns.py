@@ -26,7 +26,7 @@ from shared.services import Services
 from shared.telemetry import get_logger
 
 _TRIES = 8  # as many questions at once in one thread
-_SENDING_S = 2.0  # an answer waits for no queue; what is not sent is made good by the next turn
+_SENDING_S = 5.0  # the answer is told beside it; what is not sent is made good by the next turn
 _REMEMBER_AFTER_S = 1.0  # by then the run has ended
 
 

@@ -1,6 +1,6 @@
 """The whole local stack for tests, as the fixture `stack`; tests/e2e/conftest.py makes it known.
 
-One per session, on free ports, in a temporary folder, with the samples ingested.
+One per test process, on free ports, in a temporary folder, with the samples ingested.
 """
 
 import os
@@ -20,6 +20,8 @@ from tests.conftest import find_free_port
 # A run that is out of time answers with less, which tests that are not about time must not see.
 PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "PLAN_TIMEOUT_S": "30"}
 
+_running: list[LocalStack] = []
+
 
 def environment_without_model() -> dict[str, str]:
     """This process's environment, with no model endpoint of the person who runs the tests."""
@@ -33,8 +35,13 @@ def settings_for(folder: Path) -> StackSettings:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """A running stack that knows the samples."""
+    """A running stack that knows the samples; the same one however many conftests know the fixture."""
+    if _running:
+        yield _running[0]
+        return
     folder = tmp_path_factory.mktemp("stack")
     with LocalStack(settings_for(folder), PATIENT, environment_without_model()) as running:
         bring_samples(running, ProgressBar())
-        yield running
+        _running.append(running)
+        yield running  # whoever came first is torn down last
+        _running.clear()

@@ -92,6 +92,12 @@ def test_a_host_killed_in_mid_answer_completes_it_and_every_event_comes_once(slo
     assert [event.frame for event in replayed] == [event.frame for event in events]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of launchers, one after the other: only the first has to bring the samples in."""
+    return tmp_path_factory.mktemp("launched")
+
+
 def launch(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     ports = dict.fromkeys(PORT_SETTINGS.values(), "0")
     environment = {**environment_without_model(), DATA_SETTING: str(folder), **ports}
@@ -126,28 +132,28 @@ def is_alive(entry: tuple[int, str]) -> bool:
     return process_record.birth(entry[0]) == entry[1]
 
 
-def test_a_killed_launcher_can_be_started_again_and_sigterm_ends_everything(tmp_path: Path) -> None:
-    with launch(tmp_path) as launcher:
+def test_a_killed_launcher_can_be_started_again_and_sigterm_ends_everything(folder: Path) -> None:
+    with launch(folder) as launcher:
         said = read_until(launcher, "Serving until Ctrl-C")
         assert "no language model" in said
         assert "heron-400-manual.pdf, page 4 (verified)" in said
-        orphans = children_of(tmp_path)
+        orphans = children_of(folder)
         assert len(orphans) == 4
         launcher.kill()
     assert all(is_alive(entry) for entry in orphans.values())
-    with launch(tmp_path) as launcher:
+    with launch(folder) as launcher:
         read_until(launcher, "Serving until Ctrl-C")
         assert not any(is_alive(entry) for entry in orphans.values())
-        children = children_of(tmp_path)
+        children = children_of(folder)
         launcher.send_signal(signal.SIGTERM)
         assert launcher.wait(120) == 0
     assert not any(is_alive(entry) for entry in children.values())
 
 
-def test_a_server_that_dies_ends_the_stack_and_is_named(tmp_path: Path) -> None:
-    with launch(tmp_path) as launcher:
+def test_a_server_that_dies_ends_the_stack_and_is_named(folder: Path) -> None:
+    with launch(folder) as launcher:
         read_until(launcher, "Serving until Ctrl-C")
-        children = children_of(tmp_path)
+        children = children_of(folder)
         os.kill(children["search server"][0], signal.SIGKILL)
         said = read_until(launcher, "The search server ended with exit code -9")
         assert launcher.wait(120) == 1, said

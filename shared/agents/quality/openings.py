@@ -21,7 +21,7 @@ from shared.telemetry import get_logger
 async def note_opening(run_id: str, n: int, user: UserContext, services: Services) -> None:
     """Count that the user opened the source of citation `n` of one of their own runs.
 
-    Never raises, and takes 2 s at most: three round trips. A foreign or unknown run, and a number that is
+    Never raises, and takes 5 s at most: three round trips. A foreign or unknown run, and a number that is
     none of its citations, count nothing. Whoever shows the source runs it beside that.
     """
     try:

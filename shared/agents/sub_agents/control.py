@@ -24,7 +24,7 @@ _MAX_TRIES = 12  # 40 instances that write at the same moment need 6 on average,
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
 _ASK_LIMIT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
-_BOOK_LIMIT_S = 3.0  # beside other work; longer, since a slot that is not given back is lost for a while
+_BOOK_LIMIT_S = 10.0  # beside other work; longer, since a slot that is not given back is lost for a while
 
 Result = TypeVar("Result")
 _turns: WeakKeyDictionary[ControlStore, asyncio.Lock] = WeakKeyDictionary()
