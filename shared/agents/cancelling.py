@@ -7,7 +7,7 @@ from shared.agents.journal import RunClosedError, StaleAttemptError, open_journa
 from shared.agents.quality.ends import note_end
 from shared.agents.sub_agents.beside import begin_beside
 from shared.agents.user_limits import release
-from shared.errors import ConflictError, RunCancelledError
+from shared.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.models.events import TERMINAL_EVENTS, RunEvent
 from shared.models.runs import RunRecord
 from shared.services import Services
@@ -27,9 +27,11 @@ async def cancel_run(run_id: str, services: Services) -> RunRecord:
         await journal.write("ERROR", type=RunCancelledError.code, message=_MESSAGE, hints=[])
     except (RunClosedError, StaleAttemptError):
         pass  # it ended, or somebody else is cancelling it: what the log says counts
+    except NotFoundError:
+        return await _long_cancelled(run_id, services)
     record = await keep_cancelled(run_id, services)
     if record is None:
-        raise ConflictError("The run has ended already.", "Read its answer, or ask again.")
+        raise _has_ended()
     await release(record.owner_id, run_id, services)
     begin_beside(note_end(record, services))
     return record
@@ -52,6 +54,18 @@ async def keep_cancelled(run_id: str, services: Services) -> RunRecord | None:
     )
     await services.runs.replace(ended)
     return ended
+
+
+async def _long_cancelled(run_id: str, services: Services) -> RunRecord:
+    """The record of a run whose log is kept no more."""
+    record = await services.runs.get(run_id)
+    if record is None or record.status != "cancelled":
+        raise _has_ended()
+    return record
+
+
+def _has_ended() -> ConflictError:
+    return ConflictError("The run has ended already.", "Read its answer, or ask again.")
 
 
 async def _was_cancelled(run_id: str, services: Services) -> bool:

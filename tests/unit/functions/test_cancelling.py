@@ -5,10 +5,13 @@ from typing import cast
 import pytest
 
 from functions import runs
+from shared.agents.closing import answer_path
 from shared.agents.runs import begin_run
 from shared.agents.sub_agents.stored import put_delegation
 from shared.models.chat import ChatRequest
 from shared.models.identity import UserContext
+from shared.models.names import RUN_LOG
+from shared.models.runs import RunStatus
 from shared.models.subagents import Delegation
 from shared.services import Services
 from tests.fakes.services import fake_services, fake_settings
@@ -57,3 +60,20 @@ async def test_cancelling_ends_the_run_first_and_then_its_sub_agents(
         answered = await http.post(f"/runs/{run_id}/cancel")
     assert (answered.status_code, answered.json()["status"]) == (200, "cancelled")
     assert client.ended == [run_id, *(task.child_id for task in made.tasks)]
+
+
+@pytest.mark.parametrize(("status", "answered"), [("completed", 409), ("cancelled", 200)])
+async def test_a_run_that_ended_so_long_ago_that_its_log_is_gone_is_one_that_has_ended(
+    monkeypatch: pytest.MonkeyPatch, status: RunStatus, answered: int
+) -> None:
+    services = fake_services(settings=settings_of_tests())
+    connect(monkeypatch, services)
+    request = await begin_run(ChatRequest(question="Why?"), ANNA, services)
+    record = await services.runs.get(request.run_id)
+    assert record is not None
+    ended = {"status": status, "finished_at": request.created_at, "has_log": False}
+    await services.runs.replace(record.model_copy(update=ended))
+    await services.run_log.delete(request.run_id)
+    await services.blobs.write(RUN_LOG, answer_path(request.run_id), b'{"run_id": "r", "text": "Because."}')
+    async with as_user(make_app([runs], cast(IngestingClient, Client())), ANNA.user_id) as http:
+        assert (await http.post(f"/runs/{request.run_id}/cancel")).status_code == answered
