@@ -125,14 +125,14 @@ class IndexMigration:
             await self._settled()  # a `run` that just died, or a `back`, has no effect any more after this
             await self._equal(plan)
             await self._service.point(self._alias, plan.target)
-        await self._settled()
+        await self._seen_by_readers()
         return await self._counts(plan)
 
     async def back(self) -> Counts:
         """Let readers see the old index again. It has every write since."""
         plan = await self._under_way()
         await self._service.point(self._alias, plan.source)
-        await self._settled()
+        await self._seen_by_readers()
         return await self._counts(plan)
 
     async def drop(self) -> str:
@@ -243,7 +243,12 @@ class IndexMigration:
         )
 
     async def _settled(self) -> None:
+        """No write is under way any more that began before."""
         await asyncio.sleep(self._settle_s)
+
+    async def _seen_by_readers(self) -> None:
+        """Writes went to both all the time: none is waited for."""
+        await asyncio.sleep(min(self._settle_s, _ALIAS_S))
 
 
 def settle_seconds(timeout_s: float) -> float:
