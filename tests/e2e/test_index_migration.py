@@ -1,7 +1,7 @@
-"""The content index moves to a new one, by the operator's command, while people ask, upload, close and delete.
+"""The content index moves to a new one by the operator's command while people ask, upload, close and delete.
 
-No question fails, nothing that was closed or deleted meanwhile can be found afterwards, nothing is lost, and the
-way back keeps what was written since.
+No question fails, nothing that was closed or deleted meanwhile is found afterwards, nothing is lost, and
+the way back keeps what was written since.
 """
 
 import threading
