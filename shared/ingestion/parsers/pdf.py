@@ -11,6 +11,7 @@ from typing import Any
 from shared.errors import BadDocumentError
 from shared.ingestion.parsers.markdown_table import table_elements
 from shared.ingestion.parsers.pdf_drawings import Region
+from shared.ingestion.parsers.pdf_filled import filled_in, open_form, with_filled
 from shared.ingestion.parsers.pdf_furniture import without_furniture
 from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
 from shared.ingestion.parsers.pdf_hyphens import HyphenRule
@@ -46,6 +47,7 @@ def parse_pdf(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """
     document = open_pdf(path)
     try:
+        open_form(document)
         reader = _Reader(document, bench or bare_workbench())
         pages = without_furniture(reader.read_pages())
         elements = tuple(_elements(pages, reader))
@@ -126,6 +128,8 @@ class _Reader:
             return []
         try:
             lines = page_lines(page, page_number)
+            if filled := list(filled_in(page)):
+                lines = with_filled(lines, filled, page_number)
             self.tables[page_number] = ruled_tables(page)
             if self._is_tagged and (found := tagged_headings(page)):
                 self.tags[page_number] = found

@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.errors import BadDocumentError, NotFoundError
 from shared.ingestion.parsers.pdf import open_pdf
+from shared.ingestion.parsers.pdf_filled import flatten, open_form
 from shared.models.layout import PageArea
 from shared.models.page_views import PageSheet, PageWord
 
@@ -32,7 +33,8 @@ def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
     try:
         if not 1 <= page_number <= len(document):
             raise NotFoundError(f"There is no page {page_number}.", f"The file has {len(document)} pages.")
-        page = document[page_number - 1]
+        open_form(document)
+        page = flatten(document, page_number - 1)
         width, height = page.get_size()
         scale = min(SCALE, MAX_SIDE_PX / max(width, height, 1.0))
         image = page.render(scale=scale, may_draw_forms=False).to_pil().convert("RGB")

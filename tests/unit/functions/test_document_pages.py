@@ -10,7 +10,6 @@ import pytest
 from shared.agents.closing import answer_path
 from shared.core.page_style import POLICY
 from shared.errors import ConfigurationError
-from shared.models.blobs import BlobProperties
 from shared.models.citations import Citation
 from shared.models.names import DOCUMENTS, RUN_LOG, WORK
 from shared.models.runs import RunAnswer, RunRecord
@@ -165,30 +164,6 @@ async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
     assert problem_of(busy) == (503, "NetworkError")
     view = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()
     assert view["picture"]["path"].endswith("/pages/2/image")
-
-
-async def test_no_more_files_are_fetched_at_once_than_pages_may_wait(
-    ben: httpx.AsyncClient, services: Services, doc_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    download, fetched, go_on = services.blobs.download, 0, asyncio.Event()
-
-    async def slow(container: str, name: str, target: Path) -> BlobProperties:
-        nonlocal fetched
-        fetched += 1
-        await go_on.wait()
-        return await download(container, name, target)
-
-    monkeypatch.setattr(services.blobs, "download", slow)
-    monkeypatch.setattr("shared.ingestion.page_pictures._MAX_WAITING", 2)
-    path = f"/documents/{doc_id}/pages/2/image"
-    asked = [asyncio.create_task(ben.get(path)) for _ in range(5)]
-    done, _ = await asyncio.wait(asked, timeout=30, return_when=asyncio.FIRST_COMPLETED)
-    while len(done) < 3:
-        done = {one for one in asked if one.done()}
-        await asyncio.sleep(0.01)
-    assert fetched == 2
-    go_on.set()
-    assert sorted(answer.status_code for answer in await asyncio.gather(*asked)) == [200, 200, 503, 503, 503]
 
 
 async def test_what_may_not_be_read_is_told_from_what_is_not_there_by_nothing(
