@@ -187,35 +187,6 @@ async def test_a_key_without_endorsements_stands_for_every_channel(monkeypatch: 
         assert (await app.post(authorization=signed())).status_code == 202
 
 
-GOVERNMENT = "https://api.botframework.us"
-GCC_HIGH = "https://smba.infra.gov.teams.microsoft.us/teams"
-
-
-@pytest.mark.parametrize(
-    ("issuer", "service", "status"),
-    [
-        (GOVERNMENT, GCC_HIGH, 202),
-        (GOVERNMENT, "https://smba.infra.dod.teams.microsoft.us/teams", 202),
-        (GOVERNMENT, SERVICE, 401),
-        ("https://api.botframework.com", GCC_HIGH, 401),
-        ("https://api.botframework.com", SERVICE, 401),
-    ],
-)
-async def test_a_bot_of_the_governments_cloud_believes_that_cloud_alone(
-    monkeypatch: pytest.MonkeyPatch, issuer: str, service: str, status: int
-) -> None:
-    async with keys_from(key_answer("msteams")) as (keys, _):
-        app = messages(monkeypatch, bot_services(keys, bot_settings(bot_cloud="usgov")))
-        token = signed(iss=issuer, serviceurl=service)
-        assert (await app.post(teams_message(serviceUrl=service), token)).status_code == status
-        assert len(app.handled) == (status == 202)
-
-
-async def test_a_bot_of_the_public_cloud_believes_no_host_of_the_governments(teams_app: Messages) -> None:
-    answered = await teams_app.post(teams_message(serviceUrl=GCC_HIGH), signed(serviceurl=GCC_HIGH))
-    assert answered.status_code == 401
-
-
 async def test_who_is_in_teams_is_believed_and_who_says_so_elsewhere_is_not(teams_app: Messages) -> None:
     web = "https://webchat.botframework.com/"
     await teams_app.post(teams_message(), signed())
