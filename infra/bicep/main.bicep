@@ -481,6 +481,7 @@ module appSettings 'modules/app-settings.bicep' = {
       DOCUMENT_INTELLIGENCE_ENDPOINT: useDocumentIntelligence ? documentIntelligence.outputs.endpoint : ''
       EMBEDDING_DIMENSIONS: string(embeddingDimensions)
       EMBEDDING_MODEL: embeddingModelName
+      PUBLIC_URL: empty(customHostName) ? '' : 'https://${customHostName}'
       SEMANTIC_RANKER: semanticSearch == 'disabled' ? 'false' : 'true'
       TEXT_RECOGNITION: useDocumentIntelligence ? 'document_intelligence' : 'tesseract'
     }

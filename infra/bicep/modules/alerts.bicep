@@ -139,7 +139,7 @@ var queries = [
     description: 'Questions or ingestions ended by an error of ours.'
     severity: 2
     // The second line is the host's: an orchestration that Durable Functions itself gave up.
-    query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "ingestion.defect", "tool.broke", "sub_agent.broke", "turn.not_sent") or (message has "failed with an error" and (message has "(Orchestrator)" or tostring(customDimensions.functionType) == "Orchestrator" or tostring(customDimensions.prop__functionType) == "Orchestrator"))'
+    query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "ingestion.defect", "tool.broke", "sub_agent.broke", "turn.not_sent") or (message contains "failed with an error" and (message contains "(Orchestrator)" or tostring(customDimensions.functionType) == "Orchestrator" or tostring(customDimensions.prop__functionType) == "Orchestrator"))'
   }
 ]
 
