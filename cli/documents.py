@@ -230,6 +230,8 @@ def audit(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
     terminal.say(f"{verdict}: {counts}.")
+    if report["share"] < 1:
+        terminal.say(f"Looked at {report['share']:.1%} of all documents; another part the next time.")
     return DONE if report["agrees"] else NOT_ALL_WELL
 
 

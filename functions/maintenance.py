@@ -1,7 +1,7 @@
 """Keeping files, states and indexes in agreement: a timer makes good what events missed; an audit tells."""
 
+import time
 from collections import Counter
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
@@ -21,15 +21,16 @@ blueprint = df.Blueprint()
 
 # Five minutes: how long a missed event, or access changed in a blob's metadata, goes unnoticed at most.
 SCHEDULE = "0 */5 * * * *"
+SCHEDULE_S = 300
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
 @blueprint.durable_client_input(client_name="client")
 async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Start the ingestion of what differs from its file; say in the log what lies in the poison queues."""
-    from shared.ingestion.block_census import part_of
+    from shared.ingestion.block_census import WINDOW_BITS
 
-    await _reconcile(client, part_of(datetime.now(UTC)))
+    await _reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
     await _tell_poison()
 
 
@@ -39,7 +40,7 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
 async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """The same at once, for administrators."""
     await administrator_of(req)
-    return json_response(await _reconcile(client))
+    return json_response(await _reconcile(client, int(time.time())))
 
 
 # Not below `admin/`: the Functions host keeps routes that begin so for itself, and refuses to load them.
@@ -50,7 +51,7 @@ async def get_audit(req: Request) -> Response:
     from shared.ingestion.auditing import audit
 
     await administrator_of(req)
-    return json_response(await audit(await ready_services()))
+    return json_response(await audit(await ready_services(), int(time.time())))
 
 
 @blueprint.route(route="maintenance/poison", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -71,11 +72,13 @@ async def _tell_poison() -> None:
         get_logger().warning("poison.found", queues=dict(found))
 
 
-async def _reconcile(client: df.DurableOrchestrationClient, part: str = "") -> "ReconcileReport":
+async def _reconcile(
+    client: df.DurableOrchestrationClient, count: int = 0, block_bits: int = 0
+) -> "ReconcileReport":
     from shared.ingestion.reconciling import reconcile
 
     async def start(blob_name: str, occasion: str) -> str:
         async with consumed("reconcile_documents"):
             return await start_ingestion(client, blob_name, occasion)
 
-    return await reconcile(await ready_services(), start, part)
+    return await reconcile(await ready_services(), start, count, block_bits)

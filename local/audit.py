@@ -33,6 +33,8 @@ def main() -> int:
     counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
     print(f"{verdict}: {counts}.")
+    if report["share"] < 1:
+        print(f"Looked at {report['share']:.1%} of all documents; another part the next time.")
     return 0 if report["agrees"] else 1
 
 

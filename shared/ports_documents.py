@@ -56,8 +56,8 @@ class DocumentStore(Protocol):
     async def delete(self, state: DocumentState) -> None:
         """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
 
-    def all(self) -> AsyncIterator[DocumentState]:
-        """Every document's state, in no particular order."""
+    def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
+        """States of documents with ids from `low` to before `high` (None = to the last), in no order."""
 
     def unfinished(self) -> AsyncIterator[DocumentState]:
         """States of documents that are in work or failed: those that the index does not tell of."""

@@ -44,9 +44,10 @@ class TableDocumentStore(DocumentStore):
         """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
         await self._table.delete(state.doc_id, ROW_KEY, _revision(state))
 
-    async def all(self) -> AsyncIterator[DocumentState]:
-        """Every document's state."""
-        async for entity in self._table.query():
+    async def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
+        """States of documents with ids from `low` to before `high`: a range of partitions."""
+        below = "" if high is None else f" and PartitionKey lt '{high}'"
+        async for entity in self._table.query(f"PartitionKey ge '{low}'{below}"):
             yield _from_entity(entity)
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:

@@ -1,14 +1,18 @@
-"""Whether files, states, rows, blocks, figures and work files agree. Reads all of it, changes nothing."""
+"""Whether files, states, rows, blocks, figures and work files agree. Changes nothing.
+
+Reads all of it, or, where that is more than can be held, another part each time.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
 
 from shared.core.document_audit import ENDED, SeenBlocks, compare, compare_blocks
+from shared.core.id_windows import IdWindow
 from shared.ingestion import extracted, page_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.block_census import read_blocks
 from shared.ingestion.claims import now
-from shared.ingestion.inventory import Inventory, take_inventory
+from shared.ingestion.inventory import Inventory, fitting_window, take_inventory
 from shared.ingestion.prepare import ensure_ready
 from shared.models.audit import AuditCounts, AuditReport, Difference, DifferenceKind
 from shared.models.ingestion import DocumentState
@@ -18,15 +22,20 @@ from shared.services import Services
 MAX_DIFFERENCES = 500  # that are named; all are counted
 
 
-async def audit(services: Services) -> AuditReport:
-    """Compare everything. While documents are in work, it says so and does not agree."""
+async def audit(services: Services, count: int = 0) -> AuditReport:
+    """Compare everything. While documents are in work, it says so and does not agree.
+
+    Args:
+        count: chooses which part, where everything is too much (see `IdWindow`).
+    """
     await ensure_ready(services)
-    blocks = await read_blocks(services)
-    inventory = await take_inventory(services)
-    figures = await _read_by_document(services, FIGURES, "")
-    work = await _read_by_document(services, WORK, "ingest/")
-    said = await _read_by_document(services, WORK, extracted.FOLDER)
-    read = await _read_by_document(services, WORK, page_files.FOLDER)
+    window = await fitting_window(services, count)
+    blocks = await read_blocks(services, window)
+    inventory = await take_inventory(services, window)
+    figures = await _read_by_document(services, window, FIGURES, "")
+    work = await _read_by_document(services, window, WORK, "ingest/")
+    said = await _read_by_document(services, window, WORK, extracted.FOLDER)
+    read = await _read_by_document(services, window, WORK, page_files.FOLDER)
     differences = [
         *_of_documents(inventory, pipeline(services.settings)),
         *_of_blocks(inventory, blocks),
@@ -38,6 +47,7 @@ async def audit(services: Services) -> AuditReport:
     return AuditReport(
         agrees=not differences,
         at=now(),
+        share=window.share,
         counts=_counts(inventory, blocks, figures),
         difference_count=len(differences),
         differences=tuple(differences[:MAX_DIFFERENCES]),
@@ -93,11 +103,15 @@ def _settled(inventory: Inventory) -> Iterator[tuple[str, DocumentState]]:
             yield doc_id, state
 
 
-async def _read_by_document(services: Services, container: str, prefix: str) -> dict[str, set[str]]:
-    """Names of blobs by the document whose id comes first after the prefix."""
+async def _read_by_document(
+    services: Services, window: IdWindow, container: str, prefix: str
+) -> dict[str, set[str]]:
+    """Names of blobs by the document of the window whose id comes first after the prefix."""
     found: dict[str, set[str]] = defaultdict(set)
-    async for blob in services.blobs.list_blobs(container, prefix):
-        found[blob.name.removeprefix(prefix).partition("/")[0]].add(blob.name)
+    async for blob in services.blobs.list_blobs(container, prefix + window.prefix):
+        doc_id = blob.name.removeprefix(prefix).partition("/")[0]
+        if window.holds(doc_id):
+            found[doc_id].add(blob.name)
     return dict(found)
 
 

@@ -1,10 +1,11 @@
-"""What there is: files, states and rows of all documents, matched by id. Reads only."""
+"""What there is: files, states and rows of documents, matched by id, as many as can be held. Reads only."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from shared.core.document_audit import SeenDocument
 from shared.core.document_ids import document_id, document_of_blob, is_sidecar
+from shared.core.id_windows import EVERYTHING, IdWindow
 from shared.core.odata import all_of, quote
 from shared.models.documents import DocumentRecord
 from shared.models.ingestion import DocumentState
@@ -14,6 +15,7 @@ from shared.ports import SearchIndex
 from shared.services import Services
 
 _PAGE_ROWS = 1000
+MOST_DOCUMENTS = 10_000  # looked at at once: some 130 MB (13 KB each: measured)
 # What is compared. A row has far more: summaries, names, every word of its document.
 _COMPARED = (
     "doc_id",
@@ -40,21 +42,35 @@ class Inventory:
     orphaned: dict[str, DocumentRecord]
 
 
-async def take_inventory(services: Services) -> Inventory:
-    """Read all of it.
+async def fitting_window(services: Services, count: int) -> IdWindow:
+    """The documents that are looked at now: all of them, or the part due at `count` that can be held."""
+    window = EVERYTHING
+    while await _has_many_rows(services.documents_index, window):
+        window = window.narrowed(count)
+    held: list[str] = []
+    async for blob in services.blobs.list_blobs(DOCUMENTS):
+        if not is_sidecar(blob.name) and window.holds(doc_id := document_id(blob.name)):
+            held.append(doc_id)
+        while len(held) > MOST_DOCUMENTS:
+            window = window.narrowed(count)
+            held = [doc_id for doc_id in held if window.holds(doc_id)]
+    return window
+
+
+async def take_inventory(services: Services, window: IdWindow = EVERYTHING) -> Inventory:
+    """Read all of the window's documents.
 
     Rows are read before states and states before files, against the order in which an ingestion writes: what
     is seen first was there when the rest is looked at, unless it was removed.
     """
-    rows = {record.doc_id: record async for record in _records(services.documents_index)}
-    states = {state.doc_id: state async for state in services.documents.all()}
+    rows = {record.doc_id: record async for record in _records(services.documents_index, window)}
+    states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
     etags: dict[str, str] = {}
     sidecars: dict[str, str] = {}
     async for blob in services.blobs.list_blobs(DOCUMENTS):
-        if is_sidecar(blob.name):
-            sidecars[document_of_blob(blob.name)] = blob.etag
-        else:
-            etags[blob.name] = blob.etag
+        document = document_of_blob(blob.name)
+        if window.holds(document_id(document)):
+            (etags if document == blob.name else sidecars)[document] = blob.etag
     names = {document_id(name): name for name in etags} | {
         state.doc_id: state.blob_name for state in states.values()
     }
@@ -83,8 +99,18 @@ async def all_rows(
         last = str(page.rows[-1][key])
 
 
-async def _records(index: SearchIndex) -> AsyncIterator[DocumentRecord]:
-    async for row in all_rows(index, "doc_id", _COMPARED):
+async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
+    """Whether the window has more rows than can be held; ends as soon as that is known."""
+    seen = 0
+    async for _ in all_rows(index, "doc_id", ("doc_id",), window.condition("doc_id")):
+        seen += 1
+        if seen > MOST_DOCUMENTS:
+            return True
+    return False
+
+
+async def _records(index: SearchIndex, window: IdWindow) -> AsyncIterator[DocumentRecord]:
+    async for row in all_rows(index, "doc_id", _COMPARED, window.condition("doc_id")):
         known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
         yield DocumentRecord.model_validate(known)
 

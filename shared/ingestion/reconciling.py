@@ -1,7 +1,8 @@
 """Makes good what events missed: starts the ingestion of every document that does not agree with its file.
 
 Bounded per run; what is left, the next run finds again. A document that is being worked on is left alone.
-Blocks are far more than documents: a run looks at a part of them, or at all if an administrator asks.
+Of more documents than can be held, each run looks at another part. Blocks are far more than documents: of
+them the timer looks at a smaller part, within the first.
 """
 
 from collections import Counter
@@ -9,13 +10,14 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from shared.core.document_audit import SeenBlocks, SeenDocument, compare, compare_blocks, is_stuck
+from shared.core.id_windows import IdWindow
 from shared.errors import GroundworkError
 from shared.ingestion import extracted, index_rows, page_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.block_census import read_blocks
 from shared.ingestion.changing import mend
 from shared.ingestion.claims import now
-from shared.ingestion.inventory import Inventory, take_inventory
+from shared.ingestion.inventory import Inventory, fitting_window, take_inventory
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import is_quarantined
 from shared.models.audit import ReconcileReport
@@ -32,20 +34,25 @@ StartIngestion = Callable[[str, str], Awaitable[object]]
 """Takes a blob's name and the occasion; the same pair twice is one instance while it is at work."""
 
 
-async def reconcile(services: Services, start: StartIngestion, part: str = "") -> ReconcileReport:
-    """Compare all documents with their files, states and rows, and start what is missing.
+async def reconcile(
+    services: Services, start: StartIngestion, count: int = 0, block_bits: int = 0
+) -> ReconcileReport:
+    """Compare documents with their files, states and rows, and start what is missing.
 
     Args:
-        part: of the documents whose blocks are compared as well: those whose ids begin so; empty = all.
+        count: chooses which part of them, where all are too many (see `IdWindow`).
+        block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
     """
     await ensure_ready(services)
+    window = await fitting_window(services, count)
+    of_blocks = window.narrowed(count, block_bits)
     read_at = now()
     # Blocks before states, against the order in which an ingestion writes (see `take_inventory`).
-    blocks = await read_blocks(services, part)
-    inventory = await take_inventory(services)
+    blocks = await read_blocks(services, of_blocks)
+    inventory = await take_inventory(services, window)
     moment = now()
     due = [(seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services, moment))]
-    due += _differing_blocks(inventory, blocks, part, read_at, {seen.name for seen, _ in due})
+    due += _differing_blocks(inventory, blocks, of_blocks, read_at, {seen.name for seen, _ in due})
     started: Counter[str] = Counter()
     for seen, kind in due[:MAX_STARTS]:
         if await _start(seen, kind, services, start):
@@ -53,8 +60,9 @@ async def reconcile(services: Services, start: StartIngestion, part: str = "") -
     orphans = sorted(inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys()))
     removed = sum([await _remove_orphan(doc_id, services) for doc_id in orphans[:MAX_STARTS]])
     left = len(due) - started.total() + len(orphans) - removed
-    get_logger().info("documents.reconciled", started=dict(started), removed=removed, left=left)
-    return ReconcileReport(started=dict(started), removed_orphans=removed, left=left)
+    share = window.share
+    get_logger().info("documents.reconciled", started=dict(started), removed=removed, left=left, share=share)
+    return ReconcileReport(started=dict(started), removed_orphans=removed, left=left, share=share)
 
 
 def _due(seen: SeenDocument, services: Services, moment: datetime) -> str | None:
@@ -73,13 +81,13 @@ def _due(seen: SeenDocument, services: Services, moment: datetime) -> str | None
 
 
 def _differing_blocks(
-    inventory: Inventory, blocks: dict[str, SeenBlocks], part: str, read_at: datetime, known: set[str]
+    inventory: Inventory, blocks: dict[str, SeenBlocks], window: IdWindow, read_at: datetime, known: set[str]
 ) -> list[tuple[SeenDocument, str]]:
-    """Ready documents of the part whose blocks are not those of their state, `known` ones left out."""
+    """Ready documents of the window whose blocks are not those of their state, `known` ones left out."""
     found: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
         state = seen.state
-        if state is None or seen.name in known or not doc_id.startswith(part):
+        if state is None or seen.name in known or not window.holds(doc_id):
             continue
         # One that was written after its blocks were read is compared another time.
         is_settled = state.holder is None and not state.pending and read_at - state.updated_at >= SETTLED

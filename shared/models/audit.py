@@ -49,10 +49,12 @@ class AuditReport(Model):
         agrees: nothing differs. A document that failed for a reason of its own is no difference.
         differences: the first MAX_DIFFERENCES of them.
         difference_count: all of them.
+        share: of the documents that were looked at, 1 = all; of very many it is another part each time.
     """
 
     agrees: bool
     at: datetime
+    share: float
     counts: AuditCounts
     difference_count: int
     differences: tuple[Difference, ...]
@@ -65,8 +67,10 @@ class ReconcileReport(Model):
         started: ingestions, by the kind of difference.
         removed_orphans: documents of which only index rows were left.
         left: differences that the next run will find again.
+        share: of the documents that were looked at, as in an audit.
     """
 
     started: dict[str, int]
     removed_orphans: int
     left: int
+    share: float

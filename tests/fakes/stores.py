@@ -197,9 +197,10 @@ class InMemoryDocumentStore(DocumentStore):
             self._check(state)
             del self.states[state.doc_id]
 
-    async def all(self) -> AsyncIterator[DocumentState]:
-        for state in list(self.states.values()):
-            yield state
+    async def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
+        for doc_id, state in list(self.states.items()):
+            if low <= doc_id and (high is None or doc_id < high):
+                yield state
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:
         for state in list(self.states.values()):

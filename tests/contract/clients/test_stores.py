@@ -152,6 +152,20 @@ async def test_unfinished_documents_are_told_from_ready_ones(documents: Document
     assert {one.doc_id async for one in documents.unfinished()} == {"d2", "d3"}
 
 
+QUARTERS = [("", "4"), ("4", "8"), ("8", "c"), ("c", None)]
+
+
+async def test_documents_of_a_range_are_found_by_their_ids(documents: DocumentStore) -> None:
+    await documents.ensure_table()
+    ids = [f"{digit:x}{'0' * 23}" for digit in range(16)] + ["4" + "f" * 23]
+    for doc_id in ids:
+        await documents.create(state(doc_id))
+    found = [{one.doc_id async for one in documents.all(low, high)} for low, high in QUARTERS]
+    assert [len(part) for part in found] == [4, 5, 4, 4]
+    assert set().union(*found) == set(ids)
+    assert {one.doc_id async for one in documents.all()} == set(ids)
+
+
 async def test_changes_are_found_by_their_time_to_the_microsecond(documents: DocumentStore) -> None:
     await documents.create(state("d1"))
     await documents.create(state("d2", updated_at=NOW + timedelta(microseconds=1)))

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from shared.core.document_ids import document_id
+from shared.core.id_windows import EVERYTHING
 from shared.errors import ConfigurationError, DependencyError, ModelFixableError
 from shared.ingestion import reconciling
 from shared.ingestion.auditing import audit
-from shared.ingestion.block_census import PART_S, part_of
+from shared.ingestion.block_census import WINDOW_BITS
 from shared.ingestion.changing import try_again
-from shared.ingestion.claims import now
 from shared.ingestion.reconciling import reconcile
 from shared.models.names import DOCUMENTS, FIGURES, WORK
 from shared.models.search import IndexRow
@@ -45,7 +45,7 @@ async def dropped(services: Services, name: str, content: bytes = GUIDE.encode()
     return (await ingest(services, name, f"drop-{next(_numbers)}")).outcome
 
 
-async def reconciled(services: Services, name: str, part: str = "") -> list[str]:
+async def reconciled(services: Services, name: str, count: int = 0, block_bits: int = 0) -> list[str]:
     """How each ingestion of the document ended that a reconciliation started."""
     outcomes: list[str] = []
 
@@ -53,7 +53,7 @@ async def reconciled(services: Services, name: str, part: str = "") -> list[str]
         if blob_name == name:  # the storage is shared with other tests
             outcomes.append((await ingest(services, blob_name, f"repair-{next(_numbers)}")).outcome)
 
-    await reconcile(services, start, part)
+    await reconcile(services, start, count, block_bits)
     return outcomes
 
 
@@ -118,13 +118,10 @@ async def test_each_harm_to_blocks_is_seen_and_mended(
 async def test_a_run_of_the_timer_looks_at_its_part_of_the_blocks_only(services: Services, name: str) -> None:
     await dropped(services, name)
     await remove_one(services, name)
-    own = document_id(name)[:2]
-    assert await reconciled(services, name, "00" if own != "00" else "01") == []
-    assert await reconciled(services, name, own) == ["ready"]
-    moment = now()
-    parts = {part_of(moment + timedelta(seconds=PART_S * number)) for number in range(256)}
-    assert len(parts) == 256
-    assert own in parts
+    windows = [EVERYTHING.narrowed(count, WINDOW_BITS) for count in range(1000, 1256)]
+    (due,) = [place for place, window in enumerate(windows) if window.holds(document_id(name))]
+    assert await reconciled(services, name, 1000 + due + 1, WINDOW_BITS) == []
+    assert await reconciled(services, name, 1000 + due, WINDOW_BITS) == ["ready"]
 
 
 async def test_a_person_who_asks_for_another_try_gets_a_new_description(

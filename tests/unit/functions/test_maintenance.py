@@ -225,6 +225,7 @@ async def test_only_administrators_may_ask(services: Services, user: AsUser) -> 
         "started": {},
         "removed_orphans": 0,
         "left": 0,
+        "share": 1.0,
     }
 
 
