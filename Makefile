@@ -24,8 +24,8 @@ run: .set-up-run     ## the whole stack on this machine: samples, a sample answe
 demo: .set-up-run    ## five questions, two users, on free ports; exit code 0 only if everything is proved
 	@$(BIN)/python -m local.run_all --demo $(ARGS)
 
-test: lint types     ## lint, types, then the quick tests with line coverage
-	$(PYTEST) -n 3 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
+test: .set-up-test   ## lint, types, and beside them, which has one core, the quick tests with line coverage
+	@$(MAKE) --no-print-directory -j2 lint types .quick-tests
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
 	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m e2e $(ARGS)
@@ -112,8 +112,10 @@ clean:               ## remove everything that was installed or made here
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Not files: the script itself knows, by hash, whether there is anything to do.
-.PHONY: .set-up-run .set-up-test
+.PHONY: .set-up-run .set-up-test .quick-tests
 .set-up-run:
 	@$(PYTHON) scripts/set_up.py run
 .set-up-test:
 	@$(PYTHON) scripts/set_up.py test
+.quick-tests: .set-up-test
+	$(PYTEST) -n 3 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
