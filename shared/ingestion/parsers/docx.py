@@ -1,7 +1,7 @@
 """Word documents: the body in order. No pages: Word lays them out anew each time it opens the file.
 
-Headers, footers and comments are left out; footnotes follow the paragraph that refers to them, and text
-boxes the paragraph that they are anchored in.
+Headers, footers and comments are left out; footnotes and endnotes follow the paragraph that refers to them,
+and text boxes the paragraph that they are anchored in.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from shared.ingestion.parsers.charts import drawn_elements
 from shared.ingestion.parsers.docx_numbering import Numbering
 from shared.ingestion.parsers.docx_styles import Styles
-from shared.ingestion.parsers.docx_text import WORD, boxed_blocks, footnote_ids, paragraph_text
+from shared.ingestion.parsers.docx_text import WORD, boxed_blocks, note_references, paragraph_text
 from shared.ingestion.parsers.markdown_table import markdown_table
 from shared.ingestion.parsers.office_package import WORD as WORD_PACKAGE
 from shared.ingestion.parsers.office_package import open_office, title_and_author
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
 _SKIPPED = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
-_FOOTNOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+_NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
 _MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
 
@@ -60,7 +60,11 @@ class _Body:
         self._part = document.part
         self._styles = Styles(document.styles.element)
         self._numbering = Numbering(_related(document, _NUMBERING))
-        self._footnotes = _footnotes(_related(document, _FOOTNOTES))
+        self._notes = {
+            (kind, note_id): text
+            for kind in ("footnote", "endnote")
+            for note_id, text in _notes(_related(document, _NOTES.format(kind)), kind)
+        }
 
     def elements(self) -> Iterator[Element]:
         code: list[str] = []
@@ -94,9 +98,9 @@ class _Body:
         elif text:
             kind: ElementKind = "code" if shape.is_code else "paragraph"
             yield Element(kind=kind, text=text)
-        for note_id in footnote_ids(paragraph):
-            if note := self._footnotes.get(note_id):
-                yield Element(kind="paragraph", text=f"Footnote {note_id}: {note}")
+        for called, note_id in note_references(paragraph):
+            if note := self._notes.get((called, note_id)):
+                yield Element(kind="paragraph", text=f"{called.capitalize()} {note_id}: {note}")
         yield from drawn_elements(paragraph, self._part)
         yield from picture_elements(paragraph, self._part, self._bench)
         for box in boxed_blocks(paragraph):
@@ -179,14 +183,9 @@ def _related(document: "Document", relationship: str) -> Any | None:
     return None
 
 
-def _footnotes(root: Any | None) -> dict[str, str]:
-    """Footnote id -> text. Those with a type are the lines between text and notes."""
-    if root is None:
-        return {}
-    return {
-        note.get(f"{WORD}id", ""): " ".join(
-            text for paragraph in note.iter(_PARAGRAPH) if (text := paragraph_text(paragraph))
-        )
-        for note in root.findall(f"{WORD}footnote")
-        if note.get(f"{WORD}type") is None
-    }
+def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
+    """Id and text of each note. Those with a type are the lines between text and notes."""
+    for note in () if root is None else root.findall(f"{WORD}{kind}"):
+        if note.get(f"{WORD}type") is None:
+            texts = (paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
+            yield note.get(f"{WORD}id", ""), " ".join(filter(None, texts))

@@ -41,9 +41,12 @@ def boxed_blocks(paragraph: Any) -> Iterator[Any]:
             yield from boxed_blocks(child)
 
 
-def footnote_ids(paragraph: Any) -> list[str]:
-    """The footnotes that are referred to, in order."""
-    return [reference.get(f"{WORD}id", "") for reference in paragraph.iter(f"{WORD}footnoteReference")]
+def note_references(paragraph: Any) -> list[tuple[str, str]]:
+    """The notes that are referred to, in order: "footnote" or "endnote", and its id."""
+    return [
+        (reference.tag.removeprefix(WORD).removesuffix("Reference"), reference.get(f"{WORD}id", ""))
+        for reference in paragraph.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference")
+    ]
 
 
 def _pieces(element: Any) -> Iterator[str]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from docx import Document
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import qn
 
@@ -18,6 +20,7 @@ from shared.ingestion.parsers.docx_numbering import numeral
 from shared.models.blocks import Element
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def written(document: Any, path: Path) -> Path:
@@ -232,3 +235,23 @@ def test_damaged_xml_is_refused_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(BadDocumentError, match="damaged") as refused:
         parse_docx(path)
     assert refused.value.hints == ("Open it in its program and save it again.",)
+
+
+@pytest.mark.parametrize("kind", ["footnote", "endnote"])
+def test_notes_follow_the_paragraph_that_refers_to_them(tmp_path: Path, kind: str) -> None:
+    document = Document()
+    paragraph = document.add_paragraph("The fee is capped.")
+    paragraph._p.append(parse_xml(f'<w:r {WORD}><w:{kind}Reference w:id="2"/></w:r>'))
+    document.add_paragraph("It is due in May.")
+    line = f'<w:{kind} w:type="separator" w:id="0"><w:p><w:r><w:t>no text</w:t></w:r></w:p></w:{kind}>'
+    note = f'<w:{kind} w:id="2"><w:p><w:r><w:t>At 90,000 euros.</w:t></w:r></w:p></w:{kind}>'
+    notes = Part(
+        PackURI(f"/word/{kind}s.xml"),
+        f"application/vnd.openxmlformats-officedocument.wordprocessingml.{kind}s+xml",
+        f"<w:{kind}s {WORD}>{line}{note}</w:{kind}s>".encode(),
+        document.part.package,
+    )
+    document.part.relate_to(notes, f"{OFFICE}/{kind}s")
+    found = parse_docx(written(document, tmp_path / "a.docx")).elements
+    noted = f"{kind.capitalize()} 2: At 90,000 euros."
+    assert texts(found, "paragraph") == ["The fee is capped.", noted, "It is due in May."]
