@@ -4,7 +4,7 @@ A message that is none of ours raises, and ends in the poison queue.
 """
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
@@ -26,6 +26,9 @@ CONNECTION = "DocumentsStorage"
 # Hourly: how long an erasure whose message was lost, or given up, waits at most.
 SCHEDULE = "0 7 * * * *"
 _AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
+_STATUS = df.OrchestrationRuntimeStatus
+_ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
+_FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=TURNS_QUEUE, connection=CONNECTION)
@@ -77,7 +80,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
 @blueprint.durable_client_input(client_name="client")
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Go on with erasures that stopped; purge runs, summaries, metrics older than RUN_RETENTION_DAYS."""
+    """Go on with erasures that stopped; purge what is older than RUN_RETENTION_DAYS."""
     from shared.agents.channel.kept import purge_taken, purge_turns
     from shared.agents.erasure.asking import resume_user_erasures
     from shared.agents.idempotency import purge_old_requests
@@ -97,6 +100,14 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     metrics += await purge_old_quality(datetime.now(UTC), services)
     metrics += await purge_old_requests(datetime.now(UTC), services)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
+    before = datetime.now(UTC) - timedelta(days=services.settings.run_retention_days)
+    get_logger().info("histories.purged", result_count=await _purge_histories(client, before))
+
+
+async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:
+    """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many."""
+    purged = await client.purge_instance_history_by(_FIRST, before, list(_ENDED))
+    return int(purged.instances_deleted)
 
 
 def _stopper(client: df.DurableOrchestrationClient) -> "StopRun":

@@ -7,6 +7,7 @@ import azure.durable_functions as df
 import httpx
 import pytest
 
+from functions.remember import _purge_histories
 from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 
@@ -210,6 +211,16 @@ async def test_purging_by_filter_spares_what_runs(server: DurableServer) -> None
     assert (failed_only.instances_deleted, rest.instances_deleted) == (1, 1)
     assert await server.status("open")
     assert (await server.client.purge_instance_history_by(since)).instances_deleted == 0
+
+
+async def test_what_ended_before_a_moment_is_forgotten_whatever_it_was(server: DurableServer) -> None:
+    await server.run("sequence", [1], instance_id="done")
+    await server.run("does_not_catch", instance_id="failed")
+    await server.start("holds", "work", instance_id="open")
+    now = datetime.now(UTC)
+    assert await _purge_histories(server.client, now - timedelta(hours=1)) == 0
+    assert await _purge_histories(server.client, now + timedelta(seconds=1)) == 2
+    assert await server.status("open")
 
 
 async def test_an_instance_is_restarted_with_its_input(server: DurableServer) -> None:

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from azure.durable_functions import OrchestrationRuntimeStatus
+from azure.durable_functions.models import PurgeHistoryResult
 from starlette.applications import Starlette
 
 from functions import metrics, remember
@@ -88,6 +90,19 @@ async def test_strange_hours_are_refused(hours: str, user: AsUser) -> None:
     assert problem_of(answer) == (400, "InvalidRequestError")
 
 
+class PurgingClient:
+    """Of the client of Durable Functions: what takes histories away."""
+
+    def __init__(self) -> None:
+        self.purged: list[tuple[datetime, datetime, list[OrchestrationRuntimeStatus]]] = []
+
+    async def purge_instance_history_by(
+        self, since: datetime, before: datetime, statuses: list[OrchestrationRuntimeStatus]
+    ) -> PurgeHistoryResult:
+        self.purged.append((since, before, statuses))
+        return PurgeHistoryResult(instancesDeleted=3)
+
+
 async def test_the_timer_takes_old_records_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     async def ready() -> Services:
         return services
@@ -101,7 +116,12 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
         for builder in remember.blueprint._function_builders
         if builder._function.get_user_function().__name__ == "keep_tidy"
     )
-    await timer.client_function(timer=None, client=None)
+    client = PurgingClient()
+    await timer.client_function(timer=None, client=client)
+    ((first, before, statuses),) = client.purged
+    assert first.year == 2020
+    assert timedelta() <= before - (now - timedelta(days=services.settings.run_retention_days)) < timedelta(1)
+    assert {status.value for status in statuses} == {"Completed", "Failed", "Terminated", "Canceled"}
     assert isinstance(services.subagent_metrics, InMemoryMetricStore)
     (left,) = services.subagent_metrics.records.values()
     assert left.at == now
