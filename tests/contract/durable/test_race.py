@@ -14,7 +14,7 @@ async def test_children_in_time_leave_no_timer_behind(server: DurableServer) -> 
 
 
 async def test_late_children_are_terminated_and_the_parent_ends(server: DurableServer) -> None:
-    given = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": 0.5}
+    given = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": 2.0}
     status = await server.run("races_children", given, instance_id="parent")
     assert status.output == ["done", "late", "late", 49]
     for child in ("parent:c1", "parent:c2"):
@@ -24,7 +24,7 @@ async def test_late_children_are_terminated_and_the_parent_ends(server: DurableS
 
 
 async def test_the_deadline_holds_in_a_later_wave_too(server: DurableServer) -> None:
-    given = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": 1.0}
+    given = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": 2.5}
     status = await server.run("races_children", given, instance_id="waves")
     assert status.output == ["done", "done", "late", "done", 49]
     stage.gate("slow child").set()

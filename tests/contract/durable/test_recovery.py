@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -9,18 +10,26 @@ import pytest
 from local.durable.database import StoreInUse
 from local.durable.executor import DurableExecutor
 from tests.contract.durable.sdk_functions import SdkFunctions
-from tests.contract.durable.server import DurableServer
+from tests.contract.durable.server import HANG_GUARD_S, DurableServer
 from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
 
 
 async def _runs(activity: str, wanted: int) -> None:
-    for _ in range(500):
+    give_up_at = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < give_up_at:
         if stage.runs[activity] == wanted:
             return
         await asyncio.sleep(0.01)
     raise AssertionError(f"{activity} ran {stage.runs[activity]} times, not {wanted}")
+
+
+async def _has_recorded_an_end(server: DurableServer, instance_id: str) -> None:
+    give_up_at = time.monotonic() + HANG_GUARD_S
+    while "TaskCompleted" not in {event["EventType"] for event in await server.history(instance_id) or []}:
+        assert time.monotonic() < give_up_at
+        await asyncio.sleep(0.01)
 
 
 async def test_an_activity_without_recorded_end_runs_again(server: DurableServer) -> None:
@@ -38,7 +47,7 @@ async def test_an_activity_without_recorded_end_runs_again(server: DurableServer
 async def test_an_activity_with_recorded_end_does_not_run_again(server: DurableServer) -> None:
     instance_id = await server.start("works_then_waits")
     stage.gate("work").set()
-    await _runs("work", 1)
+    await _has_recorded_an_end(server, instance_id)
     await server.client.raise_event(instance_id, "unrelated", 0)
 
     await server.restart()
@@ -51,7 +60,7 @@ async def test_an_activity_with_recorded_end_does_not_run_again(server: DurableS
 
 
 async def test_timers_are_armed_again(server: DurableServer) -> None:
-    instance_id = await server.start("sleeps", 0.3)
+    instance_id = await server.start("sleeps", 1.0)
     await server.until(instance_id, "Running")
     await server.restart()
 
@@ -59,10 +68,10 @@ async def test_timers_are_armed_again(server: DurableServer) -> None:
 
 
 async def test_a_timer_that_fell_due_meanwhile_fires_at_once(server: DurableServer) -> None:
-    instance_id = await server.start("sleeps", 0.1)
+    instance_id = await server.start("sleeps", 1.0)
     await server.until(instance_id, "Running")
     await server.executor.stop()
-    await asyncio.sleep(0.15)
+    await asyncio.sleep(1.0)
     await server.executor.start()
 
     assert (await server.until(instance_id, "Completed")).output is True

@@ -1,13 +1,14 @@
 """Timers, external events, the open-task rule, continue-as-new, suspend and terminate."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
 
 from local.durable.protocol import TimerLimits
 from tests.contract.durable.sdk_functions import SdkFunctions
-from tests.contract.durable.server import DurableServer
+from tests.contract.durable.server import HANG_GUARD_S, DurableServer
 from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
@@ -97,7 +98,8 @@ async def test_trap_two_early_events_of_one_name_lose_the_first_in_the_sdk(serve
 async def _awaits_events(server: DurableServer, instance_id: str, raised: int) -> None:
     """Until the activity has ended and so many events were taken."""
     wanted = ["TaskCompleted", *["EventRaised"] * raised]
-    for _ in range(500):
+    give_up_at = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < give_up_at:
         kinds = [event["EventType"] for event in await server.history(instance_id) or []]
         if [kind for kind in kinds if kind in ("TaskCompleted", "EventRaised")] == wanted:
             return
@@ -147,7 +149,8 @@ async def test_the_result_of_an_activity_of_a_terminated_instance_is_dropped(ser
 
 
 async def _has_begun(activity: str) -> None:
-    for _ in range(500):
+    give_up_at = time.monotonic() + HANG_GUARD_S
+    while time.monotonic() < give_up_at:
         if stage.runs[activity]:
             return
         await asyncio.sleep(0.01)
