@@ -102,7 +102,7 @@ async def _begin(question: _Question) -> _Run:
     if record is None:
         return await _begin_claimed(claimed, question)
     if record.status == "running" and not await _is_known(record.run_id, question):
-        await _start(record.run_id, question)  # whoever stored it died before
+        await _start_late(record.run_id, question)  # whoever stored it died before
     say_replayed(request)
     return _Run(record.run_id)
 
@@ -115,7 +115,7 @@ async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
         raise NotFoundError("The run of this Idempotency-Key was deleted.", "Send a new key to ask again.")
     run = await _store(claimed.resource_id, question, is_claimed=True)
     try:
-        await _start(run.run_id, question)
+        await (_start_late if claimed.is_repeat else _start)(run.run_id, question)
     except Exception:
         await give_up(claimed, question.services)  # that run is closed
         raise
@@ -159,6 +159,13 @@ async def _start(run_id: str, question: _Question) -> None:
         # The client raises nothing more precise. The run is stored already: it must not look alive for ever.
         await close_dead_run(run_id, "The run could not be started.", question.services)
         raise
+
+
+async def _start_late(run_id: str, question: _Question) -> None:
+    from shared.agents.runs import renew_run
+
+    await renew_run(run_id, question.user, question.arrived_at, question.services)
+    await _start(run_id, question)
 
 
 async def _is_known(run_id: str, question: _Question) -> bool:

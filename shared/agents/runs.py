@@ -14,6 +14,7 @@ from shared.agents.fresh_urls import refresh_answer, refresh_views
 from shared.agents.journal import RunClosedError, StaleAttemptError, open_journal
 from shared.agents.sub_agents.viewing import live_views, without_unreadable
 from shared.agents.turns import OpenedTurn, open_turn
+from shared.agents.user_limits import hold, slot_of_run
 from shared.agents.working_memory import WorkingMemory
 from shared.core.document_ids import digest
 from shared.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
@@ -85,6 +86,17 @@ async def begin_run(
     # The record comes last: a run that can be looked up has its log, in which it can be closed.
     await _create(_record(request, turn.number), services)
     return request
+
+
+async def renew_run(run_id: str, user: UserContext, arrived_at: datetime, services: Services) -> None:
+    """Have a run that was stored, and never set to work, count as asked now, by whoever asks for it again.
+
+    The same key may come a day later: by then its time would be over, and its asker may have other rights.
+    """
+    memory = WorkingMemory(services.blobs, run_id)
+    request = await memory.request()
+    await memory.put_request(request.model_copy(update={"user": user, "created_at": arrived_at}))
+    await hold(user.user_id, slot_of_run(run_id, services.settings), services)
 
 
 def begun_log(request: RunRequest) -> LogSlice:

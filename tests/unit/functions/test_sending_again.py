@@ -1,5 +1,6 @@
 """The same request under the same key makes one thing, wherever the process died that was to make it."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,8 @@ from functions import chat, runs, threads
 from shared.agents.idempotency import LIFETIME, purge_old_requests
 from shared.agents.thread_messages import read_messages
 from shared.agents.threads import list_threads, new_thread
+from shared.agents.working_memory import WorkingMemory
+from shared.errors import NotFoundError
 from shared.models.limits import Slot
 from shared.models.names import WORK
 from shared.services import Services
@@ -261,3 +264,39 @@ async def test_a_question_that_is_too_long_takes_no_slot(anna: httpx.AsyncClient
         long = await anna.post("/chat", json={"question": "x" * 8001})
         assert problem_of(long) == (413, "PayloadTooLargeError")
     assert slots_of(services) == []
+
+
+async def aged(services: Services, run_id: str, by: timedelta) -> None:
+    """What is stored of a run's question looks as old as that, and as asked with a group more."""
+    memory = WorkingMemory(services.blobs, run_id)
+    request = await memory.request()
+    older = {
+        "created_at": request.created_at - by,
+        "user": ANNA.model_copy(update={"groups": ("engineering",)}),
+    }
+    await memory.put_request(request.model_copy(update=older))
+
+
+@pytest.mark.parametrize("at", range(3, 8))  # the eighth: it is at work
+async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_of_now(
+    monkeypatch: pytest.MonkeyPatch, services: Services, at: int
+) -> None:
+    """Its process died before it was set to work; the same key may come for a day."""
+    durable, death = AskingClient(services), Death(at, is_behind=False)
+    durable.holds, durable.death = True, death
+    engineer = as_user(make_app([chat, runs], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
+    connect(monkeypatch, death.mortal(services))
+    with pytest.raises((Died, BaseExceptionGroup)):
+        await engineer.post("/chat", json=QUESTION, headers=LATER)
+    connect(monkeypatch, services)
+    durable.death = None
+    claim = await services.idempotency.get("anna", KEY["Idempotency-Key"])
+    assert claim is not None
+    with suppress(NotFoundError):  # it did not come so far
+        await aged(services, claim.resource_id, timedelta(hours=3))
+    again = as_user(make_app([chat, runs], durable), "anna")  # type: ignore[arg-type]
+    run_id = (await again.post("/chat", json=QUESTION, headers=LATER)).json()["run_id"]
+    await durable.run(run_id)
+    answer = (await again.get(f"/runs/{run_id}")).json()["answer"]
+    assert answer["warnings"] == []
+    assert answer["citations"] == []  # Anna is no engineer any more
