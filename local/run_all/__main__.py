@@ -64,12 +64,13 @@ def _print_addresses(stack: LocalStack) -> None:
     print(f"\nAPI      {stack.base_url}/api   (POST /chat, GET /documents, GET /health)")
     print(f"Search   {stack.search_url}   (key in {stack.data / 'secrets.json'})")
     print(f"Storage  {stack.storage_connection_string}")
-    print("         Drop a PDF, .md or .txt into the container `documents` to ask about it; its metadata")
-    print("         `acl` (user ids, groups, departments, org:fernhill or *) says who may read it.")
+    print("         Drop a file (PDF, Office, text, picture, mail, ...) into the container `documents`; its")
+    print("         metadata `acl` (user ids, groups, departments, org:fernhill or *) says who may read it.")
     for user in SAMPLE_USERS:
         print(f"Token    {user.name} ({', '.join((user.department, *user.groups))}):")
         print(f"         {stack.token(user)}")
-    print("Command line: .venv/bin/python -m cli login --dev-user anna   (or ben, or admin)")
+    print(f"Command line: .venv/bin/python -m cli login --url {stack.base_url} --dev-user anna")
+    print("              (or ben, or admin)")
 
 
 def _arguments() -> argparse.Namespace:

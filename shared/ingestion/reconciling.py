@@ -18,7 +18,7 @@ from shared.ingestion.block_census import read_blocks
 from shared.ingestion.changing import mend
 from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, take_inventory
-from shared.ingestion.prepare import ensure_ready
+from shared.ingestion.prepare import prepare
 from shared.ingestion.quarantine import is_quarantined
 from shared.models.audit import ReconcileReport
 from shared.services import Services
@@ -43,7 +43,7 @@ async def reconcile(
         count: chooses which part of them, where all are too many (see `IdWindow`).
         block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
     """
-    await ensure_ready(services)
+    await prepare(services)  # each time: an index that was lost is made again
     window = await fitting_window(services, count)
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()

@@ -19,6 +19,7 @@ from shared.models.poison import PoisonMessage
 from shared.services import Services
 from shared.telemetry import LOGGER_NAME
 from tests.contract.ingestion.driving import ingest
+from tests.fakes.search_index import InMemorySearchAdmin
 from tests.fakes.stores import InMemoryPoisonQueues
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
@@ -211,6 +212,17 @@ async def test_a_picture_that_a_block_shows_must_be_there(services: Services) ->
     assert kinds(await audit(services)) == ["figures_missing"]
     await services.blobs.write(FIGURES, f"{DOC_ID}/p1.png", b"x")
     assert kinds(await audit(services)) == []
+
+
+async def test_an_index_that_was_lost_is_made_again_by_the_next_run(
+    services: Services, durable: IngestingClient
+) -> None:
+    assert isinstance(services.search_admin, InMemorySearchAdmin)
+    made = dict(services.search_admin.definitions)
+    services.search_admin.definitions.clear()
+    await reconcile(durable)
+    assert services.search_admin.definitions == made
+    assert len(made) == 3
 
 
 async def test_only_administrators_may_ask(services: Services, user: AsUser) -> None:
