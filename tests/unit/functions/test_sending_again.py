@@ -281,7 +281,6 @@ async def aged(services: Services, run_id: str, by: timedelta) -> None:
 async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_of_now(
     monkeypatch: pytest.MonkeyPatch, services: Services, at: int
 ) -> None:
-    """Its process died before it was set to work; the same key may come for a day."""
     durable, death = AskingClient(services), Death(at, is_behind=False)
     durable.holds, durable.death = True, death
     engineer = as_user(make_app([chat, runs], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
@@ -298,5 +297,4 @@ async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_
     run_id = (await again.post("/chat", json=QUESTION, headers=LATER)).json()["run_id"]
     await durable.run(run_id)
     answer = (await again.get(f"/runs/{run_id}")).json()["answer"]
-    assert answer["warnings"] == []
-    assert answer["citations"] == []  # Anna is no engineer any more
+    assert (answer["warnings"], answer["citations"]) == ([], [])  # Anna is no engineer any more
