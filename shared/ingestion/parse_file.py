@@ -15,6 +15,8 @@ from shared.models.layout import Layout, PageTexts
 from shared.models.page_views import Reading
 
 OPENING_CHARS = 6000
+MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets, and all is held in one row of a table
+MAX_WARNING_CHARS = 500
 
 
 class ParseJob(Model):
@@ -72,7 +74,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
         first_heading=_first_heading(document),
         opening=_opening(document.elements),
         unread_pages=bench.unread_pages,
-        warnings=warnings,
+        warnings=_bounded(warnings),
     )
 
 
@@ -96,6 +98,15 @@ def _parse(known: Format, job: ParseJob, bench: Workbench) -> ParsedDocument:
     note = f"Only {layout.page_count} {pages} read by {layout.service}: the built-in parser read the file."
     document = parse_with(known, job.source, bench)
     return document.model_copy(update={"warnings": (note, *document.warnings)})
+
+
+def _bounded(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    told = tuple(
+        text if len(text) <= MAX_WARNING_CHARS else f"{text[:MAX_WARNING_CHARS]} …"
+        for text in warnings[:MAX_WARNINGS]
+    )
+    more = len(warnings) - len(told)
+    return (*told, f"{more} more warnings.") if more else told
 
 
 def _left_out(figures: FigureFolder) -> tuple[str, ...]:

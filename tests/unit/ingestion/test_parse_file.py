@@ -1,11 +1,19 @@
 """One file into chunks, and every way in which a file can be refused."""
 
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from openpyxl import Workbook
 
 from shared.errors import BadDocumentError
-from shared.ingestion.parse_file import OPENING_CHARS, ParseJob, parse_file
+from shared.ingestion.parse_file import (
+    MAX_WARNING_CHARS,
+    MAX_WARNINGS,
+    OPENING_CHARS,
+    ParseJob,
+    parse_file,
+)
 from shared.ingestion.registry import FORMATS, format_of
 from tests.unit.ingestion.pdf_files import PdfMaker
 
@@ -34,6 +42,22 @@ def test_a_pdf_becomes_chunks_with_page_and_heading(tmp_path: Path) -> None:
 def test_the_opening_is_bounded(tmp_path: Path) -> None:
     parsed = parse_file(job(tmp_path, "a.txt", b"A sentence of text.\n\n" * 5000))
     assert OPENING_CHARS - 100 < len(parsed.opening) <= OPENING_CHARS
+
+
+def test_warnings_are_as_few_and_short_as_a_state_can_hold(tmp_path: Path) -> None:
+    workbook = Workbook()
+    for number in range(60):
+        workbook.create_sheet(f"Sheet {number}").sheet_state = "hidden"
+    workbook.save(tmp_path / "made.xlsx")
+    told = parse_file(job(tmp_path, "a.xlsx", (tmp_path / "made.xlsx").read_bytes())).warnings
+    assert told[-1] == f"{60 - MAX_WARNINGS} more warnings."
+    assert len(told) == MAX_WARNINGS + 1
+    mail = EmailMessage()
+    mail["Subject"] = "Many files"
+    for number in range(300):
+        mail.add_attachment(b"", maintype="image", subtype="png", filename=f"picture-{number}.png")
+    (named,) = parse_file(job(tmp_path, "a.eml", bytes(mail))).warnings
+    assert len(named) < MAX_WARNING_CHARS + 10
 
 
 def test_a_file_without_text_is_ready_with_a_warning(tmp_path: Path) -> None:
