@@ -65,6 +65,9 @@ param embeddingDimensions int = 1024
 ])
 param modelDeploymentType string = 'GlobalStandard'
 
+@description('Optional. Region of the search service, where that of the app has no room for one; empty = that of the app.')
+param searchLocation string = ''
+
 @description('Optional. Tier of the search service.')
 @allowed([
   'basic'
@@ -304,7 +307,7 @@ module search 'modules/search.bicep' = {
   scope: group
   params: {
     name: '${abbreviations.searchService}${suffix}'
-    location: location
+    location: empty(searchLocation) ? location : searchLocation
     sku: searchSku
     replicaCount: searchReplicaCount
     partitionCount: searchPartitionCount

@@ -24,6 +24,7 @@ def parameter_faults(project: Project) -> Iterator[str]:
             if called is not None:
                 yield from _given(file, module, called)
     yield from _storage_names(project)
+    yield from _twice(project)
 
 
 def allowed(param: Declaration) -> set[str]:
@@ -91,3 +92,14 @@ def _storage_names(project: Project) -> Iterator[str]:
         if not _STORAGE_NAME.fullmatch(name):
             rule = f"at most {_STORAGE_CHARS} lower-case letters and digits"
             yield f"main.bicep:{module.line}: the name of {module.name} ({len(name)}) is not {rule}"
+
+
+def _twice(project: Project) -> Iterator[str]:
+    """A default stands in main.parameters.json, too, for azd to fill in: it is the same."""
+    text = (project.root / "infra/bicep/main.parameters.json").read_text(encoding="utf-8")
+    params = {param.name: param for param in project.files["main.bicep"].of("param")}
+    for name, given in json.loads(text)["parameters"].items():
+        filled = re.fullmatch(r"\$\{\w+=(.*)\}", str(given.get("value")))
+        default = params[name].value if name in params else None
+        if filled and default is not None and filled[1] != text_of(default):
+            yield f"main.parameters.json: {name} is {filled[1]!r}, in main.bicep {text_of(default)!r}"

@@ -117,6 +117,7 @@ DEFECTS = {
     "azd looks elsewhere": ("azure.yaml", "path: infra/bicep", "path: infra"),
     "a hook is not there": ("azure.yaml", "run: infra/hooks/postdeploy.sh", "run: infra/hooks/after.sh"),
     "a required parameter is not given": (PARAMETERS, '    "authClientId": { "value": "${AUTH_CLIENT_ID}" },\n', ""),
+    "a default is another one for azd": (PARAMETERS, "${CHAT_MODEL_CAPACITY=200}", "${CHAT_MODEL_CAPACITY=20}"),
     "a given parameter is unknown": (PARAMETERS, '"searchSku"', '"searchTier"'),
     "the parameters are no JSON": (PARAMETERS, '"contentVersion": "1.0.0.0",', '"contentVersion": "1.0.0.0"'),
 }  # fmt: skip

@@ -120,6 +120,17 @@ def test_a_deployment_is_given_what_its_parameters_ask_of_the_environment() -> N
     assert asked - given == set()
 
 
+def test_what_nobody_set_is_what_azd_takes_where_nobody_set_it() -> None:
+    parameters = (ROOT / "infra/bicep/main.parameters.json").read_text(encoding="utf-8")
+    defaults = dict(re.findall(r"\$\{(\w+)=([^}]*)\}", parameters))
+    said = re.findall(
+        r"^      (\w+): \$\{\{ vars\.\1(?: \|\| '([^']*)')? \}\}$", text_of("deploy.yml"), re.MULTILINE
+    )
+    given = {name: value for name, value in said if name in defaults}
+    assert len(given) >= 12
+    assert given == {name: defaults[name] for name in given}
+
+
 def test_a_deployment_knows_what_the_one_before_gave_out() -> None:
     commands = commands_of("deploy.yml")
     assert commands.index("azd env refresh") < commands.index("azd provision")
