@@ -42,6 +42,10 @@ class BotStream(Protocol):
     def is_live(self) -> bool:
         """Whether people see it grow. False: `write` keeps what is written for `finish`."""
 
+    @property
+    def message_id(self) -> str:
+        """The channel's id of the message; empty until something of it was shown."""
+
     async def inform(self, text: str) -> None:
         """Show what is being done, until the text begins."""
 
@@ -61,8 +65,13 @@ class BotOutbox(Protocol):
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
         """Send a message, in several if the channel takes no such long one; the channel's id of the last."""
 
-    async def begin(self, conversation: BotConversation, reply_to: str | None = None) -> BotStream:
-        """A message that grows, where the channel and the kind of conversation can show that."""
+    async def begin(
+        self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
+    ) -> BotStream:
+        """A message that grows, where the channel and the kind of conversation can show that.
+
+        `message_id`: of one that was begun and lost: it grows no more, and is put whole in its place.
+        """
 
 
 class BotFiles(Protocol):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 Token = Callable[[], Awaitable[str]]
-Ending = Literal["stopped", "late", "unsupported"]
+Ending = Literal["stopped", "late", "done", "unsupported"]
 
 SEND_S = 30.0  # one message with all its tries and waits; an activity has 10 minutes
 TRY_S = 10.0  # unmeasured
@@ -49,7 +49,8 @@ class StreamEndedError(CallerError):
     """The channel takes no more updates of a growing message.
 
     Attributes:
-        how: `stopped` by the person, or too `late`, or the channel does not know growing messages.
+        how: `stopped` by the person, or too `late`, or it is whole already, or the channel does not know
+            growing messages.
     """
 
     def __init__(self, how: Ending) -> None:
@@ -219,6 +220,8 @@ def _ending(status: int, code: str, said: str) -> Ending | None:
     if status == 403 and code == "contentstreamnotallowed":
         if "exceeded streaming time" in said:
             return "late"
+        if "already completed" in said:
+            return "done"
         return "stopped" if "cancel" in said else "unsupported"
     is_unknown = status in (400, 405) and "streaming api is not enabled" in said
     return "unsupported" if is_unknown else None

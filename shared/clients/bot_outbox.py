@@ -57,7 +57,9 @@ class ChannelOutbox(BotOutbox):
             sent = await self._connector.post(conversation, activity, _answered(conversation, reply_to))
         return sent
 
-    async def begin(self, conversation: BotConversation, reply_to: str | None = None) -> BotStream:
+    async def begin(
+        self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
+    ) -> BotStream:
         """As the port says: in Teams, where nobody else reads along."""
         from shared.clients.bot_stream import ChannelStream
 
@@ -65,7 +67,8 @@ class ChannelOutbox(BotOutbox):
             self._connector,
             conversation,
             reply_to=_answered(conversation, reply_to),
-            is_live=_is_personal_teams(conversation),
+            is_live=_is_personal_teams(conversation) and not message_id,
+            message_id=message_id,
             interval_s=self._stream_interval_s,
         )
 

@@ -36,8 +36,9 @@ class ChannelStream(BotStream):
         reply_to: str | None,
         is_live: bool,
         interval_s: float,
+        message_id: str = "",
     ) -> None:
-        """`reply_to`: what the message answers, where that is said."""
+        """`reply_to`: what the message answers, where that is said. `message_id`: of one that was begun."""
         self._connector = connector
         self._conversation = conversation
         self._reply_to = reply_to
@@ -46,7 +47,7 @@ class ChannelStream(BotStream):
         self._doing = ""
         self._text = ""
         self._shown_chars = 0
-        self._stream_id = ""
+        self._stream_id = message_id
         self._sequence = 0
         self._failures = 0
         self._free_at = 0.0  # on the event loop's clock: when the channel takes the next update
@@ -57,6 +58,11 @@ class ChannelStream(BotStream):
     def is_live(self) -> bool:
         """Whether people see it grow."""
         return self._is_live
+
+    @property
+    def message_id(self) -> str:
+        """The channel's id of it; empty until the channel has taken the first update."""
+        return self._stream_id
 
     async def inform(self, text: str) -> None:
         """Show what is being done, until the text begins. Never raises."""
@@ -98,7 +104,8 @@ class ChannelStream(BotStream):
                 return True
             except StreamEndedError as ended:
                 self._end(ended.how)
-        return self._has_ended("stopped") or (self._has_ended("late") and await self._put(message))
+        is_there = self._has_ended("late") or self._has_ended("done")
+        return self._has_ended("stopped") or (is_there and await self._put(message))
 
     async def _put(self, message: dict[str, object]) -> bool:
         try:

@@ -31,6 +31,8 @@ class RecordingOutbox(BotOutbox):
         self.typed = 0
         self.streams = 0
         self.fails_with: list[GroundworkError] = []
+        self._shown: dict[str, Said] = {}
+        self._numbers = itertools.count(1)
 
     @property
     def texts(self) -> list[str]:
@@ -42,37 +44,58 @@ class RecordingOutbox(BotOutbox):
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
         return self.keep(Said(conversation, reply, reply_to))
 
-    async def begin(self, conversation: BotConversation, reply_to: str | None = None) -> BotStream:
-        self.streams += 1
-        return RecordingStream(self, conversation, reply_to)
+    async def begin(
+        self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
+    ) -> BotStream:
+        self.streams += not message_id
+        return RecordingStream(self, Said(conversation, BotReply(text=""), reply_to), message_id)
 
-    def keep(self, said: Said) -> str:
+    def new_id(self) -> str:
+        """Of the next message that people see."""
+        return f"message-{next(self._numbers)}"
+
+    def keep(self, said: Said, message_id: str = "") -> str:
+        """Show a message, in the place of the one of this id if there is one."""
         if self.fails_with:
             raise self.fails_with.pop(0)
+        if message_id in self._shown:
+            self._shown[message_id].reply = said.reply
+            return message_id
         self.said.append(said)
-        return f"message-{len(self.said)}"
+        message_id = message_id or self.new_id()
+        self._shown[message_id] = said
+        return message_id
 
 
 class RecordingStream(BotStream):
     """A message that grows in personal chats, as channels do."""
 
-    def __init__(self, outbox: RecordingOutbox, conversation: BotConversation, reply_to: str | None) -> None:
+    def __init__(self, outbox: RecordingOutbox, said: Said, message_id: str) -> None:
         self._outbox = outbox
-        self._said = Said(conversation, BotReply(text=""), reply_to)
+        self._said = said
+        self._message_id = message_id
+        self._is_live = not message_id and said.conversation.kind == "personal"
 
     @property
     def is_live(self) -> bool:
-        return self._said.conversation.kind == "personal"
+        return self._is_live
+
+    @property
+    def message_id(self) -> str:
+        return self._message_id
 
     async def inform(self, text: str) -> None:
+        if self._is_live and not self._message_id:
+            self._message_id = self._outbox.new_id()
         self._said.lines.append(text)
 
     async def write(self, text: str) -> None:
-        self._said.pieces.append(text)
+        if self._is_live:
+            self._said.pieces.append(text)
 
     async def finish(self, reply: BotReply) -> str:
         self._said.reply = reply
-        return self._outbox.keep(self._said)
+        return self._outbox.keep(self._said, self._message_id)
 
 
 class InMemoryBotTurnStore(BotTurnStore):

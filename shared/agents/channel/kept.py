@@ -117,6 +117,16 @@ class ReplyMemory:
         """Whether nobody has begun before to write this reply; an earlier attempt may have shown a part."""
         return await self._blobs.create(WORK, f"{self._own}-{ask_step:03d}-begun", b"")
 
+    async def note_growing(self, ask_step: int, message_id: str) -> None:
+        """The reply is shown under this id while it grows; empty: that message is for something else now."""
+        content = SentReply(message_id=message_id).model_dump_json().encode()
+        await self._blobs.write(WORK, f"{self._own}-{ask_step:03d}-growing.json", content)
+
+    async def growing(self, ask_step: int) -> str:
+        """The id under which an earlier attempt began to show the reply; empty where none did."""
+        found = await self._find(f"{self._own}-{ask_step:03d}-growing.json", SentReply)
+        return found.message_id if found else ""
+
     async def note_sent(self, ask_step: int, message_id: str) -> None:
         """The whole reply went out."""
         content = SentReply(message_id=message_id).model_dump_json().encode()

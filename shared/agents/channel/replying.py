@@ -1,7 +1,8 @@
 """A run's answer, written into the conversation: as it grows where that can be seen, whole in the end.
 
 What is there twice is worse than a pause, and what is missing is worse than both: an attempt that finds that
-an earlier one had begun sends the whole once more, and none does after one that went out whole.
+an earlier one had begun puts the whole in the place of what that one showed, else sends it once more; none
+does after one that went out whole.
 """
 
 from contextlib import aclosing
@@ -69,12 +70,14 @@ async def reply_part(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
         await _note(sent.message_id, step, place, world)
         return ReplyStep(reply_key=step.reply_key, day=step.day, kind="end")
     is_first = step.part == 0 and await memory.begin(step.ask_step)
-    writer = await open_writer(world.outbox, place, grows=is_first)
+    begun = "" if is_first or step.part else await memory.growing(step.ask_step)
+    writer = await open_writer(world.outbox, place, grows=is_first, begun=begun)
     telling = Telling(step, world, place, memory, writer)
     try:
         return await _follow(telling)
     finally:
-        await writer.give_up(texts.GOING_ON[telling.language])  # nothing, if it has ended
+        if await writer.give_up(texts.GOING_ON[telling.language]):  # not, if it has ended
+            await memory.note_growing(step.ask_step, "")
 
 
 async def expire(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
@@ -104,7 +107,9 @@ async def _follow(telling: Telling) -> ReplyStep:
     seconds = world.services.settings.bot_stream_seconds
     events = follow(world.services.run_log, step.run_id, step.after, seconds, look_after)
     async with aclosing(events):
+        shown = ""
         async for found in events:
+            shown = await _noted(shown, telling)
             if found is None:
                 await writer.keep_typing()
                 continue
@@ -118,6 +123,15 @@ async def _follow(telling: Telling) -> ReplyStep:
                 await writer.inform(now)
             await live.take(event, writer.write)
     return await _go_on_later(number, telling)
+
+
+async def _noted(known: str, telling: Telling) -> str:
+    """The id of the message that people see begun, kept as soon as there is one: an attempt after a crash
+    puts the whole there."""
+    shown = telling.writer.message_id
+    if shown != known:
+        await telling.memory.note_growing(telling.step.ask_step, shown)
+    return shown
 
 
 async def _go_on_later(number: int, telling: Telling) -> ReplyStep:

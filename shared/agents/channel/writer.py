@@ -27,6 +27,11 @@ class Writer:
         """Whether there is a message that people see begun, or wait for."""
         return self._stream is not None
 
+    @property
+    def message_id(self) -> str:
+        """The channel's id of the message that people see begun; empty where there is none."""
+        return self._stream.message_id if self._stream is not None else ""
+
     async def inform(self, line: str) -> None:
         """Show what is being done, until there is text."""
         if self._stream is not None and not self._has_text:
@@ -68,20 +73,27 @@ class Writer:
         reply_to = self._place.reply_to if stream is not None else None
         return await self._outbox.say(self._place.conversation, reply, reply_to)
 
-    async def give_up(self, text: str) -> None:
-        """End a message that nobody has finished, with a text that says so: what comes is sent anew."""
+    async def give_up(self, text: str) -> bool:
+        """End a message that nobody has finished, with a text that says so: what comes is sent anew.
+
+        Whether there was one.
+        """
         stream, self._stream = self._stream, None
         if stream is not None:
             with suppress(GroundworkError):
                 await stream.finish(BotReply(text=text))
+        return stream is not None
 
 
-async def open_writer(outbox: BotOutbox, place: ReplyPlace, *, grows: bool) -> Writer:
-    """Begin a message; one that grows, where it may and can."""
-    if not grows:
+async def open_writer(outbox: BotOutbox, place: ReplyPlace, *, grows: bool, begun: str = "") -> Writer:
+    """Begin a message; one that grows, where it may and can.
+
+    `begun`: the channel's id of the one that an earlier attempt left behind; the whole is put in its place.
+    """
+    if not grows and not begun:
         return Writer(outbox, place, None)
     try:
-        return Writer(outbox, place, await outbox.begin(place.conversation, place.reply_to))
+        return Writer(outbox, place, await outbox.begin(place.conversation, place.reply_to, begun))
     except CallerError:
         raise
     except GroundworkError as failed:

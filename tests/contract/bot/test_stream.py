@@ -7,6 +7,7 @@ import pytest
 from shared.clients.bot_outbox import ChannelOutbox
 from shared.errors import CallerError
 from shared.models.bot import BotReply
+from shared.ports import BotStream
 from tests.contract.bot.connector import Connector, Refusal
 from tests.contract.bot.outbox_fixture import connector, no_token, outbox
 from tests.contract.bot.signing import bot_settings
@@ -106,6 +107,40 @@ async def test_or_comes_anew_where_it_cannot_be_replaced(connector: Connector, o
     connector.refusals = [_LATE, Refusal(404)]
     assert await stream.finish(_LAST) == "m2"
     assert connector.activities[-1]["text"] == _LAST.text
+
+
+async def known(stream: BotStream) -> None:
+    """Wait until the channel's id of the message has come."""
+    while not stream.message_id:  # noqa: ASYNC110  # the port has no event for it: nothing else waits
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "methods"), [(False, ["POST", "POST"]), (True, ["POST", "POST", "PUT"])]
+)
+async def test_a_message_that_a_dead_process_began_becomes_the_whole_one(
+    connector: Connector, outbox: ChannelOutbox, *, is_whole: bool, methods: list[str]
+) -> None:
+    died = await outbox.begin(connector.conversation())
+    await died.write("The valve")
+    await connector.asked(1)
+    await asyncio.wait_for(known(died), 5)
+    if is_whole:
+        await died.finish(_LAST)
+    begun = await outbox.begin(connector.conversation(), message_id=died.message_id)
+    assert not begun.is_live
+    await begun.write("The valve")
+    assert await begun.finish(_LAST) == "m1"
+    assert [got.method for got in connector.got] == methods
+    assert {got.stream.get("streamId", "m1") for got in connector.got} == {"m1"}
+    assert connector.activities[-1]["text"] == _LAST.text
+
+
+async def test_or_comes_anew_where_that_message_is_gone(connector: Connector, outbox: ChannelOutbox) -> None:
+    connector.refusals = [Refusal(403, "ContentStreamNotAllowed", "already completed"), Refusal(404)]
+    begun = await outbox.begin(connector.conversation(), message_id="m0")
+    assert await begun.finish(_LAST) == "m1"
+    assert connector.got[0].method == "POST"
 
 
 @pytest.mark.parametrize("at_the_end", [False, True])
