@@ -98,6 +98,13 @@ def test_no_workflow_holds_or_reads_a_secret(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_what_a_step_installs_finds_no_token_of_the_repository(name: str) -> None:
+    checkouts = [step for step in steps_of(name) if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts
+    assert all(step["with"] == {"persist-credentials": False} for step in checkouts)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_no_job_runs_for_ever(name: str) -> None:
     assert [
         job
