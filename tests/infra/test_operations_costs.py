@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from functions.maintenance import SCHEDULE_S
+from shared.ingestion.inventory import MOST_DOCUMENTS
 from shared.ingestion.reconciling import MAX_STARTS
 from tests.architecture.source_tree import ROOT
 from tests.infra.test_operations_page import PAGE, section
@@ -134,6 +136,17 @@ def test_sizes_by_blocks_are_worked_out() -> None:
             need = max(number(storage) / by_storage, number(vectors) / by_vectors) / 0.8
             least = next(allowed for allowed in (1, 2, 3, 4, 6, 12) if allowed >= need)
             assert int(count) == least, (told, tier)
+
+
+def test_rounds_of_the_reconciliation_are_worked_out() -> None:
+    for documents, parts, takes in rows("Above 10,000 documents", "documents"):
+        wanted = 2 ** math.ceil(math.log2(number(documents) / MOST_DOCUMENTS))
+        assert int(parts) == wanted
+        assert number(takes) == wanted * SCHEDULE_S / 60
+    told = re.search(r"10,900 documents (\d+) hours, 109,000 four days, 1.09 million (\d+) days", PAGE)
+    assert told
+    assert int(told[1]) == round(10_900 / MAX_STARTS / 12)
+    assert int(told[2]) == round(1.09e6 / MAX_STARTS / 12 / 24)
 
 
 def test_sizes_by_people_are_worked_out() -> None:
