@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from unicodedata import normalize
 
 from shared.core.document_names import naming_words
 from shared.errors import CallerError
@@ -42,7 +43,8 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
     if answer.choice is not None:
         return Choice(said=str(answer.choice), numbers=_known([answer.choice], options))
     said = answer.text or ""
-    words = _WORD.findall(said.casefold())
+    # "②" is a digit to Python's `isdigit`, and no number to its `int`; normalised, it is both.
+    words = _WORD.findall(normalize("NFKC", said).casefold())
     telling = [word for word in words if word not in _AROUND] or [
         word for word in words if word in _NUMBER_WORDS
     ]
@@ -61,8 +63,8 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
     """Numbers, ordinals, "the last", "both", "the newest", when the words say nothing else."""
     if not words:
         return None
-    if all(word.isdigit() or word in _NUMBER_WORDS for word in words):
-        digits = [word for word in words if word.isdigit()]
+    if all(word.isdecimal() or word in _NUMBER_WORDS for word in words):
+        digits = [word for word in words if word.isdecimal()]
         if digits and _bearing(digits, options):
             return None  # a year, not a place
         return _known([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)

@@ -1,5 +1,7 @@
 """An answer to "which one do you mean?" may be a number, a place, a name, or something else."""
 
+from contextlib import suppress
+
 import pytest
 
 from shared.core.choosing import chosen_doc_ids, read_answer
@@ -54,6 +56,17 @@ def numbers(text: str) -> tuple[int, ...]:
 )
 def test_words_and_numbers_choose_options(text: str, chosen: tuple[int, ...]) -> None:
     assert numbers(text) == chosen
+
+
+@pytest.mark.parametrize("text", ["②", "²", "２", "the ② one", "No. ２"])
+def test_a_number_may_be_written_as_clients_of_chats_write_it(text: str) -> None:
+    assert numbers(text) == (2,)
+
+
+@pytest.mark.parametrize("text", ["₉", "೨²x", "①②③"])
+def test_no_sign_that_looks_like_a_number_is_more_than_a_wrong_answer(text: str) -> None:
+    with suppress(CallerError):
+        read_answer(ClarificationAnswer(text=text), OPTIONS)
 
 
 def test_a_number_is_a_number() -> None:
