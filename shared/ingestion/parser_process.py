@@ -34,7 +34,7 @@ class NoWorkerFreeError(DependencyError):
 
 
 class ParserPool:
-    """Up to two workers, started when they are needed."""
+    """Some workers, started when they are needed."""
 
     def __init__(self, workers: int = _WORKERS) -> None:
         self._slots = threading.BoundedSemaphore(workers)
@@ -170,3 +170,9 @@ class _Worker:
 def parser_pool() -> ParserPool:
     """The process's pool."""
     return ParserPool()
+
+
+@cache
+def text_pool() -> ParserPool:
+    """The process's pool for short texts: minutes of scans before them would be nobody's gain."""
+    return ParserPool(workers=1)

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 from shared.errors import CallTimeoutError, GroundworkError
 from shared.ingestion.parse_file import ParseJob
-from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.parser_process import ParserPool, parser_pool, text_pool
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.registry import MAGIC_BYTES, check_content
+from shared.ingestion.small_files import is_short_text
 from shared.models.ingestion import ParsedFile
 from shared.models.layout import Layout, PageTexts
 from shared.models.prompts import CallLimits
@@ -34,10 +35,10 @@ async def read_file(job: ParseJob, services: Services, *, last_attempt: bool) ->
         BadDocumentError: the file cannot be read.
         DependencyError: the parser service failed, and may do better later.
     """
-    await asyncio.to_thread(_check, job)
+    pool = text_pool() if await asyncio.to_thread(_checked, job) else parser_pool()
     suffix = PurePosixPath(job.filename).suffix.lower()
     layout, pages = services.parser_services.layout, services.parser_services.pages
-    reader = _Reader(job, services.settings, last_attempt=last_attempt)
+    reader = _Reader(job, services.settings, pool, last_attempt=last_attempt)
     if layout is not None and layout.reads(suffix):
         return await reader.by_layout(layout)
     if pages is not None and pages.reads(suffix):
@@ -48,9 +49,10 @@ async def read_file(job: ParseJob, services: Services, *, last_attempt: bool) ->
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, job: ParseJob, settings: Settings, *, last_attempt: bool) -> None:
+    def __init__(self, job: ParseJob, settings: Settings, pool: ParserPool, *, last_attempt: bool) -> None:
         self._job = job
         self._settings = settings
+        self._pool = pool
         self._last_attempt = last_attempt
 
     async def locally(self, *notes: str) -> ParsedFile:
@@ -102,7 +104,7 @@ class _Reader:
 
     async def _parsed(self, job: ParseJob, *notes: str) -> ParsedFile:
         recognition_s = self._settings.recognition_seconds if tesseract_path() else 0.0
-        await parser_pool().run(job, self._settings.parse_timeout_s + recognition_s)
+        await self._pool.run(job, self._settings.parse_timeout_s + recognition_s)
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
         return _noted(parsed, *notes)
 
@@ -116,10 +118,11 @@ class _Reader:
         return CallLimits(timeout_s=timeout_s, max_retries=_MAX_RETRIES)
 
 
-def _check(job: ParseJob) -> None:
-    """What is not what it says it is goes to no service."""
+def _checked(job: ParseJob) -> bool:
+    """Whether it is a short text. What is not what it says it is goes no further."""
     with job.source.open("rb") as file:
         check_content(job.filename, file.read(MAGIC_BYTES))
+    return is_short_text(job.filename, job.source.stat().st_size)
 
 
 def _noted(parsed: ParsedFile, *notes: str) -> ParsedFile:

@@ -10,5 +10,9 @@ _SUFFIXES = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".ht
 
 def is_small(properties: BlobProperties) -> bool:
     """Whether a blob goes the short way."""
-    suffix = PurePosixPath(properties.name).suffix.lower()
-    return properties.size_bytes <= MAX_BYTES and suffix in _SUFFIXES
+    return is_short_text(properties.name, properties.size_bytes)
+
+
+def is_short_text(filename: str, size_bytes: int) -> bool:
+    """Whether it takes no longer to read than to ask."""
+    return size_bytes <= MAX_BYTES and PurePosixPath(filename).suffix.lower() in _SUFFIXES

@@ -9,7 +9,7 @@ from local.azurite.server import AzuriteServer
 from shared.clients.bot_turn_store import TableBotTurnStore
 from shared.clients.connections import Connections
 from shared.clients.tables import Table
-from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.ingestion.prepare import prepare
 from shared.models.names import BOT_TURNS_TABLE
 from shared.services import Services
@@ -27,6 +27,7 @@ __all__ = ["azurite", "search_server"]
 def workers_end() -> Iterator[None]:
     yield
     parser_pool().close()
+    text_pool().close()
 
 
 @pytest.fixture

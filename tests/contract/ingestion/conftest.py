@@ -8,7 +8,7 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.ingestion import small_files
-from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.services import Services
 from shared.settings import Settings
 from shared.wiring import build_services
@@ -38,6 +38,7 @@ def ingestion_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searc
 def workers_end() -> Iterator[None]:
     yield
     parser_pool().close()
+    text_pool().close()
 
 
 @pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])

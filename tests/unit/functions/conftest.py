@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 
 from functions import document_changes, document_events, document_pages, documents, maintenance, uploads
 from shared.ingestion.page_pictures import page_pool
-from shared.ingestion.parser_process import parser_pool
+from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.services import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
 from tests.fakes.services import fake_services
@@ -21,6 +21,7 @@ AsUser = Callable[..., httpx.AsyncClient]
 def workers_end() -> Iterator[None]:
     yield
     parser_pool().close()
+    text_pool().close()
     page_pool().close()
 
 
