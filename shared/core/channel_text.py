@@ -172,9 +172,11 @@ def plain(text: str) -> str:
 def _with_lone_items_freed(text: str) -> str:
     lines = text.split("\n")
     for index in _lone_items(lines):
-        sign, _, said = lines[index].partition(" ")
+        item = lines[index].lstrip(" ")
+        indent = lines[index][: len(lines[index]) - len(item)]
+        sign, _, said = item.partition(" ")
         free = f"{sign[:-1]}\\{sign[-1]}" if sign[0].isdigit() else "•"
-        lines[index] = f"{free} {said}"
+        lines[index] = f"{indent}{free} {said}"
     return "\n".join(lines)
 
 

@@ -173,6 +173,8 @@ def test_names_do_not_turn_the_direction_of_reading() -> None:
         ("- It runs.", "- It runs."),
         ("```\n- x[1]\n```", "```\n- x[1]\n```"),
         ("```\n\nx\n\n- y[1]\n\nz\n```", "```\n\nx\n\n- y[1]\n\nz\n```"),
+        (" - It stands.[1]", " • It stands.[1]"),
+        ("Yes:\n  3) It stands.[1]", "Yes:\n  3\\) It stands.[1]"),
     ],
 )
 def test_the_source_of_a_lone_item_is_shown_as_a_chip(text: str, shown: str) -> None:
