@@ -23,8 +23,9 @@ from shared.core.channel_progress import progress_line
 from shared.core.channel_text import plain, visible
 from shared.core.channel_words import conversation_key, language_of
 from shared.core.rights_after_wait import asker_after_wait
-from shared.errors import DefectError, NotFoundError
-from shared.models.bot import BotReply, ChosenOption, ShownButton
+from shared.core.security_filter import NOBODYS
+from shared.errors import AccessDeniedError, DefectError, NotAuthenticatedError, NotFoundError
+from shared.models.bot import BotReply, BotSender, ChosenOption, ShownButton
 from shared.models.channel import Language, ReplyPlace, ReplyStep
 from shared.models.clarification import Clarification
 from shared.models.events import TERMINAL_EVENTS, RunEvent
@@ -89,10 +90,25 @@ async def expire(step: ReplyStep, world: ChannelWorld) -> ReplyStep:
         return end
     choice = await WorkingMemory(services.blobs, step.run_id).find_choice(step.ask_step)
     if choice is not None and choice.said:
-        return end  # answered: here, where another reply tells what came of it, or in the web page
+        return end  # answered: here, where another reply tells what came of it, or over the API
+    if not await _is_let_in(step, world):
+        return end
     if not await ReplyMemory(services.blobs, step.run_id, step.reply_key).claim(step.ask_step):
         return end
     return step.model_copy(update={"kind": "follow", "part": 1, "delay_s": 0.0, "attempt": 0})
+
+
+async def _is_let_in(step: ReplyStep, world: ChannelWorld) -> bool:
+    """Whether the person may still be told anything: days have passed, and nobody has written."""
+    place = await ReplyMemory(world.services.blobs, step.run_id, step.reply_key).place()
+    asker = BotSender(channel_user_id=place.owner_id, object_id=place.owner_id)
+    if place.owner_id.startswith(NOBODYS):
+        return True
+    try:
+        await world.find_user(place.conversation, asker)
+    except (NotAuthenticatedError, AccessDeniedError):
+        return False
+    return True
 
 
 async def _follow(telling: Telling) -> ReplyStep:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.teams.conftest import MODEL, App
 from tests.e2e.teams.papers import KILN, KILN_QUESTION, PRESS_QUESTION, PRESS_SAYS
-from tests.e2e.teams.playground import Chat, eventually
+from tests.e2e.teams.playground import BUBBLE, Chat, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
@@ -64,6 +64,8 @@ def test_what_is_delivered_again_is_answered_once(app: App, anna: Chat) -> None:
         assert again.status_code == sent.status == 202
     anna.say("/sources")
     anna.see("Sources of the last answer:")
+    chip = f'{BUBBLE}:has-text("Sources of the last answer:") .fai-Citation'
+    anna.browser.do("wait", page=anna.page, selector=chip)
     assert len(anna.bubbles()) == answered + 1
     anna.picture("sources")
 

@@ -9,6 +9,7 @@ from shared.models.bot import BotReply, ButtonValue, ChosenOption
 from shared.models.channel import ReplyStep
 from shared.models.clarification import ClarificationAnswer
 from shared.models.identity import UserContext
+from tests.fakes.directory import InMemoryDirectory
 from tests.unit.agents.channel.chat import BEN, PERSONAL, QUESTION, Chat, chat
 from tests.unit.agents.test_clarifying import QUESTION as UNCLEAR
 from tests.unit.agents.test_clarifying import REVENUE
@@ -175,6 +176,15 @@ async def test_a_question_that_nobody_answers_is_answered_from_all_in_the_end() 
     (text,) = await waited(bot)
     assert "It was 53" in text
     assert bot.last.reply_to is None
+
+
+async def test_who_has_left_meanwhile_is_told_nothing_more() -> None:
+    bot, _, run_id = await asked()
+    await bot.nobody_answers(run_id)
+    directory = bot.services.directory
+    assert isinstance(directory, InMemoryDirectory)
+    directory.groups.clear()
+    assert await waited(bot) == []
 
 
 async def test_what_was_answered_here_is_not_told_again_when_the_time_is_over() -> None:
