@@ -13,6 +13,15 @@ BICEP = ROOT / "infra/bicep"
 MAIN = read(BICEP / "main.bicep")
 HEADINGS = set(re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE))
 
+OF_THE_PLATFORM = {
+    "functionKeys",
+    "groundworkInstances",
+    "maxPollingInterval",
+    "requestedAccessTokenVersion",
+    "siteScopedCertificatesEnabled",
+    "systemKeys",
+}
+
 
 def section(heading: str) -> str:
     """From a heading to the next one of its level or above."""
@@ -37,11 +46,10 @@ def test_every_variable_of_the_deployment_is_in_the_table_with_its_parameter() -
 
 def test_parameters_that_the_page_names_are_there() -> None:
     known = {param.name for file in BICEP.rglob("*.bicep") for param in read(file).of("param")}
-    named = re.findall(
-        r"`((?:use|search|chat|embedding|always|maximum|http|storage|task|budget)[A-Z]\w+)`", PAGE
-    )
-    assert len(set(named)) >= 10
-    assert sorted(set(named) - known) == []
+    host = re.findall(r'"(\w+)":', (ROOT / "host.json").read_text(encoding="utf-8"))
+    named = set(re.findall(r"`([a-z]+[A-Z]\w+)`", PAGE))
+    assert len(named) >= 25
+    assert sorted(named - known - set(host) - OF_THE_PLATFORM) == []
 
 
 def test_every_alert_says_what_it_means_and_where_to_look() -> None:
