@@ -11,6 +11,25 @@ MAX_PASSES = 8  # two hours: who has asked again by then has not left
 
 _STILL_THERE = "The person goes on using the app. Take away their sign-in, and ask for the erasure again."
 
+_KEPT_ANYWAY = (
+    Kept(
+        what="lines of the log, traces and metrics",
+        count=None,
+        why="under a pseudonym, with the first 100 characters of searches; they end by themselves",
+    ),
+    Kept(
+        what="histories of ingestions",
+        count=None,
+        why="they hold names of files, also of deleted ones, and go after RUN_RETENTION_DAYS",
+    ),
+    Kept(
+        what="deleted blobs",
+        count=None,
+        why="the storage account can bring them back for as many days as it is set to",
+    ),
+    Kept(what="this report", count=1, why="it proves the erasure, and holds a digest of the id and counts"),
+)
+
 
 def erasure_id(user_id: str) -> str:
     """The name under which the erasure of a person is kept, long after their id is gone."""
@@ -88,14 +107,4 @@ def _kept(record: ErasureRecord) -> tuple[Kept, ...]:
     )
     if record.documents == "delete":
         counted = tuple(one for one in counted if one.why != alone)
-    return (
-        *counted,
-        Kept(
-            what="lines of the log, traces and metrics",
-            count=None,
-            why="they hold a pseudonym and no text, and end with the retention of the workspace",
-        ),
-        Kept(
-            what="this report", count=1, why="it proves the erasure, and holds a digest of the id and counts"
-        ),
-    )
+    return (*counted, *_KEPT_ANYWAY)
