@@ -23,7 +23,9 @@ def parameter_faults(project: Project) -> Iterator[str]:
             called = project.files.get(module.target.rpartition("/")[2])
             if called is not None:
                 yield from _given(file, module, called)
-    yield from _storage_names(project)
+    starts = json.loads((project.root / "infra/bicep/abbreviations.json").read_text(encoding="utf-8"))
+    yield from _abbreviations(project, starts)
+    yield from _storage_names(project, starts)
     yield from _twice(project)
 
 
@@ -80,9 +82,13 @@ def _narrower(where: str, source: Declaration, target: Declaration) -> Iterator[
         yield f"{where} has narrower limits than {source.name}, which is handed on"
 
 
-def _storage_names(project: Project) -> Iterator[str]:
-    text = (project.root / "infra/bicep/abbreviations.json").read_text(encoding="utf-8")
-    starts = json.loads(text)
+def _abbreviations(project: Project, starts: dict[str, str]) -> Iterator[str]:
+    used = set(re.findall(r"(?<!')\babbreviations\.(\w+)", project.files["main.bicep"].text))
+    for name in sorted(used ^ starts.keys()):
+        yield f"abbreviations.json: {name} is {'missing' if name in used else 'used by nobody'}"
+
+
+def _storage_names(project: Project, starts: dict[str, str]) -> Iterator[str]:
     for module in project.files["main.bicep"].of("module"):
         if not module.target.endswith("storage.bicep"):
             continue

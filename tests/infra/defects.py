@@ -30,6 +30,7 @@ DEFECTS = {
     "a value that the module refuses": (f"{M}search.bicep", "  'storage_optimized_l2'\n])", "])"),
     "limits that the module has narrower": (MAIN, "@maxValue(12)", "@maxValue(24)"),
     "a name too long for a storage account": (MAIN, "'${abbreviations.storageAccount}docs${suffix}'", "'${abbreviations.storageAccount}documents1${suffix}'"),
+    "an abbreviation is misspelt": (MAIN, "${abbreviations.bot}", "${abbreviations.bots}"),
     # what is sometimes there, and in which order
     "an output of a module that may be absent": (MAIN, "documentIntelligenceName: useDocumentIntelligence ? documentIntelligence.outputs.name : ''", "documentIntelligenceName: documentIntelligence.outputs.name"),
     "an output under another condition": (MAIN, "subnetId: usePrivateNetwork ? network.outputs.appSubnetId : ''", "subnetId: useBot ? network.outputs.appSubnetId : ''"),
