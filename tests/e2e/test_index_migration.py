@@ -36,7 +36,8 @@ class AdoptedStack(LocalStack):
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
         """Make both, and start."""
         made = index_schema.content_index(OLD, int(self.app_settings["EMBEDDING_DIMENSIONS"]))
-        with httpx.Client(base_url=self.search_url, headers={"api-key": self.secrets.search_key}) as search:
+        keys = {"api-key": self.secrets.search_key}
+        with httpx.Client(base_url=self.search_url, headers=keys, timeout=HANG_GUARD_S) as search:
             search.put(f"/indexes('{OLD}')", json=made).raise_for_status()
         assert operate(self, "adopt", "--index", OLD) == 0
         super().start_host(changes)

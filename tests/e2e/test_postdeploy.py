@@ -11,12 +11,14 @@ import pytest
 from local.run_all.sample_documents import documents_of
 from local.run_all.stack import ROOT, LocalStack
 from samples.acl import ANNA
+from tests.e2e.stack_client import HANG_GUARD_S
 from tests.e2e.stack_fixture import environment_without_model, settings_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 HOOK = "infra/hooks/postdeploy.sh"
 OUTPUTS = ("AZURE_RESOURCE_GROUP", "AZURE_FUNCTION_APP_NAME", "CONTENT_STORAGE_NAME", "EVENT_GRID_TOPIC_NAME")
+ENVIRONMENT = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AUTH_TENANT_ID", "IDENTITY_ID")  # azd's own
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens
 AZ = '#!/bin/sh\ncase "$*" in *get-access-token*) echo "$SIGN_IN" ;; esac\n'
 
@@ -28,7 +30,7 @@ def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedPro
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     told = {
-        **dict.fromkeys((*OUTPUTS, "IDENTITY_ID"), "of-the-deployment"),
+        **dict.fromkeys((*OUTPUTS, *ENVIRONMENT), "of-the-deployment"),
         "GROUNDWORK_SCOPE": "api://app/.default",
         "GROUNDWORK_URL": stack.base_url,
         "SIGN_IN": stack.token(ANNA),
@@ -46,7 +48,8 @@ def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedPro
 
 def test_a_new_app_is_found_to_work_and_one_without_its_search_is_not(tmp_path: Path) -> None:
     with LocalStack(settings_for(tmp_path / "stack"), environment=environment_without_model()) as stack:
-        assert httpx.get(f"{stack.base_url}/api/health/ready").status_code == 503  # it has no index yet
+        ready = httpx.get(f"{stack.base_url}/api/health/ready", timeout=HANG_GUARD_S)
+        assert ready.status_code == 503  # it has no index yet
         done = after_deployment(stack, tmp_path)
         assert (done.returncode, done.stdout.count("\nok ")) == (0, 4), done.stdout + done.stderr
         assert "failed" not in done.stdout
