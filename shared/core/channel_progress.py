@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.core.channel_text import visible
 from shared.models.channel import Language
 from shared.models.events import RunEvent
 
@@ -38,6 +39,11 @@ def _of_plan(todo: Sequence[Mapping[str, Any]], language: Language) -> str | Non
     """The first step that is not done."""
     for number, item in enumerate(todo, start=1):
         if item.get("status") in ("pending", "in_progress"):
-            line = _STEP[language].format(number, len(todo), " ".join(str(item["description"]).split()))
+            line = _STEP[language].format(number, len(todo), _unlinked(str(item["description"])))
             return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
     return None
+
+
+def _unlinked(words: str) -> str:
+    """A model's words on one line. Some clients read Markdown there, others show it: nothing is escaped."""
+    return " ".join(visible(words).split()).replace("](", "] (").replace("://", ": //")

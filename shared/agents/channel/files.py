@@ -1,46 +1,65 @@
 """Files that were dropped into a chat: stored as documents of whoever dropped them, and told of when read."""
 
+import time
+
 from shared.agents.channel.taking import heed
 from shared.agents.channel.visit import Visit
 from shared.core import channel_texts as texts
 from shared.core.channel_file_texts import file_reason
 from shared.core.channel_text import plain
 from shared.errors import CallerError, GroundworkError
+from shared.models.bot import BotAttachment
 from shared.models.channel import ReplyStep
+from shared.models.identity import UserContext
 from shared.models.ingestion import DocumentState
 
 MAX_FILES = 10  # of one message; Teams takes as many
+STORING_S = 120.0  # of one step, then the next one goes on: a file may take 4 minutes, an activity 10
 _FIRST_LOOK_S = 2.0
 _SLOWEST_LOOK_S = 15.0
 _MAX_LOOKS = 60  # some 12 minutes; a document of some hundred pages takes less
 
 
 async def store_files(visit: Visit) -> ReplyStep:
-    """Store what can be stored, and say of each of the others why not."""
+    """Store what can be stored, and say of each of the others why not; `part` is the first that is left."""
     if not visit.is_of_person:
         await visit.tell(texts.FILES_NOT_HERE[visit.language])
         return await heed(visit)
     user, _ = await visit.world.find_user(visit.conversation, visit.message.sender)
+    offered = visit.message.attachments[:MAX_FILES]
     taken: dict[str, str] = {}
     said: list[str] = []
-    for attachment in visit.message.attachments[:MAX_FILES]:
-        name = plain(attachment.name)
-        try:
-            taken[await visit.world.store_file(attachment, visit.conversation, user)] = name
-        except CallerError as refused:
-            said.append(_failed(name, refused.detail, visit))
-        except GroundworkError as failed:
-            if failed.retryable and visit.step.attempt == 0:
-                raise
-            said.append(texts.FILE_FAILED[visit.language].format(name, texts.OUT_OF_REACH[visit.language]))
+    ends, done = time.monotonic() + STORING_S, visit.step.part
+    while done < len(offered) and (done == visit.step.part or time.monotonic() < ends):
+        await _store(offered[done], user, visit, taken, said)
+        done += 1
     said += [texts.FILE_TAKEN[visit.language].format(name) for name in taken.values()]
-    if len(visit.message.attachments) > MAX_FILES:
+    is_last = done == len(offered)
+    if is_last and len(visit.message.attachments) > MAX_FILES:
         said.append(texts.TOO_MANY_FILES[visit.language].format(MAX_FILES))
     await visit.tell("\n\n".join(said))
-    if not taken:
+    doc_ids = (*visit.step.doc_ids, *taken)
+    if not is_last:
+        return visit.step.model_copy(update={"doc_ids": doc_ids, "part": done, "attempt": 0})
+    if not doc_ids:
         return await heed(visit)
-    looking = {"kind": "look_at_files", "doc_ids": tuple(taken), "attempt": 0, "delay_s": _FIRST_LOOK_S}
+    looking = {"kind": "look_at_files", "doc_ids": doc_ids, "attempt": 0, "part": 0, "delay_s": _FIRST_LOOK_S}
     return visit.step.model_copy(update=looking)
+
+
+async def _store(
+    attachment: BotAttachment, user: UserContext, visit: Visit, taken: dict[str, str], said: list[str]
+) -> None:
+    """Store one file: it stands in `taken` then, else in `said` why not."""
+    name = plain(attachment.name)
+    try:
+        taken[await visit.world.store_file(attachment, visit.conversation, user)] = name
+    except CallerError as refused:
+        said.append(_failed(name, refused.detail, visit))
+    except GroundworkError as failed:
+        if failed.retryable and visit.step.attempt == 0:
+            raise
+        said.append(texts.FILE_FAILED[visit.language].format(name, texts.OUT_OF_REACH[visit.language]))
 
 
 async def look_at_files(visit: Visit) -> ReplyStep:

@@ -202,6 +202,12 @@ def test_progress_is_the_step_of_the_plan(name: str, data: dict[str, object], li
     assert progress_line(RunEvent.model_validate({"name": name, "data": data}), "en") == line
 
 
+def test_a_step_of_the_plan_links_nowhere() -> None:
+    todo = [{"status": "pending", "description": "Read [this](https://evil.example)\u202e"}]
+    line = progress_line(RunEvent.model_validate({"name": "STATUS", "data": {"todo": todo}}), "en")
+    assert line == "Step 1 of 1: Read [this] (https: //evil.example)"
+
+
 def test_a_long_step_is_cut() -> None:
     item = {"description": "x" * 1000, "status": "pending"}
     event = RunEvent(name="STATUS", data={"state": "done", "todo": [item]})

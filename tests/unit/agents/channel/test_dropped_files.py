@@ -2,6 +2,9 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
+from shared.agents.channel import files
 from shared.errors import BadDocumentError, DependencyError
 from shared.models.bot import BotAttachment
 from shared.models.documents import DocumentStatus
@@ -108,6 +111,22 @@ async def test_no_files_are_taken_where_several_read_along() -> None:
     (said,) = await bot.write(attachments=(MANUAL,), conversation=GROUP)
     assert "only in a personal chat" in said.reply.text
     assert bot.stored == []
+
+
+async def test_files_that_take_long_to_fetch_are_stored_in_several_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "STORING_S", 0.0)
+    bot = await with_state("ready")
+    for name in ("notes", "b"):
+        await put_state(bot, name, "ready")
+    bot.refused = {"c.pdf": BadDocumentError("It is no PDF.")}
+    others = tuple(MANUAL.model_copy(update={"name": name}) for name in ("c.pdf", "b.pdf"))
+    *taken, told = await bot.write(attachments=(MANUAL, NOTES, *others))
+    assert bot.stored == ["anna/manual.pdf", "anna/notes.txt", "anna/b.pdf"]
+    assert [said.reply.text.count("**") for said in taken] == [2, 2, 2, 2]
+    assert [step.part for step in bot.steps if step.kind == "store_files"] == [0, 1, 2, 3]
+    assert all(name in told.reply.text for name in ("manual.pdf", "notes.pdf", "b.pdf"))
 
 
 async def test_a_command_beside_a_file_loses_neither() -> None:
