@@ -61,10 +61,15 @@ def compare_blocks(state: DocumentState, found: SeenBlocks) -> Difference | None
         kind: DifferenceKind = "blocks_missing" if found.count < wanted else "blocks_differ"
         detail = f"{found.count} blocks are indexed, {wanted} belong to it."
         return Difference(kind=kind, place=state.blob_name, detail=detail)
-    if found.access_lists - {tuple(sorted(state.rights.acl))}:
+    if has_other_readers(state, found):
         detail = "Blocks have another access list."
         return Difference(kind="blocks_differ", place=state.blob_name, detail=detail)
     return None
+
+
+def has_other_readers(state: DocumentState, found: SeenBlocks) -> bool:
+    """Whether a block in the index is open to others than its document is."""
+    return bool(found.access_lists - {tuple(sorted(state.rights.acl))})
 
 
 def is_stuck(state: DocumentState, moment: datetime) -> bool:

@@ -158,6 +158,18 @@ async def mend(state: DocumentState, services: Services) -> None:
     await claims.release(services.documents, step)
 
 
+async def mend_rights(state: DocumentState, services: Services) -> None:
+    """Make the document's access list count as never written; an ingestion then writes it into every row.
+
+    Raises:
+        ConflictError: the document is being ingested.
+    """
+    step = claims.change_step(state.blob_name)
+    await _claimed(step, services)
+    await _update(step, services, {"rights": Rights(warning=state.rights.warning)})
+    await claims.release(services.documents, step)
+
+
 async def delete(state: DocumentState, services: Services) -> None:
     """Delete the file, and take the document from the list; an ingestion then removes the rest."""
     await services.blobs.delete(DOCUMENTS, state.blob_name)

@@ -9,18 +9,26 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from shared.core.document_audit import SeenBlocks, SeenDocument, compare, compare_blocks, is_stuck
+from shared.core.document_audit import (
+    SeenBlocks,
+    SeenDocument,
+    compare,
+    compare_blocks,
+    has_other_readers,
+    is_stuck,
+)
 from shared.core.id_windows import IdWindow
 from shared.errors import GroundworkError
 from shared.ingestion import extracted, index_rows, page_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.block_census import read_blocks
-from shared.ingestion.changing import mend
+from shared.ingestion.changing import mend, mend_rights
 from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, take_inventory
 from shared.ingestion.prepare import prepare
 from shared.ingestion.quarantine import is_quarantined
 from shared.models.audit import ReconcileReport
+from shared.models.ingestion import DocumentState
 from shared.services import Services
 from shared.telemetry import get_logger
 
@@ -91,11 +99,11 @@ def _differing_blocks(
             continue
         # One that was written after its blocks were read is compared another time.
         is_settled = state.holder is None and not state.pending and read_at - state.updated_at >= SETTLED
-        if state.status != "ready" or not is_settled:
-            continue
-        difference = compare_blocks(state, blocks.get(doc_id, SeenBlocks()))
-        if difference is not None:
+        there = blocks.get(doc_id, SeenBlocks())
+        if is_settled and state.status == "ready" and (difference := compare_blocks(state, there)):
             found.append((seen, difference.kind))
+        elif is_settled and state.status == "failed" and has_other_readers(state, there):
+            found.append((seen, "blocks_differ"))
     return found
 
 
@@ -110,12 +118,20 @@ async def _start(seen: SeenDocument, kind: str, services: Services, start: Start
     revision = seen.state.revision if seen.state is not None else seen.etag
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            await mend(seen.state, services)  # else its state would say that there is nothing to do
+            await _mend(seen.state, services)  # else its state would say that there is nothing to do
         await start(seen.name, f"{seen.name} reconciled {revision}")
     except GroundworkError as failed:
         get_logger().warning("documents.not_reconciled", error_type=failed.code)
         return False
     return True
+
+
+async def _mend(state: DocumentState, services: Services) -> None:
+    """What is still found of a document whose newest version failed can be closed, not made again."""
+    if state.status == "failed" and state.content_hash:
+        await mend_rights(state, services)
+    else:
+        await mend(state, services)
 
 
 async def _remove_orphan(doc_id: str, services: Services) -> bool:

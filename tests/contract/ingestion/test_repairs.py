@@ -134,6 +134,24 @@ async def test_a_person_who_asks_for_another_try_gets_a_new_description(
     assert len(chat_model.prompts) == 1
 
 
+async def test_blocks_of_a_failed_versions_predecessor_are_closed_to_others(
+    services: Services, name: str, embedder: CountingEmbedder
+) -> None:
+    await dropped(services, name)
+    embedder.failures = [ConfigurationError("No such model.")] * 3
+    for _ in range(3):
+        assert await dropped(services, name, b"Other bytes.") == "failed"
+    (first, *_) = await blocks_of(services, name)
+    await services.content_index.merge([{"block_id": first["block_id"], "access_control_list": ["*"]}])
+    assert await differences(services, name) == ["blocks_differ"]
+    assert await reconciled(services, name) == ["rights"]
+    assert {tuple(row["access_control_list"]) for row in await blocks_of(services, name)} == {
+        ("anna", "board")
+    }
+    assert await differences(services, name) == []
+    assert (await state_of(services, name)).status == "failed"
+
+
 async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
     services: Services, name: str, chat_model: CountingChatModel
 ) -> None:
