@@ -1,6 +1,7 @@
 """An index moves to a new one while it is read and written: nothing is missed, nothing revoked comes back."""
 
 import asyncio
+import itertools
 import random
 
 import pytest
@@ -24,6 +25,7 @@ from tests.contract.clients.migrating import (
 from tests.contract.clients.test_search_index import definition
 
 pytestmark = pytest.mark.contract
+PAGES = 3  # of ROWS
 BY_CONTENT = SearchRequest(filter="content eq 'valve'", top=1)
 
 
@@ -91,6 +93,21 @@ async def test_rights_that_change_while_late_pages_are_copied_are_the_new_ones(w
         ["r120"],
         ["r240"],
     ]
+
+
+async def test_a_right_revoked_while_its_row_is_compared_stays_revoked(world: World) -> None:
+    app, writes = world.app(), itertools.count(1)
+
+    async def revoke_again() -> None:
+        readers = {1: "somebody", PAGES + 1: "boss"}.get(
+            next(writes)
+        )  # the first of the copy, of the comparison
+        if readers:
+            await app.merge([{"block_id": "b0007", "access_control_list": [readers]}])
+
+    await world.migration(before_copying=revoke_again).copy()
+    assert next(writes) == PAGES + 3  # the comparison wrote what was stale, and after that what was newer
+    assert await world.readers(world.new, 7) == ["boss"]
 
 
 async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World) -> None:
@@ -249,3 +266,20 @@ def test_the_wait_is_longer_than_any_write_of_before() -> None:
     limit_s = 30  # of the question, of the batch to the old index, and of the one to the new
     alias_holds_everywhere_s = 10
     assert settle_seconds(limit_s) > write_targets.KEPT_S + 3 * limit_s + alias_holds_everywhere_s
+
+
+async def test_versions_side_by_side_write_what_they_know(world: World) -> None:
+    await world.admin().ensure_index(
+        {**before(world.alias), "fields": [*before(world.alias)["fields"], _EXTRA]}
+    )  # the new version has come, and the one before still writes
+    app = world.app()
+    await app.upload([{**row(1), "extra": "new"}, {**row(2), "extra": "new"}])
+    await app.merge([{"block_id": "b0001", "access_control_list": ["boss"]}])
+    await app.upload([row(2)])
+    await world.admin().ensure_index(before(world.alias))
+    rows = await world.rows_of(world.alias)
+    assert (rows["b0001"]["extra"], rows["b0001"]["access_control_list"]) == ("new", ["boss"])
+    assert rows["b0002"]["extra"] is None  # a whole row of before says nothing of what is new
+
+
+_EXTRA = {"name": "extra", "type": "Edm.String"}
