@@ -13,11 +13,11 @@ import azure.functions as func
 from functions.consuming import consumed
 from functions.ingest import start_ingestion
 from functions.ready import ready_services
+from shared.instances import Instances
 from shared.models.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from shared.agents.erasing import StopRun
     from shared.models.ingestion import DocumentState
 
 blueprint = df.Blueprint()
@@ -25,7 +25,6 @@ blueprint = df.Blueprint()
 CONNECTION = "DocumentsStorage"
 # Hourly: how long an erasure whose message was lost, or given up, waits at most.
 SCHEDULE = "0 7 * * * *"
-_AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
@@ -59,7 +58,9 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
         await _erase_user(task.erasure_id, client)
         return
     async with consumed("erase_turns", thread_id=task.thread_id):
-        await erase(task, await ready_services(), _forgetter(client) if task.is_last else _stopper(client))
+        await erase(
+            task, await ready_services(), Instances(client).forget if task.is_last else Instances(client).stop
+        )
 
 
 async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
@@ -73,7 +74,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
         await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
 
     async with consumed("erase_user"):
-        means = Means(_stopper(client), _forgetter(client), delete_document)
+        means = Means(Instances(client).stop, Instances(client).forget, delete_document)
         await advance(erasure_id, services, means)
 
 
@@ -92,9 +93,9 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     services = await ready_services()
     resumed = await resume_erasures(services)
     resumed += await resume_user_erasures(datetime.now(UTC), services)
-    purged = await purge_old_runs(datetime.now(UTC), services, _forgetter(client))
-    purged += await purge_old_summaries(datetime.now(UTC), services, _forgetter(client))
-    purged += await purge_taken(datetime.now(UTC), services, _forgetter(client))
+    purged = await purge_old_runs(datetime.now(UTC), services, Instances(client).forget)
+    purged += await purge_old_summaries(datetime.now(UTC), services, Instances(client).forget)
+    purged += await purge_taken(datetime.now(UTC), services, Instances(client).forget)
     metrics = await purge_turns(datetime.now(UTC), services)
     metrics += await purge_old_metrics(datetime.now(UTC), services)
     metrics += await purge_old_quality(datetime.now(UTC), services)
@@ -108,26 +109,3 @@ async def _purge_histories(client: df.DurableOrchestrationClient, before: dateti
     """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many."""
     purged = await client.purge_instance_history_by(_FIRST, before, list(_ENDED))
     return int(purged.instances_deleted)
-
-
-def _stopper(client: df.DurableOrchestrationClient) -> "StopRun":
-    """Ends a run's orchestration if it is at work."""
-
-    async def stop(run_id: str) -> None:
-        status = await client.get_status(run_id)
-        state = status.runtime_status.value if status and status.runtime_status else None
-        if state in _AT_WORK:
-            await client.terminate(run_id, "The thread was cleared or deleted.")
-
-    return stop
-
-
-def _forgetter(client: df.DurableOrchestrationClient) -> "StopRun":
-    """Removes a run's history: the todo list in it repeats what was asked."""
-    stop = _stopper(client)
-
-    async def forget(run_id: str) -> None:
-        await stop(run_id)
-        await client.purge_instance_history(run_id)
-
-    return forget

@@ -14,6 +14,7 @@ from functions.http_io import Request, Response, endpoint, json_response, read_m
 from functions.identity import caller_of
 from functions.ready import ready_services
 from shared.errors import GroundworkError, NotFoundError, status_of
+from shared.instances import Instances
 from shared.telemetry import get_logger
 from shared.tracing.spans import link_to
 
@@ -28,7 +29,6 @@ blueprint = df.Blueprint()
 
 _POLL_S = 0.3
 _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
-_AT_WORK = frozenset({"Running", "Pending", "ContinuedAsNew", "Suspended"})
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
 
     request, user, services = await _own(req)
     view = await view_summary(request, services, user)
-    if view.status == "running" and await _state(client, request.summary_id) not in _AT_WORK:
+    if view.status == "running" and not await Instances(client).is_alive(request.summary_id):
         # It ended between the two looks, and then this changes nothing; or it died, and this says so.
         await close_dead_summary(request, services)
         view = await view_summary(request, services, user)
@@ -120,10 +120,8 @@ def forgetter(client: df.DurableOrchestrationClient) -> "Forget":
 
 def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
     async def stop(instance_id: str) -> None:
-        if await _state(client, instance_id) not in _AT_WORK:
-            return
         try:
-            await client.terminate(instance_id, "cancelled or deleted by its owner")
+            await Instances(client).stop(instance_id, "cancelled or deleted by its owner")
         except Exception:  # noqa: BLE001  # it has ended, or ends by itself: steps of a closed summary do nothing
             get_logger().warning("summary.terminate_failed", run_id=instance_id)
 
@@ -196,22 +194,13 @@ async def _start(
 
     if await has_ended(request.summary_id, services):
         return
-    if await _state(client, request.summary_id) is not None:
-        return
     start = {**start_of(request, services).model_dump(mode="json"), **link_to(request.summary_id)}
     try:
-        await client.start_new("summarize_documents", request.summary_id, start)
+        await Instances(client).start("summarize_documents", request.summary_id, start)
     except Exception:
-        if await _state(client, request.summary_id) is not None:
-            return  # the same order came twice at once
         # The client raises nothing more precise. The request is stored: it must not look alive for ever.
         await close_dead_summary(request, services)
         raise
-
-
-async def _state(client: df.DurableOrchestrationClient, instance_id: str) -> str | None:
-    status = await client.get_status(instance_id)
-    return str(status.runtime_status.value) if status and status.runtime_status else None
 
 
 async def _wait(request: "SummaryRequest", services: "Services", wait_s: float) -> None:

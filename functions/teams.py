@@ -6,8 +6,7 @@ when one first writes; other requests never pay for it.
 """
 
 import ipaddress
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -15,7 +14,7 @@ import azure.functions as func
 from functions.body import read_body
 from functions.http_io import MAX_BODY_BYTES, Request, Response, endpoint, json_response
 from shared.errors import CallerError, NotAuthenticatedError
-from shared.ports import OrchestrationStarter
+from shared.instances import Instances
 from shared.wiring import get_services
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ async def receive_activity(req: Request, client: df.DurableOrchestrationClient) 
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
     from shared.agents.channel.turns import handle
 
-    answer = await handle(activity, get_services(), _DurableStarter(client))
+    answer = await handle(activity, get_services(), Instances(client))
     return Response(status_code=202) if answer is None else json_response(answer)
 
 
@@ -79,24 +78,3 @@ def _peer(req: Request) -> str | None:
         return str(ipaddress.ip_address(req.client.host))
     except ValueError:
         return None
-
-
-class _DurableStarter(OrchestrationStarter):
-    """Orchestrations of this app."""
-
-    def __init__(self, client: df.DurableOrchestrationClient) -> None:
-        self._client = client
-
-    async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
-        if await self._state(instance_id) is not None:
-            return
-        try:
-            await self._client.start_new(orchestration, instance_id, dict(payload))
-        except Exception:
-            # The client raises nothing more precise; the same activity may have come twice at once.
-            if await self._state(instance_id) is None:
-                raise
-
-    async def _state(self, instance_id: str) -> str | None:
-        status = await self._client.get_status(instance_id)
-        return status.runtime_status.value if status and status.runtime_status else None

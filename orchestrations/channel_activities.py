@@ -1,12 +1,12 @@
 """The activity of `reply_in_channel`: one step of a reply in, the next one out. Raises only for defects."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
 from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
+from shared.instances import Instances
 
 if TYPE_CHECKING:
     from shared.agents.channel.world import ChannelWorld
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shared.services import Services
 
 blueprint = df.Blueprint()
-
-_ENDED = ("Completed", "Failed", "Terminated", "Canceled")
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -58,41 +56,8 @@ def _world(services: "Services", client: df.DurableOrchestrationClient) -> "Chan
         services=services,
         outbox=outbox,
         turns=turns,
-        orchestrations=_Orchestrations(client),
+        orchestrations=Instances(client),
         find_user=find_user,
         store_file=store_file,
         prepare=prepare,
     )
-
-
-class _Orchestrations:
-    """Those of this app. The client raises nothing more precise than `Exception`."""
-
-    def __init__(self, client: df.DurableOrchestrationClient) -> None:
-        self._client = client
-
-    async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
-        if await self._state(instance_id) is not None:
-            return
-        try:
-            await self._client.start_new(orchestration, instance_id, dict(payload))
-        except Exception:
-            if await self._state(instance_id) is None:  # else: started twice at once
-                raise
-
-    async def tell(self, instance_id: str, event: str) -> None:
-        await self._client.raise_event(instance_id, event, {})
-
-    async def stop(self, instance_id: str) -> None:
-        if await self._state(instance_id) not in (None, *_ENDED):
-            await self._client.terminate(instance_id, "its owner has left the question")
-
-    async def is_alive(self, instance_id: str) -> bool:
-        try:
-            return await self._state(instance_id) not in (None, *_ENDED)
-        except Exception:  # noqa: BLE001
-            return True
-
-    async def _state(self, instance_id: str) -> str | None:
-        status = await self._client.get_status(instance_id)
-        return status.runtime_status.value if status and status.runtime_status else None

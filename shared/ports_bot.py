@@ -109,7 +109,7 @@ class BotTurnStore(Protocol):
 
 
 class OrchestrationStarter(Protocol):
-    """What an activity starts. Made of the durable client by `functions/teams.py`."""
+    """What an activity starts; `shared/instances.py` makes it of the durable client."""
 
     async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
         """Start one; nothing happens when there is one of that id already."""

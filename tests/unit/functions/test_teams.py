@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from functions.teams import _DurableStarter
+from shared.instances import Instances
 
 
 class Orchestrations:
@@ -29,7 +29,7 @@ class Orchestrations:
 
 
 async def start(orchestrations: Orchestrations) -> None:
-    await _DurableStarter(orchestrations).start("reply_in_channel", "key-reply", {"reply_key": "key"})
+    await Instances(orchestrations).start("reply_in_channel", "key-reply", {"reply_key": "key"})
 
 
 async def test_an_orchestration_is_started_once() -> None:

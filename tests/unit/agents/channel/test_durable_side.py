@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrations.channel_activities import _Orchestrations
+from shared.instances import Instances
 
 
 class Client:
@@ -36,8 +36,8 @@ class Client:
         self.calls.append(("terminate", instance_id))
 
 
-def over(client: Client) -> _Orchestrations:
-    return _Orchestrations(client)
+def over(client: Client) -> Instances:
+    return Instances(client)
 
 
 async def test_one_that_was_started_is_not_started_again() -> None:
