@@ -27,7 +27,7 @@ from shared.ports import BlobStore
 
 if TYPE_CHECKING:
     from azure.storage.blob import ContentSettings
-    from azure.storage.blob.aio import BlobServiceClient
+    from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at most
 
@@ -46,7 +46,7 @@ class AzureBlobStore(BlobStore):
         """What is known of a blob; None when there is none."""
         try:
             async with self._call("properties") as client:
-                return _properties(await client.get_blob_client(container, name).get_blob_properties())
+                return _properties(await _blob(client, container, name).get_blob_properties())
         except NotFoundError:
             return None
 
@@ -99,7 +99,7 @@ class AzureBlobStore(BlobStore):
         client = await self._connection.opened()
         with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
-                await client.get_blob_client(container, name).upload_blob(
+                await _blob(client, container, name).upload_blob(
                     content,
                     overwrite=True,
                     metadata=metadata,
@@ -134,7 +134,7 @@ class AzureBlobStore(BlobStore):
         operation = "create" if etag is None else "write"
         with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
-                done = await client.get_blob_client(container, name).upload_blob(
+                done = await _blob(client, container, name).upload_blob(
                     content,
                     overwrite=True,
                     content_settings=_content_settings(name),
@@ -149,7 +149,7 @@ class AzureBlobStore(BlobStore):
         Blocks are staged, and committed together at the end: what is staged and never committed is no blob,
         and the service drops it after a week.
         """
-        blob = (await self._connection.opened()).get_blob_client(container, name)
+        blob = _blob(await self._connection.opened(), container, name)
         with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await blob.upload_blob(
@@ -194,7 +194,7 @@ class AzureBlobStore(BlobStore):
         """Remove, with its snapshots."""
         try:
             async with self._call("delete") as client:
-                await client.get_blob_client(container, name).delete_blob(delete_snapshots="include")
+                await _blob(client, container, name).delete_blob(delete_snapshots="include")
         except NotFoundError:
             return
 
@@ -230,9 +230,21 @@ class AzureBlobStore(BlobStore):
         opening = calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation="read")
         async with opening as client:
             # As it is stored: Content-Encoding is whatever a client once said, and may lie, or hide a bomb.
-            stream = await client.get_blob_client(container, name).download_blob(decompress=False, **options)
+            stream = await _blob(client, container, name).download_blob(decompress=False, **options)
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
         return _properties(stream.properties), pieces
+
+
+def _blob(client: "BlobServiceClient", container: str, name: str) -> "BlobClient":
+    """The client of one blob.
+
+    Raises:
+        NotFoundError: the transport would take a part of the name for a step upwards: to another blob, and
+            that may be in another container.
+    """
+    if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
+        raise NotFoundError(f"There is no {container}/{name}.")
+    return client.get_blob_client(container, name)
 
 
 def _content_settings(name: str) -> "ContentSettings":

@@ -42,6 +42,19 @@ async def test_what_was_written_is_read_and_described(store: BlobStore, containe
     assert known.metadata == {"owner_id": "u1"}
 
 
+@pytest.mark.parametrize("name", ["x/../b.txt", "../{0}/b.txt", "./b.txt", "..\\{0}\\b.txt"])
+async def test_a_name_that_looks_like_a_way_to_another_blob_leads_nowhere(
+    store: BlobStore, container: str, name: str
+) -> None:
+    await store.write(container, "b.txt", b"of somebody else")
+    name = name.format(container)
+    assert await store.properties(container, name) is None
+    with pytest.raises(NotFoundError):
+        await store.read(container, name)
+    await store.delete(container, name)
+    assert await store.read(container, "b.txt") == b"of somebody else"
+
+
 async def test_the_first_to_create_a_blob_wins(store: BlobStore, container: str) -> None:
     made = await asyncio.gather(*(store.create(container, "a.json", b"%d" % n) for n in range(5)))
     assert made.count(True) == 1
