@@ -35,6 +35,7 @@ FETCH_S = 240.0  # 500 MB take that at 17 Mbit/s; an activity has 10 minutes
 SILENCE_S = 20.0  # between two pieces; unmeasured
 _MAX_REDIRECTS = 3
 _PIECE = 256 * 1024
+_PAGES = (".html", ".htm")
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 Token = Callable[[], Awaitable[str]]
@@ -67,7 +68,7 @@ class ChannelFiles(BotFiles):
             async with asyncio.timeout(FETCH_S):
                 for _ in range(_MAX_REDIRECTS + 1):
                     headers = await self._headers(self._allowed(address), attachment, conversation)
-                    moved = await self._get(address, headers, target)
+                    moved = await self._get(address, headers, attachment, target)
                     if isinstance(moved, int):
                         return moved
                     address = urljoin(address, moved)
@@ -102,7 +103,9 @@ class ChannelFiles(BotFiles):
             return {"Authorization": f"Bearer {await self._token()}"}
         return {}
 
-    async def _get(self, address: str, headers: dict[str, str], target: Path) -> int | str:
+    async def _get(
+        self, address: str, headers: dict[str, str], attachment: BotAttachment, target: Path
+    ) -> int | str:
         """The file's size once it is written, or the address to which it has moved."""
         from yarl import URL
 
@@ -114,6 +117,7 @@ class ChannelFiles(BotFiles):
             if response.status in _REDIRECTS:
                 return response.headers.get("Location", "")
             _check(response)
+            _check_is_file(response, attachment)
             self._check_size(response.content_length or 0)
             return await self._write(response, target)
 
@@ -154,3 +158,11 @@ def _check(response: ClientResponse) -> None:
     if response.status == 429:
         raise rate_limited(SERVICE, response.headers)
     raise failed(SERVICE, response.status)
+
+
+def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
+    """What asks us to sign in would be stored as a text that somebody dropped."""
+    if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
+        raise CallerError(
+            "The channel gives a page instead of the file.", "Drop it again, from a computer if you can."
+        )

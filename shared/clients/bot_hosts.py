@@ -7,7 +7,7 @@ sharepoint.com or blob.core.windows.net.
 from urllib.parse import SplitResult, urlsplit
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
-MAX_ADDRESS_CHARS = 2000  # addresses of files carry long signatures
+MAX_ADDRESS_CHARS = 8000  # of files: with their signatures some 1,500 were seen, and names make them longer
 
 
 def address_parts(address: str) -> SplitResult | None:

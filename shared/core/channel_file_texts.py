@@ -52,6 +52,10 @@ _GERMAN = (
     ),
     (r"The file is not where the channel says\.", "Sie liegt nicht mehr dort. Legen Sie sie noch einmal ab."),
     (
+        r"The channel gives a page instead of the file\.",
+        "Teams gibt mir statt der Datei eine Seite zum Anmelden. Legen Sie sie von einem Rechner aus ab.",
+    ),
+    (
         r"The channel does not give the file to us any more\.",
         "Sie ist nicht mehr zu haben. Legen Sie sie noch einmal ab.",
     ),

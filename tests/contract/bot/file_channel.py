@@ -96,8 +96,8 @@ class Channel:
     names: EveryNameIsHere
     target: Path
 
-    async def fetch(self, url: str, *, is_hosted: bool = False) -> int:
-        attachment = BotAttachment(name="report.pdf", content_type="a", url=url, is_hosted=is_hosted)
+    async def fetch(self, url: str, *, is_hosted: bool = False, name: str = "report.pdf") -> int:
+        attachment = BotAttachment(name=name, content_type="a", url=url, is_hosted=is_hosted)
         return await self.files.fetch(attachment, CONVERSATION, self.target)
 
     @property

@@ -33,6 +33,22 @@ async def test_a_file_comes_from_sharepoint_by_its_own_permission(tmp_path: Path
         assert teams.server.requests == [f"GET {SHAREPOINT.partition('.com')[2]} HTTP/1.1"]
 
 
+async def test_an_address_with_a_long_signature_is_one(tmp_path: Path) -> None:
+    async with channel(tmp_path, Answer(body=PDF)) as teams:
+        assert await teams.fetch(SHAREPOINT + "x" * 4000) == len(PDF)
+
+
+async def test_a_page_to_sign_in_is_not_the_file(tmp_path: Path) -> None:
+    """Teams on iOS was seen to give addresses of pages: OfficeDev/Microsoft-Teams-Samples#1314."""
+    page = Answer(body=b"<html>Sign in</html>", headers={"content-type": "text/html; charset=utf-8"})
+    async with channel(tmp_path, page) as teams:
+        with pytest.raises(CallerError, match="a page instead of the file"):
+            await teams.fetch(SHAREPOINT, name="notes.txt")
+        assert not teams.target.exists()
+    async with channel(tmp_path, page) as teams:
+        assert await teams.fetch(SHAREPOINT, name="notes.html") > 0
+
+
 async def test_a_picture_that_the_channel_keeps_is_asked_for_with_our_token(tmp_path: Path) -> None:
     async with channel(tmp_path, Answer(body=PDF)) as teams:
         await teams.fetch(HOSTED, is_hosted=True)
@@ -83,7 +99,7 @@ FOREIGN = [
     "//contoso-my.sharepoint.com/report.pdf",
     "https://",
     "",
-    "https://contoso-my.sharepoint.com/" + "x" * 3000,
+    "https://contoso-my.sharepoint.com/" + "x" * 9000,
 ]
 
 
