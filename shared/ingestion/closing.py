@@ -25,9 +25,7 @@ async def remove(step: IngestStep, services: Services) -> Closed:
     doc_id = document_id(step.blob_name)
     # The row first: a document in the list must be searchable in full.
     await services.documents_index.delete([doc_id])
-    # Until none is found: the service shows rows that were written a moment ago with some delay.
-    while keys := await index_rows.block_ids(services.content_index, doc_id):
-        await services.content_index.delete(keys)
+    await index_rows.remove_blocks(services.content_index, doc_id)
     await services.blobs.delete_prefix(FIGURES, f"{doc_id}/")
     await work_files.remove_all(services.blobs, doc_id)
     await extracted.remove(services.blobs, doc_id)

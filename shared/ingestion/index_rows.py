@@ -1,11 +1,13 @@
 """Rows of the indexes: how blocks and documents are written there, and how rows are read back."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import PurePosixPath
 
 from shared.core.document_ids import digest
 from shared.core.naming import document_names, document_words
 from shared.core.odata import quote
+from shared.errors import DependencyError
 from shared.models.blocks import Block, Chunk
 from shared.models.documents import DocumentRecord
 from shared.models.ingestion import Rights
@@ -15,6 +17,7 @@ from shared.services import Services
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
+_REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # a service that takes longer is asked again as a step
 
 
 def copied_fields(record: DocumentRecord) -> IndexRow:
@@ -82,6 +85,23 @@ async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
 async def block_ids(index: SearchIndex, doc_id: str) -> list[str]:
     """The keys of every row of a document."""
     return list(await block_hashes(index, doc_id))
+
+
+async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
+    """Delete every row of a document until none is found.
+
+    The service shows what was written a moment ago with some delay.
+
+    Raises:
+        DependencyError: they are shown all the same.
+    """
+    for pause_s in (0.0, *_REMOVAL_PAUSES_S):
+        keys = await block_ids(index, doc_id)
+        if not keys:
+            return
+        await asyncio.sleep(pause_s)
+        await index.delete(keys)
+    raise DependencyError("Blocks that were deleted are still found.", "It is tried again.")
 
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:

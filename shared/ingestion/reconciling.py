@@ -102,9 +102,13 @@ def _differing_blocks(
         there = blocks.get(doc_id, SeenBlocks())
         if is_settled and state.status == "ready" and (difference := compare_blocks(state, there)):
             found.append((seen, difference.kind))
-        elif is_settled and state.status == "failed" and has_other_readers(state, there):
+        elif is_settled and state.status == "failed" and _is_open_or_stray(state, there):
             found.append((seen, "blocks_differ"))
     return found
+
+
+def _is_open_or_stray(state: DocumentState, there: SeenBlocks) -> bool:
+    return has_other_readers(state, there) if state.content_hash else there.count > 0
 
 
 def _deserves_another_try(seen: SeenDocument, moment: datetime) -> bool:
@@ -139,8 +143,7 @@ async def _remove_orphan(doc_id: str, services: Services) -> bool:
     if await services.documents.get(doc_id) is not None:
         return False
     await services.documents_index.delete([doc_id])
-    while keys := await index_rows.block_ids(services.content_index, doc_id):
-        await services.content_index.delete(keys)
+    await index_rows.remove_blocks(services.content_index, doc_id)
     await extracted.remove(services.blobs, doc_id)
     await page_files.remove_all(services.blobs, doc_id)
     return True

@@ -30,7 +30,7 @@ async def clear_up(step: IngestStep, state: DocumentState, services: Services) -
 
 async def _remove_all(doc_id: str, services: Services) -> None:
     await services.documents_index.delete([doc_id])
-    await services.content_index.delete(await index_rows.block_ids(services.content_index, doc_id))
+    await index_rows.remove_blocks(services.content_index, doc_id)
     await services.blobs.delete_prefix(FIGURES, f"{doc_id}/")
 
 

@@ -152,6 +152,19 @@ async def test_blocks_of_a_failed_versions_predecessor_are_closed_to_others(
     assert (await state_of(services, name)).status == "failed"
 
 
+async def test_blocks_that_a_failed_first_version_left_are_removed(services: Services, name: str) -> None:
+    assert await dropped(services, name, b"\x00\x01" * 100) == "failed"
+    stray = {
+        "block_id": f"{document_id(name)}-stray-0",
+        "doc_id": document_id(name),
+        "content": "Half of it.",
+    }
+    await services.content_index.upload([stray])
+    assert await reconciled(services, name) == ["failed"]
+    assert await blocks_of(services, name) == []
+    assert await differences(services, name) == []
+
+
 async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
     services: Services, name: str, chat_model: CountingChatModel
 ) -> None:

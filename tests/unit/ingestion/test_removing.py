@@ -1,0 +1,33 @@
+"""Removing a document's rows ends, whatever the service shows."""
+
+import pytest
+
+from shared.errors import DependencyError
+from shared.ingestion import index_rows
+from shared.ingestion.index_rows import remove_blocks
+from shared.models.search import SearchPage
+from tests.fakes.recording_index import RecordingIndex
+
+ROW = {"block_id": "doc-1", "doc_id": "doc"}
+
+
+class Slow(RecordingIndex):
+    """Shows a row that was deleted for as many looks as it has pages of it."""
+
+    async def delete(self, keys: object) -> None:
+        return
+
+
+async def test_rows_that_are_shown_a_while_longer_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_rows, "_REMOVAL_PAUSES_S", (0.0,) * 6)
+    index = Slow(*[SearchPage(rows=(ROW,))] * 3, SearchPage(rows=()))
+    await remove_blocks(index, "doc")
+    assert len(index.requests) == 4
+
+
+async def test_rows_that_never_go_are_a_failure_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_rows, "_REMOVAL_PAUSES_S", (0.0,) * 6)
+    index = Slow(SearchPage(rows=(ROW,)))
+    with pytest.raises(DependencyError, match="still found"):
+        await remove_blocks(index, "doc")
+    assert len(index.requests) == 7
