@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from shared.clients import write_targets
+from shared.clients import index_comparison, write_targets
 from shared.clients.connections import Connections
 from shared.clients.index_migration import settle_seconds
 from shared.errors import ConfigurationError, ConflictError, IndexNotFoundError, InvalidQueryError
@@ -27,6 +27,12 @@ from tests.contract.clients.test_search_index import definition
 pytestmark = pytest.mark.contract
 PAGES = 3  # of ROWS
 BY_CONTENT = SearchRequest(filter="content eq 'valve'", top=1)
+
+
+@pytest.fixture(autouse=True)
+def keys_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a large index: keys come in several pages, too."""
+    monkeypatch.setattr(index_comparison, "KEYS_ROWS", 70)
 
 
 @pytest.fixture
