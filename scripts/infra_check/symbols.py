@@ -8,7 +8,7 @@ from tree_sitter import Node
 from scripts.infra_check.reader import BicepFile, Declaration, properties, text_of
 
 # Functions of the language that these files may use; another one is added here when it is needed, and when
-# the parser inside checkov (pycep-parser 0.5.1, older than ours) knows it: it does not know cidrSubnet.
+# the parser inside checkov (pycep-parser 0.5.1, the one in the checks) knows it: it does not know cidrSubnet.
 FUNCTIONS = frozenset(
     {"array", "concat", "contains", "empty", "environment", "guid", "length", "listKeys"}
     | {
