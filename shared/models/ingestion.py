@@ -138,12 +138,8 @@ class Superseded(Model):
 
 
 class IngestFailure(Model):
-    """A step failed. `reason` and `hint` are shown to people.
-
-    Attributes:
-        retryable: the same step may succeed later.
-        retry_after_s: how long the service asked us to wait.
-        waits: nothing failed: others are before it, and it is to come again.
+    """A step failed; `reason` and `hint` are shown to people. It may succeed later if it is `retryable`, after
+    the time that the service asked for; if it `waits`, nothing failed: others are before it.
     """
 
     kind: Literal["failed"] = "failed"
