@@ -138,8 +138,10 @@ class Superseded(Model):
 
 
 class IngestFailure(Model):
-    """A step failed; `reason` and `hint` are shown to people. It may succeed later if it is `retryable`, after
-    the time that the service asked for; if it `waits`, nothing failed: others are before it.
+    """A step failed; `reason` and `hint` are shown to people.
+
+    If `retryable`, it may succeed later, after the time that the service asked for; if it `waits`, nothing
+    failed: others are before it.
     """
 
     kind: Literal["failed"] = "failed"
