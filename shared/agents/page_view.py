@@ -4,12 +4,13 @@ The right is asked for each time, of the index and of the document's state: a re
 citation comes from a run of the reader's own; anybody else's shows nothing, and says nothing.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from shared.agents.closing import answer_path
+from shared.agents.journal import events_of
+from shared.agents.shown_answer import shown_citations
 from shared.core.document_authority import may_see
 from shared.core.odata import all_of, quote
 from shared.errors import DocumentNotFoundError, NotFoundError
@@ -115,9 +116,4 @@ async def _citations(record: RunRecord, services: Services) -> list[Citation]:
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
         return list(RunAnswer.from_kept(content).citations)
-    events = [json.loads(line) for line in (await services.run_log.read(record.run_id)).lines]
-    return [
-        Citation.model_validate({name: event["data"][name] for name in Citation.model_fields})
-        for event in events
-        if event["name"] == "CITATION"
-    ]
+    return shown_citations(events_of(await services.run_log.read(record.run_id)))

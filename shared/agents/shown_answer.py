@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from shared.agents.journal import RunClosedError, events_of
 from shared.errors import ConflictError
+from shared.models.citations import Citation
 from shared.models.events import TERMINAL_EVENTS, RunEvent
 from shared.models.runs import RunAnswer
 from shared.ports import RunLog
@@ -49,6 +50,19 @@ def shown_text(events: Iterable[RunEvent], step: int) -> str:
         elif event.name == "STATUS" and event.data.get("state") in _WITHDRAWN:
             text = ""
     return text
+
+
+def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
+    """The citations of all steps, as a reader has them who drops what was withdrawn."""
+    shown: dict[int, list[Citation]] = {}
+    for event in events:
+        step = event.data.get("step", 0)
+        if event.name == "CITATION":
+            told = {name: event.data[name] for name in Citation.model_fields}
+            shown.setdefault(step, []).append(Citation.model_validate(told))
+        elif event.name == "STATUS" and event.data.get("state") in _WITHDRAWN:
+            shown.pop(step, None)
+    return [citation for of_step in shown.values() for citation in of_step]
 
 
 def _announcement(answer: RunAnswer, step: int) -> list[RunEvent]:
