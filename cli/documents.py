@@ -14,6 +14,7 @@ from rich.text import Text
 from cli.api import Api
 from cli.commands import Tree
 from cli.errors import DONE, FAILED, NOT_ALL_WELL, CommandError
+from cli.paging import items_of
 from cli.terminal import Terminal, clean, moment
 
 _STYLES = {"ready": "green", "failed": "red"}
@@ -27,7 +28,7 @@ def register(tree: Tree) -> None:
     listing = tree.leaf("documents list", list_documents, "list documents, those in work first")
     for name in _FILTERS:
         listing.add_argument(f"--{name}", metavar="VALUE", help=f"only those of this {name}")
-    listing.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (1-100)")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many")
     showing = tree.leaf("documents show", show_document, "show one document")
     reading = tree.leaf("documents read", read_document, "read its text, as Markdown")
     reading.add_argument("--page", type=int, metavar="N", help="begin with the part that holds it")
@@ -82,17 +83,14 @@ def resolve(api: Api, named: str) -> str:
 
 def list_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Print the documents."""
-    parameters: dict[str, Any] = {"limit": given.limit}
-    for name in _FILTERS:
-        if getattr(given, name):
-            parameters[_PARAMETERS.get(name, name)] = getattr(given, name)
-    found = api.call("GET", "/documents", params=parameters)
+    wanted = {_PARAMETERS.get(name, name): getattr(given, name) for name in _FILTERS if getattr(given, name)}
+    found = items_of(api, "/documents", "documents", given.limit, wanted)
     if terminal.as_json:
-        terminal.json(found["documents"])
+        terminal.json(found)
         return DONE
     terminal.table(
         ("Document", "Title", "Type", "Pages", "Status", "Id"),
-        (_cells(document) for document in found["documents"]),
+        (_cells(document) for document in found),
         nothing="There are no such documents that you may see.",
     )
     return DONE

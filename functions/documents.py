@@ -28,15 +28,16 @@ blueprint = func.Blueprint()
 @blueprint.route(route="documents", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @endpoint
 async def list_documents(req: Request) -> Response:
-    """The caller's documents, narrowed by metadata given as query parameters; `limit` 1-100."""
+    """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     # Imported when used: a worker that starts does not wait for it.
     from shared.agents.documents import list_documents as listed
     from shared.models.queries import DocumentsQuery
 
     user = await caller_of(req)
     query = read_query(req, DocumentsQuery)
-    filters: Filters = {name: text for name, text in query if isinstance(text, str) and text}
-    return json_response(await listed(user, await ready_services(), filters, query.limit))
+    metadata = query.model_dump(exclude={"limit", "cursor"})
+    filters: Filters = {name: text for name, text in metadata.items() if text}
+    return json_response(await listed(user, await ready_services(), filters, query.limit, query.cursor))
 
 
 @blueprint.route(route="documents/{doc_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)

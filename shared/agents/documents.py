@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from shared.core.document_authority import may_change, may_see
+from shared.core.document_order import Place, older_than, read_cursor, write_cursor
 from shared.core.upload_names import upload_folder
 from shared.errors import ConflictError, DocumentNotFoundError
 from shared.models.blobs import BlobProperties
@@ -22,24 +23,51 @@ _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 
 async def list_documents(
-    user: UserContext, services: Services, filters: Filters, limit: int = _MAX_LISTED
+    user: UserContext, services: Services, filters: Filters, limit: int = _MAX_LISTED, cursor: str = ""
 ) -> DocumentList:
     """The user's documents: those in work or failed first, then the complete ones, newest first.
 
-    `filters` apply to complete documents; with any filter, only those are listed.
+    `filters` apply to complete documents; with any filter, only those are listed. A document whose new
+    version is in work, or failed, is listed as the complete one that it is still.
+
+    Raises:
+        CallerError: the cursor is none of this list.
     """
-    complete = await _search(user, services).list_documents(filters, limit=limit)
-    views = [_view_of_record(record) for record in complete]
-    if not filters:
-        listed = {view.doc_id for view in views}
-        in_work = [
-            view_of_state(state)
-            async for state in services.documents.unfinished()
-            if state.doc_id not in listed and may_see(user, state)
-        ]
-        views = [*sorted(in_work, key=lambda view: view.filename), *views]
-    shown = tuple(views[:limit])
-    return DocumentList(documents=shown, count=len(shown))
+    place = read_cursor(cursor)
+    found: list[DocumentView] = []
+    if not filters and (place is None or place.filename is not None):
+        found = await _in_work(user, services, place, limit + 1)
+    places = [Place(doc_id=view.doc_id, filename=view.filename) for view in found]
+    if len(found) <= limit:
+        behind = older_than(place.upload_date, place.doc_id) if place and place.upload_date else None
+        complete = await _search(user, services).page(filters, behind, limit + 1 - len(found))
+        places += [Place(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
+        found += [_view_of_record(record) for record in complete]
+    shown = tuple(found[:limit])
+    further = write_cursor(places[limit - 1]) if len(found) > limit else None
+    return DocumentList(documents=shown, count=len(shown), cursor=further)
+
+
+async def _in_work(
+    user: UserContext, services: Services, place: Place | None, most: int
+) -> list[DocumentView]:
+    """The first of those that the index does not tell of, behind the place."""
+    states = [state async for state in services.documents.unfinished() if may_see(user, state)]
+    views = sorted((view_of_state(state) for state in states), key=_name_and_id)
+    if place is not None:
+        views = [view for view in views if _name_and_id(view) > (place.filename or "", place.doc_id)]
+    found: list[DocumentView] = []
+    for start in range(0, len(views), _MAX_LISTED):
+        some = views[start : start + _MAX_LISTED]
+        complete = await _search(user, services).get_many([view.doc_id for view in some])
+        found += [view for view in some if view.doc_id not in complete]
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _name_and_id(view: DocumentView) -> tuple[str, str]:
+    return view.filename, view.doc_id
 
 
 async def get_document(doc_id: str, user: UserContext, services: Services) -> DocumentDetail:

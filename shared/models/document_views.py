@@ -37,10 +37,11 @@ class DocumentView(Model):
 
 
 class DocumentList(Model):
-    """Answer of GET /api/documents."""
+    """Answer of GET /api/documents. `cursor` gives the next page; null on the last one."""
 
     documents: tuple[DocumentView, ...]
     count: int
+    cursor: str | None = None
 
 
 class PhaseView(Model):

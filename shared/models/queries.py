@@ -41,7 +41,7 @@ class MessagesQuery(Model):
 
 
 class DocumentsQuery(Model):
-    """Of the list of documents: each field but `limit` is metadata that a document must have."""
+    """Of the list of documents: each field but the last two is metadata that a document must have."""
 
     document_type: str = Field(default="", description="Such as `manual`.")
     department: str = Field(default="", description="Department that the document belongs to.")
@@ -51,6 +51,9 @@ class DocumentsQuery(Model):
     filename: str = Field(default="", description="Its whole file name.")
     tags: str = Field(default="", description="One of its tags.")
     limit: Page = Field(default=100, description="How many at most.")
+    cursor: str = Field(
+        default="", max_length=3000, description="The `cursor` of the page before, unchanged."
+    )
 
 
 class CitationQuery(Model):

@@ -48,6 +48,16 @@ class DocumentSearch:
             )
         )
 
+    async def page(self, filters: Filters, behind: str | None, limit: int) -> list[DocumentRecord]:
+        """The next documents, newest first, then by id. `behind`: where the page begins (`older_than`)."""
+        return await self._search(
+            SearchRequest(
+                filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS), behind),
+                order_by=("upload_date desc", "doc_id"),
+                top=limit,
+            )
+        )
+
     async def newest(self, filters: Filters, limit: int) -> tuple[list[DocumentRecord], int]:
         """The newest documents, and how many there are in all. `limit` is clamped to 1-100."""
         request = SearchRequest(

@@ -1,0 +1,78 @@
+"""The list of documents a page at a time: everything once, in one order, and nobody else's."""
+
+from typing import Any
+
+import pytest
+
+from shared.core.document_order import Place, write_cursor
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, problem_of
+
+READY = [f"ready-{number}.md" for number in range(5)]
+IN_WORK = [f"in-work-{number}.md" for number in range(3)]
+
+
+async def send(user: AsUser, name: str, who: str = "anna") -> None:
+    content = f"# Pump {name}\n\nThe pump {name} runs at 15 bar.".encode()
+    sent = await user(who).post("/documents", data={"acl": who}, files={"file": (name, content)})
+    assert sent.status_code == 202
+
+
+@pytest.fixture
+async def sent(durable: IngestingClient, user: AsUser) -> None:
+    """Five of Anna's that are ready, three in work; one of Ben's that is ready, one in work."""
+    for name in READY:
+        await send(user, name)
+    await send(user, "of-ben.md", "ben")
+    assert set(await durable.run()) == {"ready"}
+    for name in reversed(IN_WORK):
+        await send(user, name)
+    await send(user, "of-ben-in-work.md", "ben")
+
+
+async def pages(user: AsUser, limit: int, **metadata: str) -> list[list[str]]:
+    found: list[list[str]] = []
+    parameters: dict[str, Any] = {"limit": limit, **metadata}
+    while True:
+        page = (await user("anna").get("/documents", params=parameters)).json()
+        assert page["count"] == len(page["documents"])
+        found.append([document["filename"] for document in page["documents"]])
+        if page["cursor"] is None:
+            return found
+        parameters["cursor"] = page["cursor"]
+
+
+@pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 7])
+async def test_pages_hold_everything_once_and_in_order(user: AsUser, limit: int) -> None:
+    found = await pages(user, limit)
+    assert [name for page in found for name in page] == [*IN_WORK, *reversed(READY)]
+    assert {len(page) for page in found[:-1]} <= {limit}
+    assert 0 < len(found[-1]) <= limit
+
+
+@pytest.mark.usefixtures("sent")
+async def test_one_page_that_holds_all_is_the_last(user: AsUser) -> None:
+    assert await pages(user, 8) == [[*IN_WORK, *reversed(READY)]]
+
+
+@pytest.mark.usefixtures("sent")
+async def test_pages_of_a_narrower_list_hold_complete_ones_alone(user: AsUser) -> None:
+    assert await pages(user, 1, filename="ready-3.md") == [["ready-3.md"]]
+    assert await pages(user, 1, filename="in-work-1.md") == [[]]
+
+
+@pytest.mark.usefixtures("sent")
+async def test_a_new_version_in_work_is_listed_as_the_document_that_it_is_still(
+    user: AsUser, durable: IngestingClient
+) -> None:
+    assert set(await durable.run()) == {"ready"}
+    await send(user, "in-work-1.md")
+    (found,) = await pages(user, 100)
+    assert sorted(found) == sorted([*IN_WORK, *READY])
+
+
+async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
+    for cursor in ("x", write_cursor(Place(doc_id="a")), "5"):
+        answer = await user("anna").get("/documents", params={"cursor": cursor})
+        assert problem_of(answer) == (400, "InvalidRequestError")
