@@ -80,7 +80,7 @@ async def test_a_right_revoked_between_reading_and_writing_a_row_stays_revoked(w
         stale.append(await world.readers(world.new, 7))
 
     await world.migration(before_copying=once(revoke)).copy()
-    # Not there yet, so what is copied afterwards is from before; or copied by then, for pages are copied at once.
+    # Not there yet, so what is copied then is from before; or copied by now, for pages are copied at once.
     assert stale in ([None], [["boss"]])
     assert await world.readers(world.new, 7) == ["boss"]
     assert await world.readers(world.new, 8) is None
