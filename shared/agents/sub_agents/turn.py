@@ -229,7 +229,10 @@ class _Turn:
         while self._desk.remaining_s > _STORE_S:
             await asyncio.sleep(_OTHER_POLL_S)
             with suppress(GroundworkError):
-                known = _known_result(await self._desk.store.state(), self._turn)
+                state = await self._desk.store.state()
+                if state is None:
+                    return _STOPPED  # it was written before: the run was erased, and nobody writes it again
+                known = _known_result(state, self._turn)
                 if known is not None:
                     return known
         return _STOPPED

@@ -124,3 +124,18 @@ async def test_whoever_waits_for_another_attempt_waits_no_longer_than_its_time()
     result = await world.take()
     assert result.status == "partial"
     assert asyncio.get_running_loop().time() - began < 3
+
+
+async def test_a_turn_whose_run_is_erased_waits_for_nobody() -> None:
+    class Erased(InMemoryBlobStore):
+        """All that the run has stored goes right before what the turn ends with."""
+
+        async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+            if etag is not None:
+                await self.delete(container, name)
+            return await super().write_version(container, name, content, etag=etag)
+
+    world = await child_world(CountedModel(READY, GOOD), blobs=Erased(), seconds=60)
+    async with asyncio.timeout(10):  # far less than the turn has
+        result = await world.take()
+    assert result.status == "partial"
