@@ -7,6 +7,7 @@ meanwhile.
 
 import asyncio
 import json
+from contextlib import suppress
 from functools import partial
 
 from shared.core.document_authority import may_change, may_see
@@ -17,6 +18,7 @@ from shared.errors import (
     CallerError,
     ConflictError,
     DocumentNotFoundError,
+    NotFoundError,
     PreconditionFailedError,
 )
 from shared.ingestion import claims, extracted, index_rows
@@ -180,9 +182,14 @@ async def delete(state: DocumentState, services: Services) -> None:
 
 async def _replace_rights(state: DocumentState, rights: Rights, services: Services) -> None:
     name, etag = state.blob_name + SIDECAR_SUFFIX, state.sidecar_etag or None
+    wanted = _sidecar_of(rights)
     try:
-        await services.blobs.write_version(DOCUMENTS, name, _sidecar_of(rights), etag=etag)
+        await services.blobs.write_version(DOCUMENTS, name, wanted, etag=etag)
     except ConflictError:
+        # A write of ours whose answer was lost is sent again below: then what is wanted is there.
+        with suppress(NotFoundError):
+            if await services.blobs.read(DOCUMENTS, name) == wanted:
+                return
         raise PreconditionFailedError("Its access was changed just now.", "Read it again.") from None
 
 

@@ -112,6 +112,40 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
     assert problem_of(await user("ben").get(address))[0] == 404
 
 
+async def test_an_access_list_that_was_written_and_whose_answer_was_lost_is_no_conflict(
+    services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client behind the port sends a write again whose answer did not come, and is told of its own."""
+    anna = user("anna")
+    seen = {"If-Match": (await anna.put(address + "/access", json={"acl": ["ben"]})).headers["etag"]}
+    write = services.blobs.write_version
+
+    async def sent_again(container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        await write(container, name, content, etag=etag)
+        return await write(container, name, content, etag=etag)
+
+    monkeypatch.setattr(services.blobs, "write_version", sent_again)
+    closed = await anna.put(address + "/access", json={"acl": ["carl"]}, headers=seen)
+    assert (closed.status_code, closed.json()["acl"]) == (200, ["anna", "carl"])
+    assert problem_of(await user("ben").get(address))[0] == 404
+
+
+async def test_a_list_that_is_gone_by_the_time_it_is_replaced_is_a_conflict(
+    services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna = user("anna")
+    seen = {"If-Match": (await anna.put(address + "/access", json={"acl": ["ben"]})).headers["etag"]}
+    write = services.blobs.write_version
+
+    async def late(container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        await services.blobs.delete(container, name)
+        return await write(container, name, content, etag=etag)
+
+    monkeypatch.setattr(services.blobs, "write_version", late)
+    refused = await anna.put(address + "/access", json={"acl": ["carl"]}, headers=seen)
+    assert problem_of(refused) == FAILED
+
+
 async def test_any_state_will_do_for_a_star_and_foreign_ones_stay_absent(user: AsUser, address: str) -> None:
     star = {"If-Match": "*"}
     assert (await user("anna").patch(address, json={"title": "x"}, headers=star)).status_code == 200
