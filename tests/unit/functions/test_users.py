@@ -117,6 +117,20 @@ async def test_a_person_is_erased_and_the_report_says_how_much(
     assert await handle_queue(services, client) == 0
 
 
+async def test_a_message_of_a_newer_version_is_read_without_what_that_one_added(
+    olga: httpx.AsyncClient, services: Services, client: Client
+) -> None:
+    asked = await ask(services, "At what pressure does the pump run?")
+    await olga.delete("/users/anna")
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    (of_person,) = services.queues.take(ERASURES_QUEUE)
+    of_thread = f'{{"owner_id": "anna", "thread_id": "{asked.thread_id}", "through": 1}}'
+    for message in (of_person, of_thread):
+        await services.queues.send(ERASURES_QUEUE, message.replace("{", '{"added_later": 1, '))
+    assert await handle_queue(services, client) == 2
+    assert (await olga.get("/users/anna/erasure")).json()["passes"] == 1
+
+
 async def test_asking_again_changes_nothing_while_it_is_at_work(
     olga: httpx.AsyncClient, services: Services, client: Client
 ) -> None:
