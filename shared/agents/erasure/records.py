@@ -5,10 +5,13 @@ Whoever writes last counts: two passes at once do the same, and may count a thin
 
 from collections.abc import AsyncIterator
 
+from pydantic import ValidationError
+
 from shared.errors import NotFoundError
 from shared.models.erasures import ErasureRecord
 from shared.models.names import WORK
 from shared.ports import BlobStore
+from shared.telemetry import get_logger
 
 FOLDER = "erasures/"
 
@@ -33,10 +36,16 @@ async def remove_record(blobs: BlobStore, erasure_id: str) -> None:
 
 
 async def all_records(blobs: BlobStore) -> AsyncIterator[ErasureRecord]:
-    """Every erasure that is kept."""
+    """Every erasure that is kept. One that nobody can read is told of, and the others go on."""
     names = [found.name async for found in blobs.list_blobs(WORK, FOLDER)]
     for name in names:
-        record = await find_record(blobs, name.removeprefix(FOLDER).removesuffix(".json"))
+        try:
+            record = await find_record(blobs, name.removeprefix(FOLDER).removesuffix(".json"))
+        except ValidationError as failed:
+            get_logger().error(
+                "user_erasure.unreadable", kind="ErasureRecord", error_type=type(failed).__name__
+            )
+            continue
         if record is not None:
             yield record
 

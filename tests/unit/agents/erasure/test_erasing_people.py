@@ -240,3 +240,14 @@ async def test_of_whom_nothing_is_kept_nothing_is_counted_and_the_report_goes_in
     await resume_user_erasures(datetime.now(UTC) + timedelta(days=31), services)
     with pytest.raises(NotFoundError):
         await erasure_of("nobody", services)
+
+
+async def test_a_report_that_nobody_can_read_keeps_no_other_from_going_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    services, _, _ = await two_lives()
+    await services.blobs.write(WORK, "erasures/0.json", b'{"user_id": ["somebody"]}')
+    await ask_for_erasure("anna-leaves", "keep", services)
+    assert await resume_user_erasures(datetime.now(UTC) + timedelta(seconds=1), services) == 1
+    assert "user_erasure.unreadable" in caplog.text
+    assert "somebody" not in caplog.text
