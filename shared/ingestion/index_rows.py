@@ -96,10 +96,11 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
         DependencyError: they are shown all the same.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
+        # Before the list, not after it: what was listed long ago may have been written anew meanwhile.
+        await asyncio.sleep(pause_s)
         keys = await block_ids(index, doc_id)
         if not keys:
             return
-        await asyncio.sleep(pause_s)
         await index.delete(keys)
     raise DependencyError("Blocks that were deleted are still found.", "It is tried again.")
 
