@@ -5,8 +5,9 @@ Of more documents than can be held, each run looks at another part. Blocks are f
 them the timer looks at a smaller part, within the first.
 """
 
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime, timedelta
 
 from shared.core.document_audit import (
@@ -17,6 +18,7 @@ from shared.core.document_audit import (
     has_other_readers,
     is_stuck,
 )
+from shared.core.document_ids import digest
 from shared.core.id_windows import IdWindow
 from shared.errors import GroundworkError
 from shared.ingestion import extracted, index_rows, page_files
@@ -34,6 +36,7 @@ from shared.telemetry import get_logger
 
 MAX_STARTS = 100  # a run every five minutes: 1,200 documents an hour, which leaves the model room for answers
 SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
+REMOVALS_S = 120.0  # then no removal is begun any more: the host ends a function after ten minutes
 RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was down may be back
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
@@ -65,8 +68,8 @@ async def reconcile(
     for seen, kind in due[:MAX_STARTS]:
         if await _start(seen, kind, services, start):
             started[kind] += 1
-    orphans = sorted(inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys()))
-    removed = sum([await _remove_orphan(doc_id, services) for doc_id in orphans[:MAX_STARTS]])
+    orphans = inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys())
+    removed = await _remove_orphans(orphans, services, count)
     left = len(due) - started.total() + len(orphans) - removed
     share = window.share
     get_logger().info("documents.reconciled", started=dict(started), removed=removed, left=left, share=share)
@@ -138,12 +141,32 @@ async def _mend(state: DocumentState, services: Services) -> None:
         await mend(state, services)
 
 
+async def _remove_orphans(doc_ids: Collection[str], services: Services, count: int) -> int:
+    """How many of them are gone; in another order each time, so that none that stays is always the first."""
+    ends = time.monotonic() + REMOVALS_S
+    removed = 0
+    for doc_id in sorted(doc_ids, key=lambda doc_id: digest(str(count), doc_id))[:MAX_STARTS]:
+        if time.monotonic() >= ends:
+            break
+        removed += await _remove_orphan(doc_id, services)
+    return removed
+
+
 async def _remove_orphan(doc_id: str, services: Services) -> bool:
-    """Remove rows that nothing stands behind; False if something does by now."""
-    if await services.documents.get(doc_id) is not None:
+    """Remove rows that nothing stands behind; False if something does by now, or a service failed.
+
+    Without a claim, so nothing waits here: what the search service still shows, the next run removes.
+    """
+    try:
+        # Listed before the state is looked at: rows that come later are of a file that was sent again.
+        keys = await index_rows.block_ids(services.content_index, doc_id)
+        if await services.documents.get(doc_id) is not None:
+            return False
+        await services.documents_index.delete([doc_id])
+        await services.content_index.delete(keys)
+        await extracted.remove(services.blobs, doc_id)
+        await page_files.remove_all(services.blobs, doc_id)
+    except GroundworkError as failed:
+        get_logger().warning("documents.not_reconciled", error_type=failed.code)
         return False
-    await services.documents_index.delete([doc_id])
-    await index_rows.remove_blocks(services.content_index, doc_id)
-    await extracted.remove(services.blobs, doc_id)
-    await page_files.remove_all(services.blobs, doc_id)
     return True
