@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 blueprint = df.Blueprint()
 
-# Five minutes: how long a missed event, or access changed in a blob's metadata, goes unnoticed at most.
+# Five minutes: how long a missed event, or access changed in a blob's metadata, goes unnoticed at most while
+# all documents fit into one look; of more than 10,000 each run looks at a part (see `fitting_window`).
 SCHEDULE = "0 */5 * * * *"
 SCHEDULE_S = 300
 
@@ -30,8 +31,10 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
     """Start the ingestion of what differs from its file; say in the log what lies in the poison queues."""
     from shared.ingestion.block_census import WINDOW_BITS
 
-    await _reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
-    await _tell_poison()
+    try:
+        await _reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
+    finally:
+        await _tell_poison()
 
 
 @blueprint.route(route="maintenance/reconcile", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)

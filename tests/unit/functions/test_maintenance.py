@@ -9,6 +9,7 @@ import pytest
 
 from functions import maintenance
 from shared.core.document_ids import document_id
+from shared.errors import DependencyError
 from shared.ingestion import reconciling
 from shared.ingestion.auditing import audit
 from shared.ingestion.claims import claim, now
@@ -172,6 +173,23 @@ async def test_rows_that_nothing_stands_behind_are_removed(
     assert kinds(await audit(services)) == ["blocks_orphaned", "row_orphaned"]
     assert (await maintenance._reconcile(durable)).removed_orphans == 1
     assert kinds(await audit(services)) == []
+
+
+async def test_what_lies_in_the_poison_queues_is_told_whatever_becomes_of_the_comparison(
+    services: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = PoisonMessage(queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="a.md")
+    assert isinstance(services.poison, InMemoryPoisonQueues)
+    services.poison.messages.append(message)
+
+    async def broken(*_: object) -> None:
+        raise DependencyError("The search service is not reached.", "Try again.")
+
+    monkeypatch.setattr(maintenance, "_reconcile", broken)
+    timer = getattr(maintenance.reconcile_documents, "_function").get_user_function()  # noqa: B009
+    with pytest.raises(DependencyError):
+        await timer.client_function(None, None)
+    assert json.loads(caplog.records[0].getMessage())["event"] == "poison.found"
 
 
 async def block_ids(services: Services) -> list[str]:
