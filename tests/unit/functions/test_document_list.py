@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from shared.core.document_ids import document_id
 from shared.core.document_order import Place, write_cursor
+from shared.services import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 
@@ -76,3 +78,19 @@ async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
     for cursor in ("x", write_cursor(Place(doc_id="a")), "5"):
         answer = await user("anna").get("/documents", params={"cursor": cursor})
         assert problem_of(answer) == (400, "InvalidRequestError")
+
+
+async def test_pages_go_on_behind_the_longest_names_that_the_storage_takes(
+    services: Services, user: AsUser
+) -> None:
+    """An upload's name is shortened; whoever writes into the container gives names of 1,024 characters."""
+    await send(user, "z.md")
+    (listed,) = (await user("anna").get("/documents")).json()["documents"]
+    sent = await services.documents.get(listed["doc_id"])
+    assert sent is not None
+    names = [f"{number}{'漢' * 1022}x" for number in range(3)]
+    for name in names:
+        await services.documents.create(
+            sent.model_copy(update={"doc_id": document_id(name), "blob_name": name, "filename": name})
+        )
+    assert await pages(user, 1) == [[name] for name in (*names, "z.md")]
