@@ -85,8 +85,9 @@ class ErasureRecord(Model):
         not_before: when the next pass is due; an earlier message is a repeated one.
         passes: that came to their end.
         counted: passes whose finds are in `counts`: one that is repeated counts nothing twice.
-        threads, runs, summaries, instances: what the last pass looks for once more; `instances` are
-            orchestrations.
+        threads, runs, summaries, instances: what the last pass looks for once more, and takes off as it is
+            done; `instances` are orchestrations.
+        is_finishing: a pass has found nothing new, and the last traces are going.
     """
 
     erasure_id: str
@@ -104,6 +105,7 @@ class ErasureRecord(Model):
     runs: tuple[RunPlace, ...] = ()
     summaries: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
+    is_finishing: bool = False
 
 
 class EraseUserTask(Model):

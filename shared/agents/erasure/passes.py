@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from shared.agents.erasing import LAST_PASS_AFTER_S, StopRun, erase_run, erase_turns
 from shared.agents.erasure.asking import send_on
@@ -28,6 +29,9 @@ from shared.models.names import DOCUMENTS, WORK
 from shared.models.threads import Thread
 from shared.services import Services
 from shared.telemetry import get_logger, pseudonym
+
+One = TypeVar("One")
+Made = TypeVar("Made")
 
 _WORKING_S = 300.0  # of one message; the platform ends a function after 600 s, and its whole worker with it
 _AT_ONCE = 8  # runs that are erased at the same time (unmeasured; each takes some ten calls)
@@ -74,9 +78,14 @@ async def advance(erasure_id: str, services: Services, means: Means) -> None:
 
 
 async def _advance(record: ErasureRecord, services: Services, means: Means) -> None:
+    if record.is_finishing:
+        await _finish(record, services, means)
+        return
     found = await find(record, services)
     record = await _noted(record, found, services)
     if found.is_empty and record.passes:
+        # Noted first: a finish that runs out of time goes on, and is no pass that has found something.
+        record = await _keep(record, services, is_finishing=True)
         await _finish(record, services, means)
         return
     if record.passes == MAX_PASSES:
@@ -160,25 +169,45 @@ async def _each_run(
 
 
 async def _finish(record: ErasureRecord, services: Services, means: Means) -> None:
-    """Nothing new has come: take away what marked it, histories, and what steps wrote in between."""
+    """Nothing new has come: take away what marked it, histories, and what steps wrote in between.
+
+    What is done is taken off the record, some at a time: the next message goes on behind it.
+    """
     async for thread in services.threads.of_owner(record.user_id):
         means.require_time()
         await erase_turns(thread, thread.turn_count, services, means.forget, is_last=True)
-
-    async def erase_last(one: RunPlace) -> None:
-        await erase_run(one.run_id, services, means.forget, is_last=True)
-
-    await _each_run(record.runs, means, erase_last)
-    for summary_id in record.summaries:
-        await SummaryStore(services.blobs, summary_id).delete()
-    for instance_id in record.instances:
+    while record.runs:
         means.require_time()
-        await means.forget(instance_id)
+        last = await _gathered(record.runs, lambda one: _erase_last(one, services, means))
+        counts = added(record.counts, ErasedCounts(quality_records=sum(last)))
+        record = await _keep(record, services, runs=record.runs[_AT_ONCE:], counts=counts)
+    while record.summaries:
+        means.require_time()
+        await _gathered(record.summaries, lambda one: SummaryStore(services.blobs, one).delete())
+        record = await _keep(record, services, summaries=record.summaries[_AT_ONCE:])
+    while record.instances:
+        means.require_time()
+        await _gathered(record.instances, means.forget)
+        record = await _keep(record, services, instances=record.instances[_AT_ONCE:])
     counts = added(record.counts, await _forget_rows(record.user_id, services))
-    counts = added(counts, await _forget_quality(record.runs, services))
     await services.threads.remove_owner(record.user_id)
     made = {"counts": counts, "passes": record.passes + 1}
     await _end(record.model_copy(update=made), "completed", services)
+
+
+async def _erase_last(one: RunPlace, services: Services, means: Means) -> int:
+    """The last of a run; how many records of its quality there were."""
+    await erase_run(one.run_id, services, means.forget, is_last=True)
+    return await services.quality.forget(one.at, key_of(one.run_id))
+
+
+async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
+    """Act on the first of them at the same time."""
+    return await asyncio.gather(*(act(one) for one in some[:_AT_ONCE]))
+
+
+async def _keep(record: ErasureRecord, services: Services, **made: object) -> ErasureRecord:
+    return await keep_record(services.blobs, record.model_copy(update=made))
 
 
 async def _end(record: ErasureRecord, status: str, services: Services) -> None:

@@ -1,0 +1,86 @@
+"""Erasures that one message has no time for, on fakes: each message goes on where the one before stopped."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.agents import erasing
+from shared.agents.erasure import passes
+from shared.agents.erasure.asking import ask_for_erasure, erasure_of
+from shared.agents.erasure.passes import Means
+from shared.agents.erasure.records import find_record, keep_record
+from shared.core.erasure import erasure_id
+from shared.models.erasures import RunPlace
+from shared.models.names import ERASURES_QUEUE
+from shared.services import Services
+from tests.unit.agents.erasure.erasing_fakes import Orchestrations, make_passes, traces, two_lives
+from tests.unit.agents.erasure.test_erasing_people import COUNTS
+
+ENOUGH_S = 300.0
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes follow each other without the quarter of an hour, and work on one run at a time."""
+    monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
+    monkeypatch.setattr(passes, "_AT_ONCE", 1)
+    monkeypatch.setattr(erasing, "_READERS_S", 0.0)
+
+
+class _Clock:
+    """A working time that is told in looks at it, not in seconds."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def monotonic(self) -> float:
+        self.looks -= 1
+        return 0.0 if self.looks >= 0 else ENOUGH_S
+
+
+async def handle(services: Services, at_work: Orchestrations, clock: _Clock, looks: int) -> None:
+    """One message of the queue, which may look at its clock so often before its time is up."""
+    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+    clock.looks = looks
+    means = Means(at_work.stop, at_work.forget, at_work.delete_document, until=1.0)
+    await passes.advance(message.partition(':"')[2].rstrip('"}'), services, means)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    made = _Clock(0)
+    monkeypatch.setattr(passes, "time", made)
+    return made
+
+
+async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _Clock) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await handle(services, at_work, clock, 1000)
+    at_work.forgotten.clear()
+    messages = 0
+    while (await erasure_of("anna-leaves", services)).status == "running":
+        await handle(services, at_work, clock, 4)
+        messages += 1
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
+    assert messages > 2, "it ran out of time at least twice"
+    assert max(Counter(at_work.forgotten).values()) == 2, "once by its turn, once by itself"
+    assert traces(services, anna.marks) == []
+
+
+async def test_without_threads_a_finish_ends_too(clock: _Clock) -> None:
+    services, _, _ = await two_lives()
+    await ask_for_erasure("nobody", "keep", services)
+    record = await find_record(services.blobs, erasure_id("nobody"))
+    assert record is not None
+    places = tuple(RunPlace(run_id=f"run{number}", at=datetime.now(UTC)) for number in range(5))
+    await keep_record(services.blobs, record.model_copy(update={"passes": 1, "counted": 1, "runs": places}))
+    for _ in range(4):
+        await handle(services, Orchestrations(), clock, 1)
+        assert (await erasure_of("nobody", services)).status == "running"
+    await handle(services, Orchestrations(), clock, 1)
+    assert (await erasure_of("nobody", services)).status == "completed"
+    assert await make_passes(services, Orchestrations()) == 0
