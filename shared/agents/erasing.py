@@ -43,14 +43,28 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
         await _note_erased(thread, task.through, services)
 
 
+def _no_limit() -> None:
+    """Whoever has no clock."""
+
+
 async def erase_turns(
-    thread: Thread, through: int, services: Services, stop: StopRun, *, is_last: bool
+    thread: Thread,
+    through: int,
+    services: Services,
+    stop: StopRun,
+    *,
+    is_last: bool,
+    require_time: Callable[[], None] = _no_limit,
 ) -> None:
-    """Make one pass over the turns of a thread up to a number; the last pass removes them."""
+    """Make one pass over the turns of a thread up to a number; the last pass removes them.
+
+    `require_time` is asked before each turn that is to go; what it raises ends the pass.
+    """
     before = through + 1
     while turns := await services.threads.turns(thread.owner_id, thread.thread_id, _AT_ONCE, before):
         for turn in turns:
             if is_last or turn.status != "erased":
+                require_time()
                 await _mark_erased(thread.owner_id, turn, services)
                 # Marked first: an answer that is committed meanwhile is refused, or erased here.
                 await erase_run(turn.run_id, services, stop, is_last=is_last)

@@ -91,9 +91,8 @@ async def _advance(record: ErasureRecord, services: Services, means: Means) -> N
     if record.passes == MAX_PASSES:
         await _end(record, "failed", services)
         return
-    await _erase(found, record, services, means)
+    record = await _erase(found, record, services, means)
     counts = added(record.counts, await _forget_rows(record.user_id, services))
-    counts = added(counts, await _forget_quality(found.runs, services))
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
     made = {"passes": record.passes + 1, "counts": counts, "not_before": due}
@@ -121,12 +120,16 @@ def _merged(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*known, *more)))
 
 
-async def _erase(found: Found, record: ErasureRecord, services: Services, means: Means) -> None:
+async def _erase(found: Found, record: ErasureRecord, services: Services, means: Means) -> ErasureRecord:
+    """Take away what was found; the record, with what is counted only as it goes."""
     # Threads first: no question is added to one that is being deleted.
     for thread in found.threads:
         means.require_time()
         await _erase_thread(thread, services, means)
-    await _each_run(found.runs, means, lambda one: _erase_run(one.run_id, services, means))
+    for start in range(0, len(found.runs), _AT_ONCE):
+        means.require_time()
+        first = await _gathered(found.runs[start:], lambda one: _erase_run(one, services, means))
+        record = await _count_quality(record, first, services)
     for summary in found.summaries:
         means.require_time()
         await delete_summary(summary, services, means.forget)
@@ -141,6 +144,7 @@ async def _erase(found: Found, record: ErasureRecord, services: Services, means:
         await means.delete_document(state)
     for name in found.sidecars:
         await services.blobs.delete(DOCUMENTS, name)
+    return record
 
 
 async def _erase_thread(thread: Thread, services: Services, means: Means) -> None:
@@ -153,19 +157,24 @@ async def _erase_thread(thread: Thread, services: Services, means: Means) -> Non
         except (ConflictError, NotFoundError):
             current = await services.threads.get(thread.owner_id, thread.thread_id)
     if current is not None:
-        await erase_turns(current, current.turn_count, services, means.stop, is_last=False)
+        through, may_go_on = current.turn_count, means.require_time
+        await erase_turns(current, through, services, means.stop, is_last=False, require_time=may_go_on)
 
 
-async def _erase_run(run_id: str, services: Services, means: Means) -> None:
-    await erase_run(run_id, services, means.stop, is_last=False)
+async def _erase_run(one: RunPlace, services: Services, means: Means) -> int:
+    """A run, but for what marks it; how many records of its quality there were, which name no run."""
+    await erase_run(one.run_id, services, means.stop, is_last=False)
+    return await services.quality.forget(one.at, key_of(one.run_id))
 
 
-async def _each_run(
-    runs: Sequence[RunPlace], means: Means, act: Callable[[RunPlace], Awaitable[None]]
-) -> None:
-    for start in range(0, len(runs), _AT_ONCE):
-        means.require_time()
-        await asyncio.gather(*(act(one) for one in runs[start : start + _AT_ONCE]))
+async def _count_quality(
+    record: ErasureRecord, forgotten: Sequence[int], services: Services
+) -> ErasureRecord:
+    """Kept at once: a pass that goes on does not find them again."""
+    if not any(forgotten):
+        return record
+    counts = added(record.counts, ErasedCounts(quality_records=sum(forgotten)))
+    return await _keep(record, services, counts=counts)
 
 
 async def _finish(record: ErasureRecord, services: Services, means: Means) -> None:
@@ -174,8 +183,8 @@ async def _finish(record: ErasureRecord, services: Services, means: Means) -> No
     What is done is taken off the record, some at a time: the next message goes on behind it.
     """
     async for thread in services.threads.of_owner(record.user_id):
-        means.require_time()
-        await erase_turns(thread, thread.turn_count, services, means.forget, is_last=True)
+        through, may_go_on = thread.turn_count, means.require_time
+        await erase_turns(thread, through, services, means.forget, is_last=True, require_time=may_go_on)
     while record.runs:
         means.require_time()
         last = await _gathered(record.runs, lambda one: _erase_last(one, services, means))
@@ -231,11 +240,3 @@ async def _forget_rows(user_id: str, services: Services) -> ErasedCounts:
         limits=await services.user_limits.forget(user_id),
         queue_messages=await services.poison.remove_of(user_id),
     )
-
-
-async def _forget_quality(runs: Sequence[RunPlace], services: Services) -> ErasedCounts:
-    """Records of answers: they name no run, and are found by it all the same."""
-    forgotten = 0
-    for one in runs:
-        forgotten += await services.quality.forget(one.at, key_of(one.run_id))
-    return ErasedCounts(quality_records=forgotten)

@@ -84,3 +84,20 @@ async def test_without_threads_a_finish_ends_too(clock: _Clock) -> None:
     await handle(services, Orchestrations(), clock, 1)
     assert (await erasure_of("nobody", services)).status == "completed"
     assert await make_passes(services, Orchestrations()) == 0
+
+
+async def test_a_pass_stops_within_a_thread_and_among_runs_and_counts_all_the_same(clock: _Clock) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await handle(services, at_work, clock, 2)
+    assert len(set(at_work.stopped)) == 1, "time is looked at before every turn, not only every thread"
+    messages = 1
+    while not (await erasure_of("anna-leaves", services)).passes:
+        await handle(services, at_work, clock, 3)
+        messages += 1
+    await handle(services, at_work, clock, 1000)
+    ended = await erasure_of("anna-leaves", services)
+    assert messages > 2
+    assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
+    assert traces(services, anna.marks) == []
