@@ -101,8 +101,8 @@ async def _begin(question: _Question) -> _Run:
     record = await services.runs.get(claimed.resource_id) if claimed.is_repeat else None
     if record is None:
         return await _begin_claimed(claimed, question)
-    if record.status == "running" and not await _is_known(record.run_id, question):
-        await _start_late(record.run_id, question)  # whoever stored it died before
+    if record.status == "running":
+        await _start_late(record.run_id, question)  # if whoever stored it died before
     say_replayed(request)
     return _Run(record.run_id)
 
@@ -162,10 +162,19 @@ async def _start(run_id: str, question: _Question) -> None:
 
 
 async def _start_late(run_id: str, question: _Question) -> None:
+    """Set to work what an earlier request has left; a run that was set to work meanwhile stays as it is."""
     from shared.agents.runs import renew_run
+    from shared.agents.user_limits import release
 
-    await renew_run(run_id, question.user, question.arrived_at, question.services)
-    await _start(run_id, question)
+    user, services = question.user, question.services
+    if not await _is_known(run_id, question):
+        await renew_run(run_id, user, question.arrived_at, services)
+        await _start(run_id, question)
+        return
+    with suppress(GroundworkError):  # a slot that is not given back expires
+        record = await services.runs.get(run_id)
+        if record is None or record.status != "running":
+            await release(user.user_id, run_id, services)  # it may have ended before this request's slot
 
 
 async def _is_known(run_id: str, question: _Question) -> bool:
