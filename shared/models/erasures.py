@@ -87,6 +87,7 @@ class ErasureRecord(Model):
         counted: passes whose finds are in `counts`: one that is repeated counts nothing twice.
         threads, runs, summaries, instances: what the last pass looks for once more, and takes off as it is
             done; `instances` are orchestrations.
+        deleting: documents, and access lists of uploads, that are counted: they may take longer than a pass.
         is_finishing: a pass has found nothing new, and the last traces are going.
     """
 
@@ -105,6 +106,7 @@ class ErasureRecord(Model):
     runs: tuple[RunPlace, ...] = ()
     summaries: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
+    deleting: tuple[str, ...] = ()
     is_finishing: bool = False
 
 

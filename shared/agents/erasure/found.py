@@ -4,7 +4,7 @@ So what a crash, a bug or an earlier deletion left without its thread or record 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -84,8 +84,12 @@ class Found:
         )
 
     @property
-    def counts(self) -> ErasedCounts:
-        """The same in numbers. What is counted as it is deleted is 0."""
+    def deleting(self) -> tuple[str, ...]:
+        """What goes by and by, so that the next pass may find it again."""
+        return (*(one.doc_id for one in self.documents), *self.sidecars)
+
+    def counts(self, counted: Collection[str]) -> ErasedCounts:
+        """The same in numbers, without those of `deleting` that were counted; 0 what is counted as it goes."""
         return ErasedCounts(
             threads=len(self.threads),
             runs=len(self.runs),
@@ -94,8 +98,8 @@ class Found:
             memories=self.memory_count,
             chat_messages=len(self.messages),
             sessions=len(self.sessions),
-            documents=len(self.documents),
-            unused_uploads=len(self.sidecars),
+            documents=sum(one.doc_id not in counted for one in self.documents),
+            unused_uploads=sum(name not in counted for name in self.sidecars),
         )
 
     @property

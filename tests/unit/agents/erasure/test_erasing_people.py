@@ -218,6 +218,22 @@ async def test_documents_stay_unless_they_are_theirs_alone_and_it_is_asked_for(w
     assert left == [f"{folder}there.md", f"{folder}there.md.acl.json"]
 
 
+async def test_a_document_that_takes_longer_than_a_pass_is_counted_once() -> None:
+    services, _, _ = await two_lives()
+    await services.documents.create(_state("secret", "anna-leaves"))
+    at_work = Orchestrations()
+
+    async def gone_in_the_third_pass(state: DocumentState) -> None:
+        at_work.deleted.append(state.doc_id)
+        if len(at_work.deleted) == 3:
+            await services.documents.delete(state)
+
+    at_work.delete_document = gone_in_the_third_pass  # type: ignore[method-assign]
+    await erase("anna-leaves", services, at_work, "delete")
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.erased.documents) == ("completed", 4, 1)
+
+
 async def test_one_that_treats_documents_otherwise_has_to_wait() -> None:
     services, _, _ = await two_lives()
     await ask_for_erasure("anna-leaves", "keep", services)
