@@ -89,7 +89,7 @@ class Found:
         return (*(one.doc_id for one in self.documents), *self.sidecars)
 
     def counts(self, counted: Collection[str]) -> ErasedCounts:
-        """The same in numbers, without those of `deleting` that were counted; 0 what is counted as it goes."""
+        """The same in numbers, without those of `deleting` that were counted. 0: counted as it goes."""
         return ErasedCounts(
             threads=len(self.threads),
             runs=len(self.runs),

@@ -105,13 +105,14 @@ async def _noted(record: ErasureRecord, found: Found, services: Services) -> Era
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *found.runs)}
     noted = {
-        "counts": record.counts if is_repeated else added(record.counts, found.counts),
+        "counts": record.counts if is_repeated else added(record.counts, found.counts(record.deleting)),
         "counted": record.passes + 1,
         "kept_documents": found.kept,
         "threads": _merged(record.threads, [one.thread_id for one in found.threads]),
         "runs": tuple(runs.values()),
         "summaries": _merged(record.summaries, [one.summary_id for one in found.summaries]),
         "instances": _merged(record.instances, found.instances),
+        "deleting": _merged(record.deleting, found.deleting),
     }
     return await keep_record(services.blobs, record.model_copy(update=noted))
 
@@ -223,7 +224,7 @@ async def _end(record: ErasureRecord, status: str, services: Services) -> None:
     """Keep the report; the person's id and what led to their things go."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
-    emptied: dict[str, object] = {"threads": (), "runs": (), "summaries": (), "instances": ()}
+    emptied: dict[str, object] = {"threads": (), "runs": (), "summaries": (), "instances": (), "deleting": ()}
     await keep_record(services.blobs, record.model_copy(update={**ended, **emptied}))
     counts = record.counts.model_dump()
     get_logger().info(
