@@ -129,7 +129,9 @@ def _end_early(
 ) -> Generator[Any, Any, Outcome]:
     if isinstance(reply, Superseded) or not isinstance(reply, IngestFailure):
         return IngestResult(outcome="superseded"), False
-    request = CloseRequest(step=step, status="failed", reason=reply.reason, hint=reply.hint or None)
+    request = CloseRequest(
+        step=step, status="failed", reason=reply.reason, hint=reply.hint or None, waited=reply.waits
+    )
     closed = yield from call(context, "close_document", request)
     again = isinstance(closed, Closed) and closed.again
     return IngestResult(outcome="failed", reason=reply.reason), again

@@ -152,7 +152,8 @@ async def close(store: DocumentStore, request: CloseRequest) -> Closed:
     def ended(state: DocumentState) -> DocumentState:
         # Quarantined stays quarantined, though its rights may have changed: it has failed all the same.
         if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
-            tries = state.failed_tries + 1 if request.status == "failed" else 0
+            # Who only waited has tried nothing: the reconciliation starts it again, as often as it takes.
+            tries = state.failed_tries + (not request.waited) if request.status == "failed" else 0
             told = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
             if request.status == "ready":  # also of a version that turned out to be as before
                 told["blob_etag"] = state.wanted_etag or state.blob_etag

@@ -138,10 +138,9 @@ class Superseded(Model):
 
 
 class IngestFailure(Model):
-    """A step failed; `reason` and `hint` are shown to people.
+    """A step failed; people see `reason` and `hint`.
 
-    If `retryable`, it may succeed later, after the time that the service asked for; if it `waits`, nothing
-    failed: others are before it.
+    If `retryable`, it may succeed after the time that was asked for; if it `waits`, others are before it.
     """
 
     kind: Literal["failed"] = "failed"
@@ -175,12 +174,13 @@ class IngestReplyEnvelope(Model):
 
 
 class CloseRequest(Model):
-    """Input of the last activity: how the document's state ends; None leaves the status as it is."""
+    """Input of the last activity: how the state ends; None = as it is. `waited`: no try, it had no turn."""
 
     step: IngestStep
     status: Literal["ready", "failed"] | None
     reason: str | None = None
     hint: str | None = None
+    waited: bool = Field(default=False, exclude_if=lambda waited: not waited)  # as older versions sent it
 
 
 class Rights(Model):
@@ -224,8 +224,7 @@ class DocumentState(Model):
         holder, held_until: the instance that works on the document, and until when it is believed alive.
         pending: an event came while the document was held; the holder looks again before it ends.
         phases: statuses of the last ingestion in order.
-        rows_outdated: what rows copy from the document changed while it was held; the last step writes
-            it into all of them.
+        rows_outdated: what rows copy of the document changed while it was held; the last step writes it.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         corrections: metadata as people corrected them; they win over whatever is extracted.
         failed_tries: ingestions of the same bytes that failed, one after the other.

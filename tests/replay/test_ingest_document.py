@@ -240,6 +240,13 @@ def test_a_document_whose_turn_never_comes_ends_all_the_same(monkeypatch: pytest
     run = ingest(parse_document=WAITS)
     assert names(run).count("parse_document") == 1 + 5 + len(PAUSES_S)
     assert run.output["outcome"] == "failed"
+    assert run.calls[-1][1]["waited"]  # and so no try of its bytes
+
+
+def test_a_document_that_failed_after_waiting_has_failed() -> None:
+    run = ingest(parse_document=failing(3, WAITS, BROKEN))
+    assert names(run)[-1] == "close_document"
+    assert "waited" not in run.calls[-1][1]
 
 
 def test_a_step_that_raised_ends_the_document_and_nothing_else() -> None:
