@@ -4,6 +4,7 @@ import asyncio
 import math
 import re
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -144,7 +145,7 @@ async def _begin(wanted: _Order) -> "SummaryRequest":
         say_replayed(wanted.request)
     if known is not None and claimed.claim.is_done:
         return known
-    request = known or await _store(claimed.resource_id, wanted)
+    request = await _renewed(known, wanted) if known else await _store(claimed.resource_id, wanted)
     try:
         await _start(wanted.client, request, services)
     except Exception:
@@ -170,6 +171,22 @@ async def _stored(claimed: "Claimed", wanted: _Order) -> "SummaryRequest | None"
         return None
 
 
+async def _renewed(known: "SummaryRequest", wanted: _Order) -> "SummaryRequest":
+    """What was stored, as if it was asked for now, unless somebody has set it to work."""
+    from shared.agents.summaries import has_ended, renew_summary
+
+    if await has_ended(known.summary_id, wanted.services) or await _is_known(known.summary_id, wanted.client):
+        return known
+    return await renew_summary(known, wanted.user, wanted.services)
+
+
+async def _is_known(summary_id: str, client: df.DurableOrchestrationClient) -> bool:
+    """Whether its orchestration was started; yes, where nobody can tell: then it stays as it is."""
+    with suppress(Exception):  # the client raises nothing more precise
+        return await Instances(client).state(summary_id) is not None
+    return True
+
+
 async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
     from functions.requests import admitted
     from shared.agents.summaries import begin_summary
@@ -191,8 +208,11 @@ async def _start(
 ) -> None:
     """Start the orchestration, unless the same order under the same key has started it."""
     from shared.agents.summaries import close_dead_summary, has_ended, start_of
+    from shared.agents.user_limits import release
 
     if await has_ended(request.summary_id, services):
+        # Its end may have come before the slot that this request has taken for it.
+        await release(request.user.user_id, request.summary_id, services)
         return
     start = {**start_of(request, services).model_dump(mode="json"), **link_to(request.summary_id)}
     try:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.agents.summary_store import FOLDER, SummaryStore
-from shared.agents.user_limits import release
+from shared.agents.user_limits import hold, release, slot_of_summary
 from shared.core.summary_result import without_documents
 from shared.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.models.chat import ID_PATTERN
@@ -43,6 +43,18 @@ async def begin_summary(
     made = _request(order, user, services, summary_id)
     store = SummaryStore(services.blobs, made.summary_id)
     return made if await store.create_request(made) else await store.request()
+
+
+async def renew_summary(request: SummaryRequest, user: UserContext, services: Services) -> SummaryRequest:
+    """Have a summary that was stored, and never set to work, count as asked for now; gives what is kept.
+
+    The same key may come a day later: by then its time would be over, its slot given to another, and who
+    asks may have other rights.
+    """
+    renewed = _request(request.order, user, services, request.summary_id)
+    await SummaryStore(services.blobs, request.summary_id).put_request(renewed)
+    await hold(user.user_id, slot_of_summary(request.summary_id, services.settings), services)
+    return renewed
 
 
 def start_of(request: SummaryRequest, services: Services) -> SummaryStart:

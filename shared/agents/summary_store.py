@@ -28,6 +28,10 @@ class SummaryStore:
         """Keep the request; False when there is one of this id."""
         return await self._create("request", request)
 
+    async def put_request(self, request: SummaryRequest) -> None:
+        """Overwrite the request; only before anything works from it."""
+        await self._blobs.write(WORK, f"{self.folder}request.json", request.model_dump_json().encode())
+
     async def request(self) -> SummaryRequest:
         """The request. NotFoundError when the summary was deleted, or never was."""
         return await self._read("request", SummaryRequest)

@@ -1,18 +1,26 @@
 """Equal requests at once under one key: the slow one leaves alone what the quick one has set to work."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
-from functions import chat
+from functions import chat, summaries
+from shared.agents.summaries import start_of
+from shared.agents.summary_store import SummaryStore
+from shared.agents.user_limits import release
 from shared.agents.working_memory import WorkingMemory
 from shared.services import Services
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.services import fake_services
 from tests.fakes.stores_requests import InMemoryUserLimitStore
-from tests.unit.agents.world import world
+from tests.unit.agents.summary_world import by_rule
+from tests.unit.agents.world import fill, world
 from tests.unit.functions.asking_app import AskingClient, Death, Died
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
+from tests.unit.functions.summarising_app import SummarisingClient
 
 QUESTION = {"question": "At what pressure does the pump run?"}
 LATER = {"Idempotency-Key": "2f1c", "Prefer": "respond-async"}
@@ -38,11 +46,12 @@ class Gate:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, *arguments: Any) -> Any:
-        found = await self._read(*arguments)
-        if not self.reached.is_set():
-            self.reached.set()
-            await self.opened.wait()
-        return found
+        try:
+            return await self._read(*arguments)
+        finally:
+            if not self.reached.is_set():
+                self.reached.set()
+                await self.opened.wait()
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
@@ -75,3 +84,76 @@ async def test_a_slow_request_leaves_the_run_that_an_equal_one_has_set_to_work(
     assert durable.started == [run_id]
     assert await WorkingMemory(services.blobs, run_id).request() == asked
     assert slots_of(services) == ([] if has_ended else [run_id])
+
+
+ORDER = {"doc_ids": ["manual"]}
+UNDER_KEY = {"Idempotency-Key": "k"}
+
+
+@pytest.fixture
+async def summarising(monkeypatch: pytest.MonkeyPatch) -> SummarisingClient:
+    services = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
+    await fill(services)
+    connect(monkeypatch, services)
+    durable = SummarisingClient(services)
+    durable.holds = True
+    return durable
+
+
+async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> str:
+    """A summary whose process died when it had stored it, three hours ago: its slot expired since."""
+    services = durable.services
+    await person.post("/summaries", json=ORDER, headers=UNDER_KEY)
+    durable.states.clear()
+    claim = await services.idempotency.get("anna", "k")
+    assert claim is not None
+    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    store = SummaryStore(services.blobs, claim.resource_id)
+    request = await store.request()
+    times = ("created_at", "map_until", "children_until", "deadline")
+    older = {name: getattr(request, name) - timedelta(hours=3) for name in times}
+    await store.put_request(request.model_copy(update=older))
+    await release("anna", claim.resource_id, services)
+    return claim.resource_id
+
+
+async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rights_of_now(
+    summarising: SummarisingClient,
+) -> None:
+    app = make_app([summaries], summarising)  # type: ignore[arg-type]
+    engineer, anna = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
+    summary_id = await never_begun(engineer, summarising)
+    services, now = summarising.services, datetime.now(UTC)
+    again = await anna.post("/summaries", json=ORDER, headers=UNDER_KEY)
+    assert (again.status_code, again.json()["summary_id"]) == (202, summary_id)
+    request = await SummaryStore(services.blobs, summary_id).request()
+    assert request.user.groups == ()  # Anna is no engineer any more
+    assert now <= request.created_at < request.map_until < request.children_until < request.deadline
+    assert summarising.payloads[-1].items() >= start_of(request, services).model_dump(mode="json").items()
+    assert slots_of(services) == [summary_id]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("has_ended", [False, True])
+async def test_a_slow_order_leaves_the_summary_that_an_equal_one_has_set_to_work(
+    monkeypatch: pytest.MonkeyPatch, summarising: SummarisingClient, *, has_ended: bool, is_stored: bool
+) -> None:
+    app = make_app([summaries], summarising)  # type: ignore[arg-type]
+    quick, slow = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
+    summary_id = await never_begun(quick, summarising)
+    services = summarising.services
+    if not is_stored:
+        await SummaryStore(services.blobs, summary_id).delete()
+    gate = Gate(services.blobs.read)
+    monkeypatch.setattr(services.blobs, "read", gate)
+    late = asyncio.create_task(slow.post("/summaries", json=ORDER, headers=UNDER_KEY))
+    await gate.reached.wait()
+    await quick.post("/summaries", json=ORDER, headers=UNDER_KEY)
+    begun = await SummaryStore(services.blobs, summary_id).request()
+    if has_ended:
+        await quick.post(f"/summaries/{summary_id}/cancel")
+    gate.opened.set()
+    assert (await late).json()["status"] == ("cancelled" if has_ended else "running")
+    assert await SummaryStore(services.blobs, summary_id).request() == begun
+    assert summarising.started == [summary_id] * 2
+    assert slots_of(services) == ([] if has_ended else [summary_id])

@@ -1,55 +1,18 @@
 """Summaries over HTTP, everything below the ports in memory; the orchestration is run by hand."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import httpx
 import pytest
 
 from functions import summaries
 from shared.errors import DependencyError
 from shared.models.names import WORK
-from shared.models.summary_steps import SummaryStart
 from shared.services import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
-from tests.unit.agents.summary_world import by_rule, drive
+from tests.unit.agents.summary_world import by_rule
 from tests.unit.agents.world import fill
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
-
-
-class SummarisingClient:
-    """A durable client; an orchestration runs to its end when it is started, unless it is held."""
-
-    def __init__(self, services: Services) -> None:
-        self.states: dict[str, str] = {}
-        self.started: list[str] = []
-        self.purged: list[str] = []
-        self.holds = False
-        self.refuses = False
-        self._services = services
-
-    async def get_status(self, instance_id: str) -> Any:
-        state = self.states.get(instance_id)
-        return SimpleNamespace(runtime_status=SimpleNamespace(value=state)) if state else None
-
-    async def start_new(self, name: str, instance_id: str, payload: dict[str, Any]) -> str:
-        assert name == "summarize_documents"
-        if self.refuses:
-            raise ConnectionError("nobody is there")
-        self.started.append(instance_id)
-        self.states[instance_id] = "Running"
-        if not self.holds:
-            await drive(self._services, SummaryStart.model_validate(payload))
-            self.states[instance_id] = "Completed"
-        return instance_id
-
-    async def terminate(self, instance_id: str, reason: str) -> None:
-        self.states[instance_id] = "Terminated"
-
-    async def purge_instance_history(self, instance_id: str) -> None:
-        self.states.pop(instance_id, None)
-        self.purged.append(instance_id)
+from tests.unit.functions.summarising_app import SummarisingClient
 
 
 @pytest.fixture

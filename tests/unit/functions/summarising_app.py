@@ -1,0 +1,44 @@
+"""A durable client of summaries, whose orchestration is run by hand."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from shared.models.summary_steps import SummaryStart
+from shared.services import Services
+from tests.unit.agents.summary_world import drive
+
+
+class SummarisingClient:
+    """A durable client; an orchestration runs to its end when it is started, unless it is held."""
+
+    def __init__(self, services: Services) -> None:
+        self.states: dict[str, str] = {}
+        self.started: list[str] = []
+        self.payloads: list[dict[str, Any]] = []
+        self.purged: list[str] = []
+        self.holds = False
+        self.refuses = False
+        self.services = services
+
+    async def get_status(self, instance_id: str) -> Any:
+        state = self.states.get(instance_id)
+        return SimpleNamespace(runtime_status=SimpleNamespace(value=state)) if state else None
+
+    async def start_new(self, name: str, instance_id: str, payload: dict[str, Any]) -> str:
+        assert name == "summarize_documents"
+        if self.refuses:
+            raise ConnectionError("nobody is there")
+        self.started.append(instance_id)
+        self.payloads.append(payload)
+        self.states[instance_id] = "Running"
+        if not self.holds:
+            await drive(self.services, SummaryStart.model_validate(payload))
+            self.states[instance_id] = "Completed"
+        return instance_id
+
+    async def terminate(self, instance_id: str, reason: str) -> None:
+        self.states[instance_id] = "Terminated"
+
+    async def purge_instance_history(self, instance_id: str) -> None:
+        self.states.pop(instance_id, None)
+        self.purged.append(instance_id)
