@@ -112,16 +112,31 @@ class Found:
         return (*(one.summary_id for one in self.summaries), *children, *replies)
 
 
+async def look_on(record: ErasureRecord, blobs: BlobStore) -> AsyncIterator[ErasureRecord]:
+    """Go on through everybody's working memory, which may be more than one message has time for.
+
+    Yields the record after every handful, with how far it came. Questions without a row are found here alone.
+    """
+    user_id = record.user_id
+    listed = [one.name async for one in blobs.list_blobs(WORK, _RUNS) if one.name.endswith(_REQUEST)]
+    names = sorted(name for name in listed if name > record.looked_to)
+    for start in range(0, len(names), _AT_ONCE):
+        part = names[start : start + _AT_ONCE]
+        theirs = await _theirs_of(blobs, part, RunRequest, lambda one: one.user.user_id == user_id)
+        working = (*record.working, *(name for name, _ in theirs))
+        record = record.model_copy(update={"looked_to": part[-1], "working": working})
+        yield record
+
+
 async def find(record: ErasureRecord, services: Services) -> Found:
-    """Look through every store."""
+    """Look through every store but working memory, which `look_on` has gone through."""
     user_id, blobs = record.user_id, services.blobs
     is_repeated = record.counted > record.passes  # it may have broken off before it came to them
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
     records = [one async for one in services.runs.of_owner(user_id)]
-    requests = await _theirs(
-        blobs, _RUNS, RunRequest, lambda one: one.user.user_id == user_id, ending=_REQUEST
-    )
+    # Read once more: an earlier try of this pass may have erased them.
+    requests = await _theirs_of(blobs, record.working, RunRequest, lambda one: one.user.user_id == user_id)
     runs = {one.run_id: one.created_at for one in records}
     runs.update((one.run_id, one.created_at) for _, one in requests)
     summaries = await _theirs(
@@ -160,6 +175,12 @@ async def _theirs(
 ) -> list[tuple[str, Stored]]:
     """Blobs of the work container, with what they hold, that are the person's. All of the folder are read."""
     names = [one.name async for one in blobs.list_blobs(WORK, folder) if one.name.endswith(ending)]
+    return await _theirs_of(blobs, names, kind, is_theirs)
+
+
+async def _theirs_of(
+    blobs: BlobStore, names: Sequence[str], kind: type[Stored], is_theirs: Callable[[Stored], bool]
+) -> list[tuple[str, Stored]]:
     found: list[tuple[str, Stored]] = []
     for start in range(0, len(names), _AT_ONCE):
         part = names[start : start + _AT_ONCE]

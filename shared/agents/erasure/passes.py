@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from shared.agents.erasing import LAST_PASS_AFTER_S, StopRun, erase_run, erase_turns
 from shared.agents.erasure.asking import send_on
-from shared.agents.erasure.found import Found, find
+from shared.agents.erasure.found import Found, find, look_on
 from shared.agents.erasure.records import find_record, keep_record
 from shared.agents.memory import forget_all
 from shared.agents.quality.recording import key_of
@@ -53,9 +53,14 @@ class Means:
     delete_document: Callable[[DocumentState], Awaitable[None]]
     until: float = field(default_factory=lambda: time.monotonic() + _WORKING_S)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether somebody else had better go on."""
+        return time.monotonic() > self.until
+
     def require_time(self) -> None:
-        """Raise when somebody else had better go on."""
-        if time.monotonic() > self.until:
+        """Raise when that is so."""
+        if self.is_late:
             raise _TimeIsUpError
 
 
@@ -81,6 +86,11 @@ async def _advance(record: ErasureRecord, services: Services, means: Means) -> N
     if record.is_finishing:
         await _finish(record, services, means)
         return
+    async for looked in look_on(record, services.blobs):
+        record = looked
+        if means.is_late:
+            await keep_record(services.blobs, record)
+            raise _TimeIsUpError
     found = await find(record, services)
     record = await _noted(record, found, services)
     if found.is_empty and record.passes:
@@ -96,7 +106,7 @@ async def _advance(record: ErasureRecord, services: Services, means: Means) -> N
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
     made = {"passes": record.passes + 1, "counts": counts, "not_before": due}
-    record = await keep_record(services.blobs, record.model_copy(update=made))
+    record = await _keep(record, services, **made, looked_to="", working=())
     await send_on(record, services)
 
 
@@ -224,8 +234,9 @@ async def _end(record: ErasureRecord, status: str, services: Services) -> None:
     """Keep the report; the person's id and what led to their things go."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
-    emptied: dict[str, object] = {"threads": (), "runs": (), "summaries": (), "instances": (), "deleting": ()}
-    await keep_record(services.blobs, record.model_copy(update={**ended, **emptied}))
+    lists = ("threads", "runs", "summaries", "instances", "deleting", "working")
+    emptied: dict[str, object] = dict.fromkeys(lists, ())
+    await keep_record(services.blobs, record.model_copy(update={**ended, **emptied, "looked_to": ""}))
     counts = record.counts.model_dump()
     get_logger().info(
         "user_erasure.ended", subject=subject, status=status, documents=record.documents, erased=counts

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.agents import erasing
-from shared.agents.erasure import passes
+from shared.agents.erasure import found, passes
 from shared.agents.erasure.asking import ask_for_erasure, erasure_of
 from shared.agents.erasure.passes import Means
 from shared.agents.erasure.records import find_record, keep_record
 from shared.core.erasure import erasure_id
 from shared.models.erasures import RunPlace
-from shared.models.names import ERASURES_QUEUE
+from shared.models.names import ERASURES_QUEUE, WORK
 from shared.services import Services
 from tests.unit.agents.erasure.erasing_fakes import Orchestrations, make_passes, traces, two_lives
 from tests.unit.agents.erasure.test_erasing_people import COUNTS
@@ -71,15 +71,23 @@ async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _
     assert traces(services, anna.marks) == []
 
 
-async def test_without_threads_a_finish_ends_too(clock: _Clock) -> None:
+async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     services, _, _ = await two_lives()
     await ask_for_erasure("nobody", "keep", services)
     record = await find_record(services.blobs, erasure_id("nobody"))
     assert record is not None
     places = tuple(RunPlace(run_id=f"run{number}", at=datetime.now(UTC)) for number in range(5))
     await keep_record(services.blobs, record.model_copy(update={"passes": 1, "counted": 1, "runs": places}))
-    for _ in range(4):
+    asked: list[str] = []
+
+    async def forget(at: datetime, key: str) -> int:
+        asked.append(key)
+        return 0
+
+    monkeypatch.setattr(services.quality, "forget", forget)
+    for message in range(5):
         await handle(services, Orchestrations(), clock, 1)
+        assert len(asked) == message, "a run for each message, but for the first that looks through the rest"
         assert (await erasure_of("nobody", services)).status == "running"
     await handle(services, Orchestrations(), clock, 1)
     assert (await erasure_of("nobody", services)).status == "completed"
@@ -90,7 +98,7 @@ async def test_a_pass_stops_within_a_thread_and_among_runs_and_counts_all_the_sa
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
     await ask_for_erasure("anna-leaves", "keep", services)
-    await handle(services, at_work, clock, 2)
+    await handle(services, at_work, clock, 3)
     assert len(set(at_work.stopped)) == 1, "time is looked at before every turn, not only every thread"
     messages = 1
     while not (await erasure_of("anna-leaves", services)).passes:
@@ -99,5 +107,35 @@ async def test_a_pass_stops_within_a_thread_and_among_runs_and_counts_all_the_sa
     await handle(services, at_work, clock, 1000)
     ended = await erasure_of("anna-leaves", services)
     assert messages > 2
+    assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
+    assert traces(services, anna.marks) == []
+
+
+async def test_working_memory_is_looked_through_over_several_messages_and_read_once(
+    clock: _Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    monkeypatch.setattr(found, "_AT_ONCE", 1)
+    read: list[str] = []
+    before = services.blobs.read
+
+    async def noting(container: str, name: str) -> bytes:
+        if name.endswith("/request.json") and name.startswith("runs/"):
+            read.append(name)
+        return await before(container, name)
+
+    await ask_for_erasure("anna-leaves", "keep", services)
+    monkeypatch.setattr(services.blobs, "read", noting)
+    requests = [one.name async for one in services.blobs.list_blobs(WORK, "runs/")]
+    everybody = sum(name.endswith("/request.json") for name in requests)
+    for _ in range(everybody):
+        await handle(services, at_work, clock, 0)
+    assert (len(read), len(set(read))) == (everybody, everybody)
+    assert at_work.stopped == [], "nothing goes before all are looked at"
+    monkeypatch.setattr(found, "_AT_ONCE", 16)
+    await handle(services, at_work, clock, 1000)
+    await handle(services, at_work, clock, 1000)
+    ended = await erasure_of("anna-leaves", services)
     assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
     assert traces(services, anna.marks) == []
