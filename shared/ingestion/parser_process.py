@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 
@@ -50,13 +51,29 @@ class ParserPool:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
             NoWorkerFreeError: no worker became free within `patience_s`.
         """
-        await self._turn(patience_s)
-        exchange = self._threads.submit(self._exchange, job, timeout_s)
-        # Whatever becomes of who waits: a slot is free when its worker is.
-        exchange.add_done_callback(lambda _: self._slots.release())
-        reply = await asyncio.wrap_future(exchange)
-        if not reply.ok:
-            raise BadDocumentError(reply.reason, reply.hint)
+        async with self.turn(patience_s) as turn:
+            await turn.run(job, timeout_s)
+
+    @asynccontextmanager
+    async def turn(self, patience_s: float = PATIENCE_S) -> AsyncIterator["Turn"]:
+        """A worker of one's own for a while. Whoever has one must not ask for a second: all could have one.
+
+        Raises:
+            NoWorkerFreeError: none became free within `patience_s`.
+        """
+        await self._wait(patience_s)
+        turn = Turn(self)
+        try:
+            yield turn
+        finally:
+            if turn.exchange is None:
+                self._slots.release()
+            else:  # whatever becomes of who waits: a slot is free when its worker is
+                turn.exchange.add_done_callback(lambda _: self._slots.release())
+
+    def begin(self, job: Job, timeout_s: float) -> "Future[WorkerReply]":
+        """Begin to read one file, in a thread; for those who have a turn."""
+        return self._threads.submit(self._exchange, job, timeout_s)
 
     def close(self) -> None:
         """End the idle workers."""
@@ -66,7 +83,7 @@ class ParserPool:
             except Empty:
                 return
 
-    async def _turn(self, patience_s: float) -> None:
+    async def _wait(self, patience_s: float) -> None:
         ends = time.monotonic() + patience_s
         while not self._slots.acquire(blocking=False):
             if time.monotonic() >= ends:
@@ -92,6 +109,25 @@ class ParserPool:
             if worker.usable:
                 return worker
             worker.end()
+
+
+class Turn:
+    """The right to one of a pool's workers: one file after the other, without another wait for it."""
+
+    def __init__(self, pool: ParserPool) -> None:
+        self._pool = pool
+        self.exchange: Future[WorkerReply] | None = None  # the last one
+
+    async def run(self, job: Job, timeout_s: float) -> None:
+        """Read one file; the result lies in `job.target`.
+
+        Raises:
+            BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
+        """
+        self.exchange = self._pool.begin(job, timeout_s)
+        reply = await asyncio.wrap_future(self.exchange)
+        if not reply.ok:
+            raise BadDocumentError(reply.reason, reply.hint)
 
 
 class _Worker:

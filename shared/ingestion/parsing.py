@@ -11,8 +11,9 @@ from shared.ingestion import figure_store, page_files, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import enter, update
 from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.parser_process import ParserPool, Turn
 from shared.ingestion.quarantine import refuse_what_always_failed, with_bytes
-from shared.ingestion.reading import read_file
+from shared.ingestion.reading import place_to_read, read_file
 from shared.ingestion.registry import format_of
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import IngestStep, Parsed
@@ -33,6 +34,13 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
     properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
     if properties is not None:
         _check_size(properties, services.settings.max_document_bytes)
+    size_bytes = 0 if properties is None else properties.size_bytes
+    # Before the file is fetched: an activity that waits for its turn holds no copy, and fetches none in vain.
+    async with place_to_read(state.filename, size_bytes, services) as place:
+        return await _parse(step, services, place)
+
+
+async def _parse(step: IngestStep, services: Services, place: ParserPool | Turn) -> Parsed:
     with TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document"
         downloaded = await _download(services, step, source)
@@ -43,7 +51,7 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
             return Parsed(content_hash=content_hash, same_bytes=True)
         refuse_what_always_failed(state)
         job = await asyncio.to_thread(_job, services, source, state.filename)
-        parsed = await read_file(job, services, last_attempt=step.last_attempt)
+        parsed = await read_file(job, services, place, last_attempt=step.last_attempt)
         await page_files.put_reading(services.blobs, state.doc_id, content_hash, job.reading)
         if job.figures is not None:
             await figure_store.put_new(services.blobs, state.doc_id, parsed.figures, job.figures)

@@ -5,13 +5,14 @@ failure that may pass is tried again first, a time-out is not: the same file wou
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from shared.errors import CallTimeoutError, GroundworkError
 from shared.ingestion.parse_file import ParseJob
-from shared.ingestion.parser_process import ParserPool, parser_pool, text_pool
+from shared.ingestion.parser_process import ParserPool, Turn, parser_pool, text_pool
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.registry import MAGIC_BYTES, check_content
 from shared.ingestion.small_files import is_short_text
@@ -28,17 +29,42 @@ _MAX_READ_PAGES = 2000  # what the service takes in one request
 Answer = TypeVar("Answer")
 
 
-async def read_file(job: ParseJob, services: Services, *, last_attempt: bool) -> ParsedFile:
+@asynccontextmanager
+async def place_to_read(
+    filename: str, size_bytes: int, services: Services
+) -> AsyncIterator[ParserPool | Turn]:
+    """Where a file is to be read; to be asked for before it is fetched, so that those who wait hold no copy.
+
+    A short text is no burden. A file that a parser service reads waits for a worker when its answer is there:
+    a worker that idles for these minutes would be missed by others.
+
+    Raises:
+        NoWorkerFreeError: others are being read.
+    """
+    suffix = PurePosixPath(filename).suffix.lower()
+    helpers = (services.parser_services.layout, services.parser_services.pages)
+    if is_short_text(filename, size_bytes):
+        yield text_pool()
+    elif any(helper is not None and helper.reads(suffix) for helper in helpers):
+        yield parser_pool()
+    else:
+        async with parser_pool().turn() as turn:
+            yield turn
+
+
+async def read_file(
+    job: ParseJob, services: Services, place: ParserPool | Turn, *, last_attempt: bool
+) -> ParsedFile:
     """The file's chunks and figures.
 
     Raises:
         BadDocumentError: the file cannot be read.
         DependencyError: the parser service failed, and may do better later.
     """
-    pool = text_pool() if await asyncio.to_thread(_checked, job) else parser_pool()
+    await asyncio.to_thread(_check, job)
     suffix = PurePosixPath(job.filename).suffix.lower()
     layout, pages = services.parser_services.layout, services.parser_services.pages
-    reader = _Reader(job, services.settings, pool, last_attempt=last_attempt)
+    reader = _Reader(job, services.settings, place, last_attempt=last_attempt)
     if layout is not None and layout.reads(suffix):
         return await reader.by_layout(layout)
     if pages is not None and pages.reads(suffix):
@@ -49,10 +75,12 @@ async def read_file(job: ParseJob, services: Services, *, last_attempt: bool) ->
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, job: ParseJob, settings: Settings, pool: ParserPool, *, last_attempt: bool) -> None:
+    def __init__(
+        self, job: ParseJob, settings: Settings, place: ParserPool | Turn, *, last_attempt: bool
+    ) -> None:
         self._job = job
         self._settings = settings
-        self._pool = pool
+        self._place = place
         self._last_attempt = last_attempt
 
     async def locally(self, *notes: str) -> ParsedFile:
@@ -104,7 +132,7 @@ class _Reader:
 
     async def _parsed(self, job: ParseJob, *notes: str) -> ParsedFile:
         recognition_s = self._settings.recognition_seconds if tesseract_path() else 0.0
-        await self._pool.run(job, self._settings.parse_timeout_s + recognition_s)
+        await self._place.run(job, self._settings.parse_timeout_s + recognition_s)
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
         return _noted(parsed, *notes)
 
@@ -118,11 +146,10 @@ class _Reader:
         return CallLimits(timeout_s=timeout_s, max_retries=_MAX_RETRIES)
 
 
-def _checked(job: ParseJob) -> bool:
-    """Whether it is a short text. What is not what it says it is goes no further."""
+def _check(job: ParseJob) -> None:
+    """What is not what it says it is goes no further."""
     with job.source.open("rb") as file:
         check_content(job.filename, file.read(MAGIC_BYTES))
-    return is_short_text(job.filename, job.source.stat().st_size)
 
 
 def _noted(parsed: ParsedFile, *notes: str) -> ParsedFile:

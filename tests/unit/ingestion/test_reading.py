@@ -1,15 +1,23 @@
-"""Which files wait for which: a short text for no scan."""
+"""Which files wait for which, and when: a short text for no scan, and no file that is already fetched."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from shared.ingestion import reading
-from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.claims import claim
 from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, text_pool
-from shared.ingestion.reading import read_file
+from shared.ingestion.steps import perform
+from shared.models.blobs import BlobProperties
+from shared.models.ingestion import IngestFailure, IngestReply, IngestStep, Parsed
+from shared.models.names import DOCUMENTS
+from shared.services import Services
+from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_services
+
+LONG = b"A sentence. " * 9000
 
 
 @pytest.fixture(autouse=True)
@@ -18,22 +26,56 @@ def workers_end() -> Iterator[None]:
     text_pool().close()
 
 
-def job(folder: Path, filename: str, content: bytes) -> ParseJob:
-    source = folder / "source"
-    source.write_bytes(content)
-    return ParseJob(source=source, target=folder / "target", filename=filename, max_tokens=100)
+class Busy(ParserPool):
+    """All of its workers are at work."""
+
+    async def _wait(self, patience_s: float) -> None:
+        raise NoWorkerFreeError("Other files are being read.")
 
 
-async def test_a_short_text_waits_for_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Busy(ParserPool):
-        async def run(self, *_: object) -> None:
-            raise NoWorkerFreeError("Other files are being read.")
+class CountingBlobs(InMemoryBlobStore):
+    downloads = 0
 
+    async def download(self, container: str, name: str, target: Path) -> BlobProperties:
+        self.downloads += 1
+        return await super().download(container, name, target)
+
+
+async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
+    await services.blobs.write(DOCUMENTS, name, content)
+    step = IngestStep(blob_name=name, instance_id="one")
+    await claim(services.documents, step)
+    return await perform("parse", step, services)
+
+
+async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Busy()
     monkeypatch.setattr(reading, "parser_pool", lambda: busy)
     services = fake_services()
-    short = job(tmp_path, "note.md", b"# Pumps\n\nA sentence.")
-    assert (await read_file(short, services, last_attempt=False)).first_heading == "Pumps"
-    for filename, content in (("long.md", b"A sentence. " * 9000), ("scan.pdf", b"%PDF-1.7")):
-        with pytest.raises(NoWorkerFreeError):
-            await read_file(job(tmp_path, filename, content), services, last_attempt=False)
+    assert isinstance(await parsed(services, "note.md", b"# Pumps\n\nA sentence."), Parsed)
+    for filename, content in (("long.md", LONG), ("scan.pdf", b"%PDF-1.7")):
+        reply = await parsed(services, filename, content)
+        assert isinstance(reply, IngestFailure)
+        assert reply.waits
+
+
+async def test_a_file_that_waits_for_its_turn_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = Busy()
+    monkeypatch.setattr(reading, "parser_pool", lambda: busy)
+    blobs = CountingBlobs()
+    services = fake_services(blobs=blobs)
+    for _ in range(3):
+        await parsed(services, "long.md", LONG)
+    assert blobs.downloads == 0
+
+
+async def test_a_file_needs_one_turn_and_gives_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = ParserPool(workers=1)
+    monkeypatch.setattr(reading, "parser_pool", lambda: pool)
+    services = fake_services()
+    damaged = await parsed(services, "broken.pdf", b"%PDF-1.7")
+    assert isinstance(damaged, IngestFailure)
+    assert not damaged.waits
+    for name in ("one.md", "two.md"):  # a second turn within one, or one that is kept, would never come
+        assert isinstance(await asyncio.wait_for(parsed(services, name, LONG), timeout=40), Parsed)
+    pool.close()
