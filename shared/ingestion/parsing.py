@@ -51,11 +51,11 @@ async def _parse(step: IngestStep, services: Services, place: ParserPool | Turn)
             return Parsed(content_hash=content_hash, same_bytes=True)
         refuse_what_always_failed(state)
         job = await asyncio.to_thread(_job, services, source, state.filename)
-        parsed = await read_file(job, services, place, last_attempt=step.last_attempt)
+        keyed = step.model_copy(update={"content_hash": content_hash})
+        parsed = await read_file(job, keyed, services, place)
         await page_files.put_reading(services.blobs, state.doc_id, content_hash, job.reading)
         if job.figures is not None:
             await figure_store.put_new(services.blobs, state.doc_id, parsed.figures, job.figures)
-    keyed = step.model_copy(update={"content_hash": content_hash})
     await work_files.put(services.blobs, keyed, work_files.PARSED, parsed)
     return Parsed(content_hash=content_hash, chunk_count=len(parsed.chunks))
 

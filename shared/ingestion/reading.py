@@ -5,28 +5,29 @@ failure that may pass is tried again first, a time-out is not: the same file wou
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from shared.errors import CallTimeoutError, GroundworkError
+from shared.errors import CallTimeoutError, GroundworkError, NotFoundError
+from shared.ingestion import work_files
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import ParserPool, Turn, parser_pool, text_pool
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.registry import MAGIC_BYTES, check_content
 from shared.ingestion.small_files import is_short_text
-from shared.models.ingestion import ParsedFile
+from shared.models.ingestion import IngestStep, ParsedFile
 from shared.models.layout import Layout, PageTexts
 from shared.models.prompts import CallLimits
 from shared.ports import LayoutReader, PageReader
 from shared.services import Services
-from shared.settings import Settings
 from shared.telemetry import get_logger
 
 _MAX_RETRIES = 3
 _MAX_READ_PAGES = 2000  # what the service takes in one request
 Answer = TypeVar("Answer")
+Kept = TypeVar("Kept", Layout, PageTexts)
 
 
 @asynccontextmanager
@@ -53,9 +54,9 @@ async def place_to_read(
 
 
 async def read_file(
-    job: ParseJob, services: Services, place: ParserPool | Turn, *, last_attempt: bool
+    job: ParseJob, step: IngestStep, services: Services, place: ParserPool | Turn
 ) -> ParsedFile:
-    """The file's chunks and figures.
+    """The file's chunks and figures; the step says which file it is, by its content's hash.
 
     Raises:
         BadDocumentError: the file cannot be read.
@@ -64,7 +65,7 @@ async def read_file(
     await asyncio.to_thread(_check, job)
     suffix = PurePosixPath(job.filename).suffix.lower()
     layout, pages = services.parser_services.layout, services.parser_services.pages
-    reader = _Reader(job, services.settings, place, last_attempt=last_attempt)
+    reader = _Reader(job, step, services, place)
     if layout is not None and layout.reads(suffix):
         return await reader.by_layout(layout)
     if pages is not None and pages.reads(suffix):
@@ -75,13 +76,12 @@ async def read_file(
 class _Reader:
     """Reads one file."""
 
-    def __init__(
-        self, job: ParseJob, settings: Settings, place: ParserPool | Turn, *, last_attempt: bool
-    ) -> None:
+    def __init__(self, job: ParseJob, step: IngestStep, services: Services, place: ParserPool | Turn) -> None:
         self._job = job
-        self._settings = settings
+        self._step = step
+        self._settings = services.settings
+        self._blobs = services.blobs
         self._place = place
-        self._last_attempt = last_attempt
 
     async def locally(self, *notes: str) -> ParsedFile:
         """By our own parsers alone."""
@@ -90,8 +90,11 @@ class _Reader:
     async def by_layout(self, service: LayoutReader) -> ParsedFile:
         """By the layout that the service finds."""
         limits = self._limits(self._settings.parser_service_timeout_s)
-        found = await self._asked(
-            service.read_layout(self._job.source, self._job.filename, limits), service.name
+        found = await self._paid_once(
+            "layout.json",
+            Layout,
+            lambda: service.read_layout(self._job.source, self._job.filename, limits),
+            service.name,
         )
         if not isinstance(found, Layout):
             return await self.locally(f"{found} It was read by the built-in parser.")
@@ -105,7 +108,12 @@ class _Reader:
         if not wanted:
             return first
         limits = self._limits(self._settings.parser_service_timeout_s)
-        found = await self._asked(service.read_pages(self._job.source, wanted, limits), service.name)
+        found = await self._paid_once(
+            "pages.json",
+            PageTexts,
+            lambda: service.read_pages(self._job.source, wanted, limits),
+            service.name,
+        )
         if isinstance(found, PageTexts):
             path = await self._kept("pages.json", found)
             return await self._parsed(
@@ -114,6 +122,18 @@ class _Reader:
         if tesseract_path() is None:
             return _noted(first, found)
         return await self.locally(f"{found} Pages without text were read by Tesseract.")
+
+    async def _paid_once(
+        self, name: str, kind: type[Kept], ask: Callable[[], Awaitable[Kept]], service: str
+    ) -> Kept | str:
+        """As `_asked`, and kept for the attempts after this one: it may end for want of a free worker."""
+        try:
+            return await work_files.get(self._blobs, self._step, name, kind)
+        except NotFoundError:
+            found = await self._asked(ask(), service)
+        if isinstance(found, kind):
+            await work_files.put(self._blobs, self._step, name, found)
+        return found
 
     async def _asked(self, call: Awaitable[Answer], name: str) -> Answer | str:
         """The service's answer, or why there is none.
@@ -125,7 +145,7 @@ class _Reader:
             return await call
         except GroundworkError as failed:
             may_pass = failed.retryable and not isinstance(failed, CallTimeoutError)
-            if may_pass and not self._last_attempt:
+            if may_pass and not self._step.last_attempt:
                 raise
             get_logger().warning("parser_service.failed", service=name, error_type=failed.code)
             return failed.detail

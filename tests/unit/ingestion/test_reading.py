@@ -12,8 +12,11 @@ from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, text_
 from shared.ingestion.steps import perform
 from shared.models.blobs import BlobProperties
 from shared.models.ingestion import IngestFailure, IngestReply, IngestStep, Parsed
+from shared.models.layout import Layout
 from shared.models.names import DOCUMENTS
-from shared.services import Services
+from shared.models.prompts import CallLimits
+from shared.ports import LayoutReader
+from shared.services import ParserServices, Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_services
 
@@ -31,6 +34,18 @@ class Busy(ParserPool):
 
     async def _wait(self, patience_s: float) -> None:
         raise NoWorkerFreeError("Other files are being read.")
+
+
+class CountingService(LayoutReader):
+    name = "the service"
+    calls = 0
+
+    def reads(self, suffix: str) -> bool:
+        return suffix == ".pdf"
+
+    async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
+        self.calls += 1
+        return Layout(pieces=(), page_count=1, service=self.name)
 
 
 class CountingBlobs(InMemoryBlobStore):
@@ -79,3 +94,18 @@ async def test_a_file_needs_one_turn_and_gives_it_back(monkeypatch: pytest.Monke
     for name in ("one.md", "two.md"):  # a second turn within one, or one that is kept, would never come
         assert isinstance(await asyncio.wait_for(parsed(services, name, LONG), timeout=40), Parsed)
     pool.close()
+
+
+async def test_a_parser_service_is_paid_once_however_long_a_worker_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy, service = Busy(), CountingService()
+    monkeypatch.setattr(reading, "parser_pool", lambda: busy)
+    services = fake_services(parser_services=ParserServices(layout=service))
+    for _ in range(3):
+        reply = await parsed(services, "scan.pdf", b"%PDF-1.7")
+        assert isinstance(reply, IngestFailure)
+        assert reply.waits
+    assert service.calls == 1
+    await parsed(services, "scan.pdf", b"%PDF-1.7 other bytes")
+    assert service.calls == 2
