@@ -18,24 +18,24 @@ from tests.unit.ingestion.figure_files import FigureMaker
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 TOPICS = {
-    "cider": ("The cider press in Ludlow yields 410 litres a day.", "Yield of the cider press over the day"),
-    "kiln": ("The kiln in Ludlow burns at 1180 degrees.", "Temperature of the kiln while it burns"),
-    "loom": ("The loom in Ludlow weaves 36 metres of linen an hour.", "Linen woven by the loom per hour"),
+    "cider": ("The cider press in Wrexham yields 410 litres a day.", "Yield of the cider press over the day"),
+    "kiln": ("The kiln in Wrexham burns at 940 degrees.", "Temperature of the kiln while it burns"),
+    "loom": ("The loom in Wrexham weaves 36 metres of linen an hour.", "Linen woven by the loom per hour"),
     "forge": (
-        "The forge in Ludlow uses 75 kilograms of charcoal a week.",
+        "The forge in Wrexham uses 75 kilograms of charcoal a week.",
         "Charcoal used by the forge each week",
     ),
-    "mill": ("The mill in Ludlow grinds 920 kilograms of rye a day.", "Rye ground by the mill per day"),
+    "mill": ("The mill in Wrexham grinds 920 kilograms of rye a day.", "Rye ground by the mill per day"),
 }
 QUESTIONS = {
-    "cider": "How many litres does the cider press in Ludlow yield a day?",
-    "kiln": "At how many degrees does the kiln in Ludlow burn?",
-    "loom": "How many metres of linen does the loom in Ludlow weave an hour?",
-    "forge": "How much charcoal does the forge in Ludlow use a week?",
-    "mill": "How much rye does the mill in Ludlow grind a day?",
+    "cider": "How many litres does the cider press in Wrexham yield a day?",
+    "kiln": "At how many degrees does the kiln in Wrexham burn?",
+    "loom": "How many metres of linen does the loom in Wrexham weave an hour?",
+    "forge": "How much charcoal does the forge in Wrexham use a week?",
+    "mill": "How much rye does the mill in Wrexham grind a day?",
 }
 _PICTURE = re.compile(
-    r"!\[[^\]]+\]\((/api/documents/\w+/figures/\w+\.png)\) \(Source: works\.pdf, S\. (\d)\)"
+    r"!\[[^\]]+\]\((/api/documents/\w+/figures/\w+\.png)\) \(Source: wrexham\.pdf, S\. (\d)\)"
 )
 
 
@@ -48,8 +48,8 @@ def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def works(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A document with a picture for each of its pages, for Anna alone."""
-    drop(stack, "works.pdf", works_pdf(tmp_path_factory.mktemp("works")))
-    document = wait_until_ended(stack, "works.pdf")
+    drop(stack, "wrexham.pdf", works_pdf(tmp_path_factory.mktemp("works")))
+    document = wait_until_ended(stack, "wrexham.pdf")
     assert document["status"] == "ready", document
     return str(document["doc_id"])
 
@@ -61,7 +61,7 @@ def works_pdf(folder: Path) -> bytes:
         maker.heading(f"The {topic}")
         maker.paragraph(f"{fact} It is looked after by two people, who note what they see.")
         maker.chart(bars=bars, caption=f"Figure {bars - 2}: {caption}")
-    return maker.write(folder / "works.pdf").read_bytes()
+    return maker.write(folder / "wrexham.pdf").read_bytes()
 
 
 def ask(client: httpx.Client, question: str, doc_id: str) -> dict[str, Any]:
@@ -125,12 +125,12 @@ def test_no_log_holds_a_signature(stack: LocalStack, works: str) -> None:
 
 def test_a_recording_is_cited_with_a_link_to_its_moment(stack: LocalStack, anna: httpx.Client) -> None:
     cues = (
-        "WEBVTT\n\n00:00:05.000 --> 00:00:09.000\n<v Mia>Welcome to the review of the ferry in Ludlow.\n\n"
-        "00:01:23.000 --> 00:01:30.000\n<v Mia>The ferry in Ludlow carries 48 passengers on each crossing.\n"
+        "WEBVTT\n\n00:00:05.000 --> 00:00:09.000\n<v Mia>Welcome to the review of the ferry in Wrexham.\n\n"
+        "00:01:23.000 --> 00:01:30.000\n<v Mia>The ferry in Wrexham carries 48 passengers on each crossing.\n"
     )
     drop(stack, "review.vtt", cues.encode())
     document = wait_until_ended(stack, "review.vtt")
-    run = ask(anna, "How many passengers does the ferry in Ludlow carry?", document["doc_id"])
+    run = ask(anna, "How many passengers does the ferry in Wrexham carry?", document["doc_id"])
     answer = run["answer"]
     (citation, *_) = [one for one in answer["citations"] if "48 passengers" in one["quote"]]
     seconds = int(citation["start_seconds"])
