@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 TOPICS = {
     "cider": ("The cider press in Wrexham yields 410 litres a day.", "Yield of the cider press over the day"),
-    "kiln": ("The kiln in Wrexham burns at 940 degrees.", "Temperature of the kiln while it burns"),
+    "bakery": ("The bakery in Wrexham bakes at 240 degrees.", "Temperature of the bakery while it bakes"),
     "loom": ("The loom in Wrexham weaves 36 metres of linen an hour.", "Linen woven by the loom per hour"),
     "forge": (
         "The forge in Wrexham uses 75 kilograms of charcoal a week.",
@@ -29,7 +29,7 @@ TOPICS = {
 }
 QUESTIONS = {
     "cider": "How many litres does the cider press in Wrexham yield a day?",
-    "kiln": "At how many degrees does the kiln in Wrexham burn?",
+    "bakery": "At how many degrees does the bakery in Wrexham bake?",
     "loom": "How many metres of linen does the loom in Wrexham weave an hour?",
     "forge": "How much charcoal does the forge in Wrexham use a week?",
     "mill": "How much rye does the mill in Wrexham grind a day?",
@@ -84,7 +84,7 @@ def test_answers_show_the_figure_of_their_page(anna: httpx.Client, works: str) -
 def test_a_figure_can_be_opened_by_its_readers_only_and_signed_for_an_hour(
     stack: LocalStack, anna: httpx.Client, works: str
 ) -> None:
-    run = ask(anna, QUESTIONS["kiln"], works)
+    run = ask(anna, QUESTIONS["bakery"], works)
     (figure,) = run["answer"]["figures"]
     path = figure["path"].removeprefix("/api")
     opened = anna.get(path)
