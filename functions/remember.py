@@ -59,9 +59,8 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
         await _erase_user(task.erasure_id, client)
         return
     async with consumed("erase_turns", thread_id=task.thread_id):
-        await erase(
-            task, await ready_services(), Instances(client).forget if task.is_last else Instances(client).stop
-        )
+        instances = Instances(client)
+        await erase(task, await ready_services(), instances.forget if task.is_last else instances.stop)
 
 
 async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
@@ -75,8 +74,8 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
         await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
 
     async with consumed("erase_user"):
-        means = Means(Instances(client).stop, Instances(client).forget, delete_document)
-        await advance(erasure_id, services, means)
+        instances = Instances(client)
+        await advance(erasure_id, services, Means(instances.stop, instances.forget, delete_document))
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
@@ -91,12 +90,12 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     from shared.agents.sub_agents.metrics import purge_old_metrics
     from shared.agents.summaries import purge_old_summaries
 
-    services = await ready_services()
+    services, forget = await ready_services(), Instances(client).forget
     resumed = await resume_erasures(services)
     resumed += await resume_user_erasures(datetime.now(UTC), services)
-    purged = await purge_old_runs(datetime.now(UTC), services, Instances(client).forget)
-    purged += await purge_old_summaries(datetime.now(UTC), services, Instances(client).forget)
-    purged += await purge_taken(datetime.now(UTC), services, Instances(client).forget)
+    purged = await purge_old_runs(datetime.now(UTC), services, forget)
+    purged += await purge_old_summaries(datetime.now(UTC), services, forget)
+    purged += await purge_taken(datetime.now(UTC), services, forget)
     metrics = await purge_turns(datetime.now(UTC), services)
     metrics += await purge_old_metrics(datetime.now(UTC), services)
     metrics += await purge_old_quality(datetime.now(UTC), services)

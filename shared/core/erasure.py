@@ -53,6 +53,11 @@ def names(state: DocumentState, user_id: str) -> bool:
     return not is_owner(state, user_id) and user_id in {*state.rights.acl, *state.wanted_rights.acl}
 
 
+def concerns(state: DocumentState, user_id: str) -> bool:
+    """Whether the document has to do with the person: theirs, or open to them by name."""
+    return is_owner(state, user_id) or names(state, user_id)
+
+
 def own_documents(states: Iterable[DocumentState], user_id: str) -> OwnDocuments:
     """How many documents have to do with the person."""
     alone = shared = named = 0

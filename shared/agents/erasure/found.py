@@ -15,7 +15,7 @@ from shared.agents.rag_session import WaitingRun
 from shared.agents.summary_store import FOLDER as SUMMARIES
 from shared.core.channel_words import owner_of
 from shared.core.document_ids import document_of_blob, is_sidecar
-from shared.core.erasure import is_theirs_alone, own_documents
+from shared.core.erasure import concerns, is_theirs_alone, own_documents
 from shared.core.upload_names import uploads_of
 from shared.errors import NotFoundError
 from shared.models.base import Model
@@ -146,7 +146,8 @@ async def find(record: ErasureRecord, services: Services) -> Found:
     # By the run alone, which an earlier try of this pass may have erased already.
     theirs = {*runs, *(one.run_id for one in record.runs)}
     sessions = await _theirs(blobs, _SESSIONS, WaitingRun, lambda one: one.run_id in theirs)
-    states = [one async for one in services.documents.all()]
+    # Of all documents only those that have to do with the person are held: there may be a million others.
+    states = [one async for one in services.documents.all() if concerns(one, user_id)]
     alone = tuple(one for one in states if is_theirs_alone(one, user_id))
     return Found(
         threads=tuple(threads),
