@@ -5,19 +5,17 @@ import azure.functions as func
 
 from functions import (
     api_page,
+    background,
     chat,
-    document_changes,
     document_events,
-    document_pages,
     documents,
     feedback,
     health,
     ingest,
     maintenance,
-    me,
     memory,
     metrics,
-    remember,
+    pages,
     runs,
     search,
     summaries,
@@ -26,14 +24,14 @@ from functions import (
     uploads,
     users,
 )
-from functions.ready import require_settings
+from functions.http.requests import require_settings
 from orchestrations.registered import DURABLE
 
 require_settings()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (api_page, chat, feedback, health, me, memory, metrics, runs, search, summaries, teams, threads, users)
-DOCUMENTS = (document_changes, document_events, document_pages, documents, uploads)
+HTTP = (api_page, chat, feedback, health, memory, metrics, runs, search, summaries, teams, threads, users)
+DOCUMENTS = (document_events, documents, pages, uploads)
 
-for module in (*HTTP, *DOCUMENTS, ingest, maintenance, remember, *DURABLE):
+for module in (*HTTP, *DOCUMENTS, background, ingest, maintenance, *DURABLE):
     app.register_functions(module.blueprint)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import azure.functions as func
 
-from functions.byte_range import is_known
-from functions.http_io import Request, Response, cached_response, endpoint
-from shared.errors import NotFoundError
+from functions.http.conditions import is_known
+from functions.http.responses import Request, Response, cached_response, endpoint
+from shared.platform.errors import NotFoundError
 
 blueprint = func.Blueprint()
 
-_OURS = Path(__file__).parent / "openapi"
+_OURS = Path(__file__).parent / "http" / "openapi"
 _PACKAGE = "fastapi_swagger"
 # The page holds the token of whoever tries a call: it talks to its own origin, and is framed by nobody.
 _POLICY = (
@@ -64,8 +64,8 @@ def _answer(req: Request, content: bytes, media_type: str) -> Response:
 @cache
 def _description() -> bytes:
     # Imported when used: a worker that is never asked for it builds no schemas.
-    from functions.openapi.description import Description
-    from functions.openapi.registry import OPERATIONS
+    from functions.http.openapi.description import Description
+    from functions.http.openapi.registry import OPERATIONS
 
     return json.dumps(Description(OPERATIONS).document(), separators=(",", ":")).encode()
 

@@ -14,27 +14,18 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.event_stream import follow, last_event_id
-from functions.http_io import (
-    Request,
-    Response,
-    endpoint,
-    event_stream,
-    json_response,
-    read_model,
-)
-from functions.identity import caller_of
-from functions.orchestration_status import closer
-from functions.ready import ready_services
-from shared.errors import GroundworkError, NotFoundError, TooManyRequestsError, status_of
-from shared.tracing.spans import link_to
+from functions.http.event_stream import closer, follow, last_event_id
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, event_stream, json_response, read_model
+from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError, status_of
+from shared.platform.tracing import link_to
 
 if TYPE_CHECKING:
-    from shared.agents.idempotency import Claimed
-    from shared.agents.runs import Admit
-    from shared.models.chat import ChatRequest, RunView
-    from shared.models.events import LogSlice
-    from shared.models.identity import UserContext
+    from shared.access.idempotency import Claimed
+    from shared.access.models import UserContext
+    from shared.answering.runs import Admit
+    from shared.runs.events import LogSlice
+    from shared.runs.models import ChatRequest, RunView
     from shared.services import Services
 
 blueprint = df.Blueprint()
@@ -70,7 +61,7 @@ class _Run:
 async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.models.chat import ChatRequest
+    from shared.runs.models import ChatRequest
 
     arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
     user = await caller_of(req)
@@ -89,7 +80,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
 
 async def _begin(question: _Question) -> _Run:
     """The run: a new one, or the one that an earlier request under the same key has begun."""
-    from functions.requests import claimed_key, say_replayed
+    from functions.http.requests import claimed_key, say_replayed
 
     run_id = uuid.uuid4().hex
     request, user, services = question.request, question.user, question.services
@@ -109,7 +100,7 @@ async def _begin(question: _Question) -> _Run:
 
 async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
     """Make of a run what is not there yet; two requests at once make one."""
-    from shared.agents.idempotency import finish, give_up
+    from shared.access.idempotency import finish, give_up
 
     if claimed.claim.is_done:
         raise NotFoundError("The run of this Idempotency-Key was deleted.", "Send a new key to ask again.")
@@ -124,9 +115,9 @@ async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
 
 
 async def _store(run_id: str, question: _Question, *, is_claimed: bool = False) -> _Run:
-    from functions.requests import admitted
-    from shared.agents.runs import begin_run, begun_log
-    from shared.agents.user_limits import is_expected, release, slot_of_run
+    from functions.http.requests import admitted
+    from shared.access.limits import is_expected, release, slot_of_run
+    from shared.answering.runs import begin_run, begun_log
 
     user, services = question.user, question.services
     slot = slot_of_run(run_id, services.settings)
@@ -149,7 +140,7 @@ async def _store(run_id: str, question: _Question, *, is_claimed: bool = False) 
 
 
 async def _start(run_id: str, question: _Question) -> None:
-    from shared.agents.runs import close_dead_run
+    from shared.answering.runs import close_dead_run
 
     try:
         await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
@@ -163,8 +154,8 @@ async def _start(run_id: str, question: _Question) -> None:
 
 async def _start_late(run_id: str, question: _Question) -> None:
     """Set to work what an earlier request has left; a run that was set to work meanwhile stays as it is."""
-    from shared.agents.runs import renew_run
-    from shared.agents.user_limits import release
+    from shared.access.limits import release
+    from shared.answering.runs import renew_run
 
     user, services = question.user, question.services
     if not await _is_known(run_id, question):
@@ -201,7 +192,8 @@ async def _end_of(run: _Run, question: _Question) -> "RunView":
 
 
 async def _view(run: _Run, question: _Question) -> "RunView":
-    from shared.agents.runs import owned_run, view_run
+    from shared.answering.runs import view_run
+    from shared.runs.records import owned_run
 
     record = await owned_run(run.run_id, question.user, question.services)
     return await view_run(record, question.services, question.user)

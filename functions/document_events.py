@@ -10,16 +10,14 @@ from weakref import WeakKeyDictionary
 
 import azure.functions as func
 
-from functions.event_stream import KEEP_ALIVE_S, last_event_id
-from functions.http_io import Request, Response, endpoint, event_stream
-from functions.identity import caller_of
-from functions.ready import ready_services
-from shared.errors import CallerError
+from functions.http.event_stream import KEEP_ALIVE_S, last_event_id
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, event_stream
+from shared.platform.errors import CallerError
 
 if TYPE_CHECKING:
-    from shared.agents.document_feed import DocumentFeed, FeedEvent
-    from shared.agents.shared_scans import SharedScans
-    from shared.ports import DocumentStore
+    from shared.documents.feed import DocumentFeed, FeedEvent, SharedScans
+    from shared.documents.state import DocumentStore
 
 blueprint = func.Blueprint()
 
@@ -35,8 +33,7 @@ _scans: "WeakKeyDictionary[DocumentStore, SharedScans]" = WeakKeyDictionary()
 async def get_document_events(req: Request) -> Response:
     """Documents in work, then every change of a document that the caller may see."""
     # Imported when used: a worker that answers no such request never pays for it.
-    from shared.agents.document_feed import DocumentFeed
-    from shared.agents.shared_scans import SharedScans
+    from shared.documents.feed import DocumentFeed, SharedScans
 
     user = await caller_of(req)
     after = _moment(last_event_id(req.headers.get("last-event-id")))

@@ -1,26 +1,34 @@
-"""GET /api/documents: which documents there are, how far their ingestion is, their content and figures."""
+"""Changes to one document by its owner or an administrator: metadata, access, another try, deletion."""
 
+import uuid
 from typing import TYPE_CHECKING
 
+import azure.durable_functions as df
 import azure.functions as func
 
-from functions.byte_range import byte_span, holds, is_known
-from functions.document_material import note_opened, reader_of
-from functions.etags import PASSING, tagged_response
-from functions.http_io import (
+from functions.http.conditions import byte_span, holds, is_known
+from functions.http.etags import PASSING, etag_of, is_conditional, require_match, tagged_response
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import (
     Request,
     Response,
     endpoint,
     file_response,
     json_response,
     picture_response,
+    read_model,
     read_query,
 )
-from functions.identity import caller_of
-from functions.ready import ready_services
+from functions.ingest import start_ingestion
+from functions.pages import note_opened, reader_of
+from shared.platform.errors import PreconditionFailedError
 
 if TYPE_CHECKING:
-    from shared.models.search import Filters
+    from shared.access.models import UserContext
+    from shared.documents.state import DocumentState
+    from shared.platform.search import Filters
+    from shared.services import Services
+
 
 blueprint = func.Blueprint()
 
@@ -30,8 +38,8 @@ blueprint = func.Blueprint()
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.documents import list_documents as listed
-    from shared.models.queries import DocumentsQuery
+    from functions.http.models import DocumentsQuery
+    from shared.documents.listing import list_documents as listed
 
     user = await caller_of(req)
     query = read_query(req, DocumentsQuery)
@@ -44,7 +52,7 @@ async def list_documents(req: Request) -> Response:
 @endpoint
 async def get_document(req: Request) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
-    from shared.agents.documents import get_document as found
+    from shared.documents.listing import get_document as found
 
     user = await caller_of(req)
     detail = await found(req.path_params["doc_id"], user, await ready_services())
@@ -55,9 +63,9 @@ async def get_document(req: Request) -> Response:
 @endpoint
 async def get_document_content(req: Request) -> Response:
     """The file itself, as it was dropped in, for whoever may read it; one `Range` of bytes is honoured."""
-    from shared.agents.documents import readable_blob
-    from shared.models.names import DOCUMENTS
-    from shared.models.queries import CitationQuery
+    from shared.documents.listing import readable_blob
+    from shared.documents.page_models import CitationQuery
+    from shared.platform.names import DOCUMENTS
 
     reader = await reader_of(req)
     query = read_query(req, CitationQuery)
@@ -77,8 +85,8 @@ async def get_document_content(req: Request) -> Response:
 @endpoint
 async def get_document_figure(req: Request) -> Response:
     """A picture of a document, for whoever may read the document; 304 when the caller has it already."""
-    from shared.agents.figures import readable_figure
-    from shared.models.names import FIGURES
+    from shared.documents.figures import readable_figure
+    from shared.platform.names import FIGURES
 
     user = await caller_of(req)
     services = await ready_services()
@@ -88,3 +96,100 @@ async def get_document_figure(req: Request) -> Response:
             status_code=304, headers={"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
         )
     return await picture_response(services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
+
+
+@blueprint.route(route="documents/{doc_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def correct_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.documents.listing import get_own_document
+    from shared.documents.requests import MetadataCorrection
+    from shared.ingestion.changes import changeable, correct, corrections_of
+
+    user = await caller_of(req)
+    corrections = corrections_of(await read_model(req, MetadataCorrection))
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    await _require_match(req, state, user, services)
+    try:
+        again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
+    except PreconditionFailedError:
+        await _start(client, state.blob_name)  # an event may have come while the document was held
+        raise
+    if again:
+        await _start(client, state.blob_name)
+    changed = await changeable(state.doc_id, user, services)
+    return tagged_response(req, await get_own_document(changed, user, services), PASSING)
+
+
+@blueprint.route(route="documents/{doc_id}/access", methods=["PUT"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def change_access(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
+    from shared.documents.listing import get_own_document
+    from shared.documents.requests import AccessChange
+    from shared.ingestion.changes import change_access as change
+    from shared.ingestion.changes import changeable
+
+    user = await caller_of(req)
+    wanted = await read_model(req, AccessChange)
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    await _require_match(req, state, user, services)
+    if await change(state, wanted, services, only_unchanged=is_conditional(req.headers)):
+        await _start(client, state.blob_name)
+    changed = await changeable(state.doc_id, user, services)
+    return tagged_response(req, await get_own_document(changed, user, services), PASSING)
+
+
+@blueprint.route(route="documents/{doc_id}/reingest", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Ingest the file once more, also one that failed three times. 202."""
+    from functions.http.requests import admitted
+    from shared.documents.listing import get_own_document
+    from shared.ingestion.changes import changeable, try_again
+
+    user = await caller_of(req)
+    services = await ready_services()
+    await admitted(req, user, services)
+    state = await changeable(req.path_params["doc_id"], user, services)
+    await try_again(state, services)
+    await _start(client, state.blob_name)
+    headers = {"Location": f"/api/documents/{state.doc_id}"}
+    return json_response(await get_own_document(state, user, services), 202, headers)
+
+
+@blueprint.route(route="documents/{doc_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.durable_client_input(client_name="client")
+@endpoint
+async def delete_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
+    from shared.documents.listing import DocumentDeleting
+    from shared.ingestion.changes import changeable, delete
+
+    user = await caller_of(req)
+    services = await ready_services()
+    state = await changeable(req.path_params["doc_id"], user, services)
+    await _require_match(req, state, user, services)
+    await delete(state, services)
+    await _start(client, state.blob_name)
+    return json_response(DocumentDeleting(doc_id=state.doc_id), 202)
+
+
+async def _require_match(
+    request: Request, state: "DocumentState", user: "UserContext", services: "Services"
+) -> None:
+    """Refuse a change to a document that is not as its caller says (If-Match). PreconditionFailedError."""
+    from shared.documents.listing import get_own_document
+
+    if is_conditional(request.headers):
+        require_match(request.headers, etag_of(await get_own_document(state, user, services), PASSING))
+
+
+async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:
+    await start_ingestion(client, blob_name, f"{blob_name} asked for {uuid.uuid4().hex}")

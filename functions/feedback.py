@@ -2,9 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model
-from functions.identity import caller_of
-from functions.ready import ready_services
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_model
 
 blueprint = func.Blueprint()
 
@@ -14,8 +13,8 @@ blueprint = func.Blueprint()
 async def put_feedback(req: Request) -> Response:
     """Rate a run that has ended; the last rating counts."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.quality.feedback import rate_run
-    from shared.models.feedback import FeedbackBody
+    from shared.quality.recording import rate_run
+    from shared.runs.models import FeedbackBody
 
     user = await caller_of(req)
     body = await read_model(req, FeedbackBody)
@@ -26,7 +25,7 @@ async def put_feedback(req: Request) -> Response:
 @endpoint
 async def get_feedback(req: Request) -> Response:
     """What the caller said of a run."""
-    from shared.agents.quality.feedback import feedback_of
+    from shared.quality.recording import feedback_of
 
     user = await caller_of(req)
     return json_response(await feedback_of(_id_of(req), user, await ready_services()))
@@ -36,7 +35,7 @@ async def get_feedback(req: Request) -> Response:
 @endpoint
 async def delete_feedback(req: Request) -> Response:
     """Take it back."""
-    from shared.agents.quality.feedback import withdraw_feedback
+    from shared.quality.recording import withdraw_feedback
 
     user = await caller_of(req)
     await withdraw_feedback(_id_of(req), user, await ready_services())
@@ -47,8 +46,8 @@ async def delete_feedback(req: Request) -> Response:
 @endpoint
 async def post_opening(req: Request) -> Response:
     """Say that the source of a citation was opened; each citation counts once."""
-    from shared.agents.quality.openings import open_source
-    from shared.models.feedback import SourceOpened
+    from shared.quality.recording import open_source
+    from shared.runs.models import SourceOpened
 
     user = await caller_of(req)
     body = await read_model(req, SourceOpened)

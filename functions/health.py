@@ -7,8 +7,8 @@ import asyncio
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response
-from shared.errors import GroundworkError
+from functions.http.responses import Request, Response, endpoint, json_response
+from shared.platform.errors import GroundworkError
 
 blueprint = func.Blueprint()
 
@@ -20,7 +20,7 @@ _READY_TIMEOUT_S = 5.0
 async def get_health(req: Request) -> Response:
     """200 as long as the process answers."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.models.health_views import HealthView
+    from functions.http.models import HealthView
 
     return json_response(HealthView())
 
@@ -29,9 +29,9 @@ async def get_health(req: Request) -> Response:
 @endpoint
 async def get_readiness(req: Request) -> Response:
     """200 when search, storage and tables answer, else 503 naming which does not."""
-    from shared.models.health_views import ReadinessView
-    from shared.models.names import DOCUMENTS
-    from shared.models.search import SearchRequest
+    from functions.http.models import ReadinessView
+    from shared.platform.names import DOCUMENTS
+    from shared.platform.search import SearchRequest
     from shared.wiring import get_services
 
     services = get_services()

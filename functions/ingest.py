@@ -11,15 +11,55 @@ from typing import Any
 
 import azure.durable_functions as df
 import azure.functions as func
+from azurefunctions.extensions.base import Datum, InConverter, SdkType
 
-from functions.blob_reference import BlobReference
-from functions.consuming import consumed
-from shared.errors import CallerError
-from shared.models.names import BLOB_DELETED_QUEUE, DOCUMENTS
-from shared.tracing.spans import link_to
+from functions.http.request_scope import consumed
+from shared.platform.errors import CallerError
+from shared.platform.names import BLOB_DELETED_QUEUE, DOCUMENTS
+from shared.platform.tracing import link_to
+
+
+class BlobReference(SdkType):  # type: ignore[misc]  # the package has no types
+    """Where a blob is."""
+
+    def __init__(self, *, container: str, name: str) -> None:
+        super().__init__(data={"ContainerName": container, "BlobName": name})
+        self.container = container
+        self.name = name
+
+    def get_sdk_type(self) -> "BlobReference":
+        """Itself: it is no wrapper around a client."""
+        return self
+
+
+class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger"):  # type: ignore[misc, call-arg]
+    """Makes a BlobReference of what the host sends."""
+
+    @classmethod
+    def check_input_type_annotation(cls, pytype: type) -> bool:
+        """Whether this converter serves a parameter so annotated."""
+        return issubclass(pytype, BlobReference)
+
+    @classmethod
+    def has_implicit_output(cls) -> bool:
+        """A blob trigger returns nothing."""
+        return False
+
+    @classmethod
+    def decode(cls, data: Datum, *, trigger_metadata: object, pytype: type) -> BlobReference:
+        """The blob's place.
+
+        Raises:
+            ValueError: the host sent something else than a place.
+        """
+        del trigger_metadata, pytype
+        if data is None or data.type != "model_binding_data":
+            raise ValueError(f"expected the place of a blob, got {data.type if data else None}")
+        place: dict[str, Any] = json.loads(data.value.content)
+        return BlobReference(container=str(place["ContainerName"]), name=str(place["BlobName"]))
+
 
 blueprint = df.Blueprint()
-
 CONNECTION = "DocumentsStorage"
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
@@ -31,8 +71,8 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was written."""
     # Imported when used: a worker that only serves HTTP never pays for it.
-    from shared.core.document_ids import document_of_blob
-    from shared.ingestion.news import is_old_news
+    from shared.documents.ids import document_of_blob
+    from shared.ingestion.events import is_old_news
     from shared.wiring import get_services
 
     services = get_services()
@@ -48,7 +88,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
 @blueprint.durable_client_input(client_name="client")
 async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was deleted. A message that is no event raises: it goes to the poison queue."""
-    from shared.core.document_ids import document_of_blob
+    from shared.documents.ids import document_of_blob
 
     event = read_event(message.get_body())
     name = deleted_blob(event)
@@ -62,8 +102,8 @@ async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str,
 
     An instance that has ended is started again: it finds that all is done, or repairs what is not.
     """
-    from shared.core.document_ids import instance_id
-    from shared.models.ingestion import IngestRequest
+    from shared.documents.ids import instance_id
+    from shared.ingestion.models import IngestRequest
 
     instance = instance_id(blob_name, occasion)
     payload = {**IngestRequest(blob_name=blob_name).model_dump(mode="json"), **link_to(instance)}

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.consuming import consumed
-from functions.http_io import Request, Response, endpoint, json_response
-from functions.identity import administrator_of
+from functions.http.request_scope import consumed
+from functions.http.requests import administrator_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response
 from functions.ingest import start_ingestion
-from functions.ready import ready_services
-from shared.telemetry import get_logger
+from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from shared.models.audit import ReconcileReport
+    from shared.ingestion.models import ReconcileReport
 
 blueprint = df.Blueprint()
 
@@ -29,7 +28,7 @@ SCHEDULE_S = 300
 @blueprint.durable_client_input(client_name="client")
 async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Start the ingestion of what differs from its file; say in the log what lies in the poison queues."""
-    from shared.ingestion.block_census import WINDOW_BITS
+    from shared.ingestion.inventory import WINDOW_BITS
 
     try:
         await _reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
@@ -51,7 +50,7 @@ async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> 
 @endpoint
 async def get_audit(req: Request) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
-    from shared.ingestion.auditing import audit
+    from shared.ingestion.audit import audit
 
     await administrator_of(req)
     return json_response(await audit(await ready_services(), int(time.time())))
@@ -61,7 +60,7 @@ async def get_audit(req: Request) -> Response:
 @endpoint
 async def get_poison(req: Request) -> Response:
     """Events that were tried in vain, for administrators: which file each is about, and no more."""
-    from shared.models.poison import PoisonList
+    from shared.platform.queues import PoisonList
 
     await administrator_of(req)
     messages = tuple(await (await ready_services()).poison.peek())
@@ -78,7 +77,7 @@ async def _tell_poison() -> None:
 async def _reconcile(
     client: df.DurableOrchestrationClient, count: int = 0, block_bits: int = 0
 ) -> "ReconcileReport":
-    from shared.ingestion.reconciling import reconcile
+    from shared.ingestion.reconciliation import reconcile
 
     async def start(blob_name: str, occasion: str) -> str:
         async with consumed("reconcile_documents"):

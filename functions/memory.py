@@ -2,9 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_query
-from functions.identity import caller_of
-from functions.ready import ready_services
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_query
 
 blueprint = func.Blueprint()
 
@@ -14,8 +13,8 @@ blueprint = func.Blueprint()
 async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.memory import list_memories
-    from shared.models.queries import ListQuery
+    from functions.http.models import ListQuery
+    from shared.conversations.memory import list_memories
 
     user = await caller_of(req)
     page = read_query(req, ListQuery)
@@ -26,7 +25,7 @@ async def get_memory(req: Request) -> Response:
 @endpoint
 async def delete_memory(req: Request) -> Response:
     """Forget everything that is remembered of the caller."""
-    from shared.agents.memory import forget_all
+    from shared.conversations.memory import forget_all
 
     user = await caller_of(req)
     return json_response(await forget_all(user, await ready_services()))

@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_query
-from functions.identity import administrator_of
-from functions.ready import ready_services
-from shared.errors import CallerError
+from functions.http.requests import administrator_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_query
+from shared.platform.errors import CallerError
 
 blueprint = func.Blueprint()
 
@@ -19,7 +18,7 @@ MAX_HOURS = 168  # a week: an hour is one query
 @endpoint
 async def get_subagent_metrics(req: Request) -> Response:
     """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
-    from shared.agents.sub_agents.metrics import subagent_metrics
+    from shared.subagents.metrics import subagent_metrics
 
     await administrator_of(req)
     hours = _hours(req.query_params.get("hours"))
@@ -31,8 +30,8 @@ async def get_subagent_metrics(req: Request) -> Response:
 async def get_quality_metrics(req: Request) -> Response:
     """How good answers were in use: what people said, opened, and got; each measure with its aim."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.quality.measures import quality_metrics
-    from shared.models.queries import QualityQuery
+    from functions.http.models import QualityQuery
+    from shared.quality.measures import quality_metrics
 
     await administrator_of(req)
     asked = read_query(req, QualityQuery)

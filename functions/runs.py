@@ -5,25 +5,15 @@ from typing import TYPE_CHECKING, Any
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.event_stream import follow, is_at_the_end, last_event_id
-from functions.http_io import (
-    Request,
-    Response,
-    endpoint,
-    event_stream,
-    json_response,
-    read_model,
-)
-from functions.identity import caller_of
-from functions.orchestration_status import closer
-from functions.ready import ready_services
-from functions.run_traces import record_ended_run
-from shared.errors import NotFoundError
-from shared.telemetry import get_logger
+from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, event_stream, json_response, read_model
+from shared.platform.errors import NotFoundError
+from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from shared.models.identity import UserContext
-    from shared.models.runs import RunRecord
+    from shared.access.models import UserContext
+    from shared.runs.models import RunRecord
     from shared.services import Services
 
 blueprint = df.Blueprint()
@@ -33,7 +23,7 @@ blueprint = df.Blueprint()
 @endpoint
 async def get_run(req: Request) -> Response:
     """A run's status, todo list, what it asks and, once committed, its answer."""
-    from shared.agents.runs import view_run
+    from shared.answering.runs import view_run
 
     record, user, services = await _own_run(req)
     return json_response(await view_run(record, services, user))
@@ -68,10 +58,11 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
 async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.answering_back import answer_clarification
-    from shared.agents.runs import owned_run, view_run
-    from shared.core.clarification import event_name
-    from shared.models.clarification import ClarificationAnswer
+    from shared.answering.asking import answer_clarification
+    from shared.answering.clarification import event_name
+    from shared.answering.runs import view_run
+    from shared.runs.models import ClarificationAnswer
+    from shared.runs.records import owned_run
 
     record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
@@ -89,10 +80,10 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
 @endpoint
 async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
-    from shared.agents.cancelling import cancel_run as cancel
-    from shared.agents.runs import view_run
-    from shared.agents.sub_agents.control import release
-    from shared.agents.sub_agents.stored import child_ids
+    from shared.answering.cancelling import cancel_run as cancel
+    from shared.answering.runs import view_run
+    from shared.subagents.artifacts import child_ids
+    from shared.subagents.control import release
 
     record, user, services = await _own_run(req)
     record = await cancel(record.run_id, services)
@@ -115,7 +106,7 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
 
 
 async def _own_run(req: Request) -> "tuple[RunRecord, UserContext, Services]":
-    from shared.agents.runs import owned_run
+    from shared.runs.records import owned_run
 
     user = await caller_of(req)
     services = await ready_services()

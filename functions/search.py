@@ -2,9 +2,8 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model
-from functions.identity import caller_of
-from functions.ready import ready_services
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_model
 
 blueprint = func.Blueprint()
 
@@ -14,11 +13,11 @@ blueprint = func.Blueprint()
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
     # Imported when used: a worker that starts does not wait for it.
-    from functions.requests import admitted
-    from shared.agents.agent import block_search
-    from shared.agents.figures import image_urls
-    from shared.agents.tools.semantic_search import search_results
-    from shared.models.search_views import SearchBody, SearchResults
+    from functions.http.models import SearchBody, SearchResults
+    from functions.http.requests import admitted
+    from shared.documents.figures import image_urls
+    from shared.tools.registry import block_search
+    from shared.tools.semantic_search import search_results
 
     user = await caller_of(req)
     body = await read_model(req, SearchBody)

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_model
-from functions.identity import caller_of
-from functions.ready import ready_services
-from shared.errors import GroundworkError, NotFoundError, status_of
-from shared.instances import Instances
-from shared.telemetry import get_logger
-from shared.tracing.spans import link_to
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_model
+from shared.platform.errors import GroundworkError, NotFoundError, status_of
+from shared.platform.instances import Instances
+from shared.platform.telemetry import get_logger
+from shared.platform.tracing import link_to
 
 if TYPE_CHECKING:
-    from shared.agents.idempotency import Claimed
-    from shared.agents.summaries import Forget
-    from shared.models.identity import UserContext
-    from shared.models.summaries import SummaryOrder, SummaryRequest, SummaryView
+    from shared.access.idempotency import Claimed
+    from shared.access.models import UserContext
     from shared.services import Services
+    from shared.summaries.models import SummaryOrder, SummaryRequest, SummaryView
+    from shared.summaries.summaries import Forget
 
 blueprint = df.Blueprint()
 
@@ -49,8 +48,8 @@ class _Order:
 async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.summaries import view_summary
-    from shared.models.summaries import SummaryOrder
+    from shared.summaries.models import SummaryOrder
+    from shared.summaries.summaries import view_summary
 
     user = await caller_of(req)
     order = await read_model(req, SummaryOrder)
@@ -68,7 +67,7 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
 @endpoint
 async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """How far a summary is, and its result once it is there."""
-    from shared.agents.summaries import close_dead_summary, view_summary
+    from shared.summaries.summaries import close_dead_summary, view_summary
 
     request, user, services = await _own(req)
     view = await view_summary(request, services, user)
@@ -84,8 +83,8 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
 @endpoint
 async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """End a summary. Again: the same."""
-    from shared.agents.summaries import cancel_summary as cancel
-    from shared.agents.summaries import forget_instances, view_summary
+    from shared.summaries.summaries import cancel_summary as cancel
+    from shared.summaries.summaries import forget_instances, view_summary
 
     request, user, services = await _own(req)
     await cancel(request, services)
@@ -98,7 +97,7 @@ async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) ->
 @endpoint
 async def delete_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Delete a summary and everything made of it."""
-    from shared.agents.summaries import delete_summary as delete
+    from shared.summaries.summaries import delete_summary as delete
 
     request, _, services = await _own(req)
     await delete(request, services, forgetter(client))
@@ -131,8 +130,8 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
 
 async def _begin(wanted: _Order) -> "SummaryRequest":
     """The summary: a new one, or the one that an earlier request under the same key has made."""
-    from functions.requests import claimed_key, say_replayed
-    from shared.agents.idempotency import finish, give_up
+    from functions.http.requests import claimed_key, say_replayed
+    from shared.access.idempotency import finish, give_up
 
     services, summary_id = wanted.services, uuid.uuid4().hex
     claimed = await claimed_key(wanted.request, wanted.order, wanted.user, services, resource_id=summary_id)
@@ -161,7 +160,7 @@ async def _stored(claimed: "Claimed", wanted: _Order) -> "SummaryRequest | None"
     Raises:
         NotFoundError: it was deleted since.
     """
-    from shared.agents.summaries import owned_summary
+    from shared.summaries.summaries import owned_summary
 
     try:
         return await owned_summary(claimed.resource_id, wanted.user, wanted.services)
@@ -173,7 +172,7 @@ async def _stored(claimed: "Claimed", wanted: _Order) -> "SummaryRequest | None"
 
 async def _renewed(known: "SummaryRequest", wanted: _Order) -> "SummaryRequest":
     """What was stored, as if it was asked for now, unless somebody has set it to work."""
-    from shared.agents.summaries import has_ended, renew_summary
+    from shared.summaries.summaries import has_ended, renew_summary
 
     if await has_ended(known.summary_id, wanted.services) or await _is_known(known.summary_id, wanted.client):
         return known
@@ -188,9 +187,9 @@ async def _is_known(summary_id: str, client: df.DurableOrchestrationClient) -> b
 
 
 async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
-    from functions.requests import admitted
-    from shared.agents.summaries import begin_summary
-    from shared.agents.user_limits import release, slot_of_summary
+    from functions.http.requests import admitted
+    from shared.access.limits import release, slot_of_summary
+    from shared.summaries.summaries import begin_summary
 
     user, services, order = wanted.user, wanted.services, wanted.order
     slot = slot_of_summary(summary_id, services.settings)
@@ -207,8 +206,8 @@ async def _start(
     client: df.DurableOrchestrationClient, request: "SummaryRequest", services: "Services"
 ) -> None:
     """Start the orchestration, unless the same order under the same key has started it."""
-    from shared.agents.summaries import close_dead_summary, has_ended, start_of
-    from shared.agents.user_limits import release
+    from shared.access.limits import release
+    from shared.summaries.summaries import close_dead_summary, has_ended, start_of
 
     if await has_ended(request.summary_id, services):
         # Its end may have come before the slot that this request has taken for it.
@@ -224,7 +223,7 @@ async def _start(
 
 
 async def _wait(request: "SummaryRequest", services: "Services", wait_s: float) -> None:
-    from shared.agents.summaries import has_ended
+    from shared.summaries.summaries import has_ended
 
     for _ in range(math.ceil(wait_s / _POLL_S)):
         if await has_ended(request.summary_id, services):
@@ -233,7 +232,7 @@ async def _wait(request: "SummaryRequest", services: "Services", wait_s: float) 
 
 
 async def _own(req: Request) -> "tuple[SummaryRequest, UserContext, Services]":
-    from shared.agents.summaries import owned_summary
+    from shared.summaries.summaries import owned_summary
 
     user = await caller_of(req)
     services = await ready_services()

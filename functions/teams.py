@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.body import read_body
-from functions.http_io import MAX_BODY_BYTES, Request, Response, endpoint, json_response
-from shared.errors import CallerError, NotAuthenticatedError
-from shared.instances import Instances
+from functions.http.bodies import read_body
+from functions.http.responses import MAX_BODY_BYTES, Request, Response, endpoint, json_response
+from shared.platform.errors import CallerError, NotAuthenticatedError
+from shared.platform.instances import Instances
 from shared.wiring import get_services
 
 if TYPE_CHECKING:
-    from shared.models.bot import BotActivity
+    from shared.teams.models import BotActivity
 
 blueprint = df.Blueprint()
 
@@ -34,7 +34,7 @@ async def receive_activity(req: Request, client: df.DurableOrchestrationClient) 
     activity = await _believed_activity(req)
     if activity.kind == "ignored":
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
-    from shared.agents.channel.turns import handle
+    from shared.teams.turns import handle
 
     answer = await handle(activity, get_services(), Instances(client))
     return Response(status_code=202) if answer is None else json_response(answer)

@@ -1,18 +1,18 @@
 """Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
 
 import uuid
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import azure.functions as func
 
-from functions.etags import etag_of, require_match, tagged_response
-from functions.http_io import Request, Response, endpoint, json_response, read_model, read_query
-from functions.identity import caller_of
-from functions.ready import ready_services
+from functions.http.etags import etag_of, require_match, tagged_response
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_model, read_query
 
 if TYPE_CHECKING:
-    from shared.models.threads import ThreadView
+    from collections.abc import Callable
+
+    from shared.conversations.models import ThreadView
 
 blueprint = func.Blueprint()
 
@@ -22,10 +22,10 @@ blueprint = func.Blueprint()
 async def create_thread(req: Request) -> Response:
     """Begin a thread."""
     # Imported when used: a worker that starts does not wait for it.
-    from functions.requests import admitted, claimed_key, say_replayed
-    from shared.agents.idempotency import finish
-    from shared.agents.threads import new_thread, owned_thread, view_of
-    from shared.models.threads import NewThread
+    from functions.http.requests import admitted, claimed_key, say_replayed
+    from shared.access.idempotency import finish
+    from shared.conversations.models import NewThread
+    from shared.conversations.threads import new_thread, owned_thread, view_of
 
     user = await caller_of(req)
     body = await read_model(req, NewThread)
@@ -46,8 +46,8 @@ async def create_thread(req: Request) -> Response:
 @endpoint
 async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
-    from shared.agents.threads import list_threads
-    from shared.models.queries import ListQuery
+    from functions.http.models import ListQuery
+    from shared.conversations.threads import list_threads
 
     user = await caller_of(req)
     page = read_query(req, ListQuery)
@@ -58,7 +58,7 @@ async def get_threads(req: Request) -> Response:
 @endpoint
 async def get_thread(req: Request) -> Response:
     """One thread, without its turns."""
-    from shared.agents.threads import owned_thread, view_of
+    from shared.conversations.threads import owned_thread, view_of
 
     user = await caller_of(req)
     return tagged_response(req, view_of(await owned_thread(_id_of(req), user, await ready_services())))
@@ -68,8 +68,8 @@ async def get_thread(req: Request) -> Response:
 @endpoint
 async def patch_thread(req: Request) -> Response:
     """Rename a thread."""
-    from shared.agents.threads import rename_thread
-    from shared.models.threads import ThreadRename
+    from shared.conversations.models import ThreadRename
+    from shared.conversations.threads import rename_thread
 
     user = await caller_of(req)
     body = await read_model(req, ThreadRename)
@@ -81,7 +81,7 @@ async def patch_thread(req: Request) -> Response:
 @endpoint
 async def delete_thread(req: Request) -> Response:
     """Delete a thread and everything made of it."""
-    from shared.agents.threads import delete_thread as deleted
+    from shared.conversations.threads import delete_thread as deleted
 
     user = await caller_of(req)
     await deleted(_id_of(req), user, await ready_services(), _match(req))
@@ -92,7 +92,7 @@ async def delete_thread(req: Request) -> Response:
 @endpoint
 async def clear_thread(req: Request) -> Response:
     """Delete the turns of a thread, and keep the thread."""
-    from shared.agents.threads import clear_thread as cleared
+    from shared.conversations.threads import clear_thread as cleared
 
     user = await caller_of(req)
     return json_response(await cleared(_id_of(req), user, await ready_services()))
@@ -102,8 +102,8 @@ async def clear_thread(req: Request) -> Response:
 @endpoint
 async def get_thread_messages(req: Request) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
-    from shared.agents.thread_messages import read_messages
-    from shared.models.queries import MessagesQuery
+    from functions.http.models import MessagesQuery
+    from shared.conversations.threads import read_messages
 
     user = await caller_of(req)
     page = read_query(req, MessagesQuery)

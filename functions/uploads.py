@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.body import file_parts, too_large
-from functions.http_io import Request, Response, endpoint, json_response, read_model, validated
-from functions.identity import caller_of
+from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_model, validated
 from functions.ingest import start_ingestion
-from functions.multipart import MAX_FIELDS_BYTES, FileForm
-from functions.ready import ready_services
-from shared.errors import CallerError
+from shared.platform.errors import CallerError
 
 if TYPE_CHECKING:
-    from shared.models.identity import UserContext
-    from shared.models.ingestion import DocumentState
-    from shared.models.uploads import UploadRequest
+    from shared.access.models import UserContext
+    from shared.documents.requests import UploadRequest
+    from shared.documents.state import DocumentState
     from shared.services import Services
 
 blueprint = df.Blueprint()
@@ -41,8 +39,8 @@ class _Upload:
 @endpoint
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
-    from functions.requests import admitted
-    from shared.agents.documents import get_own_document
+    from functions.http.requests import admitted
+    from shared.documents.listing import get_own_document
 
     user = await caller_of(req)
     services = await ready_services()
@@ -60,11 +58,11 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
     # Imported when used: a worker that starts does not wait for it.
-    from functions.requests import admitted, claimed_key, say_replayed
-    from shared.agents.idempotency import finish
-    from shared.core.document_ids import document_id
-    from shared.ingestion.uploading import make_ticket, place_of
-    from shared.models.uploads import UploadRequest
+    from functions.http.requests import admitted, claimed_key, say_replayed
+    from shared.access.idempotency import finish
+    from shared.documents.ids import document_id
+    from shared.documents.requests import UploadRequest
+    from shared.ingestion.uploads import make_ticket, place_of
 
     user = await caller_of(req)
     request = await read_model(req, UploadRequest)
@@ -83,11 +81,11 @@ async def make_upload_ticket(req: Request) -> Response:
 
 async def _receive(upload: _Upload) -> "DocumentState":
     """Store the file and start its ingestion, unless the very same was done under this key."""
-    from functions.requests import claimed_key, say_replayed
-    from shared.agents.idempotency import finish, reused
-    from shared.core.document_ids import document_id
-    from shared.ingestion.changing import changeable
-    from shared.ingestion.uploading import place_of, receive
+    from functions.http.requests import claimed_key, say_replayed
+    from shared.access.idempotency import finish, reused
+    from shared.documents.ids import document_id
+    from shared.ingestion.changes import changeable
+    from shared.ingestion.uploads import place_of, receive
 
     form, user, services = upload.form, upload.user, upload.services
     request = _upload_request(form.filename, form.fields)
@@ -132,7 +130,7 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> "Uplo
     Raises:
         CallerError: an unknown field, one given twice, or one of the wrong form.
     """
-    from shared.models.uploads import UploadForm, UploadRequest
+    from shared.documents.requests import UploadForm, UploadRequest
 
     known = tuple(name for name in UploadForm.model_fields if name != "file")
     unknown = sorted(set(fields) - set(known))

@@ -2,12 +2,25 @@
 
 import azure.functions as func
 
-from functions.http_io import Request, Response, endpoint, json_response, read_query
-from functions.identity import administrator_of
-from functions.ready import ready_services
-from shared.errors import CallerError
+from functions.http.requests import administrator_of, caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, read_query
+from shared.platform.errors import CallerError
 
 blueprint = func.Blueprint()
+
+
+@blueprint.route(route="me", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_me(req: Request) -> Response:
+    """The caller: names, roles, and how many groups count. The rest of what we know is the token's own."""
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.access.models import Me
+    from shared.documents.rights import is_admin
+
+    user = await caller_of(req)
+    shown = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
+    return json_response(Me(**shown, group_count=len(user.groups), is_administrator=is_admin(user)))
+
 
 MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
 
@@ -17,8 +30,8 @@ MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
 async def erase_user(req: Request) -> Response:
     """Erase what is kept of a person. 202: a queue does it, in passes over a quarter of an hour."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.agents.erasure.asking import ask_for_erasure
-    from shared.models.erasures import ErasureQuery
+    from shared.erasure.models import ErasureQuery
+    from shared.erasure.requests import ask_for_erasure
 
     await administrator_of(req)
     wanted = read_query(req, ErasureQuery)
@@ -30,7 +43,7 @@ async def erase_user(req: Request) -> Response:
 @endpoint
 async def get_erasure(req: Request) -> Response:
     """How far the erasure of a person is, or what it has done."""
-    from shared.agents.erasure.asking import erasure_of
+    from shared.erasure.requests import erasure_of
 
     await administrator_of(req)
     return json_response(await erasure_of(_id_of(req), await ready_services()))

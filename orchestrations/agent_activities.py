@@ -14,9 +14,9 @@ blueprint = df.Blueprint()
 async def perform_step(payload: Payload) -> dict[str, Any]:
     """Perform one step of a run. Input: StepInput. Output: StepResult; raises only for defects."""
     # Imported when used: a worker that only serves HTTP never pays for it.
-    from shared.agents.effects import perform_metered
-    from shared.agents.run_trace import record_end
-    from shared.models.steps import CommitAnswer, ReportFailure, RunClosed, StepInput
+    from shared.answering.effects import perform_metered
+    from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed, StepInput
+    from shared.answering.trace import record_end
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -33,8 +33,8 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     """Take one turn. Input: TurnInput. Output: TurnReply; raises only for defects."""
-    from shared.agents.sub_agents.turn import take_turn
-    from shared.models.subagents import TurnInput, TurnReply
+    from shared.subagents.models import TurnInput, TurnReply
+    from shared.subagents.turn import take_turn
     from shared.wiring import get_services
 
     given, link = split(payload)

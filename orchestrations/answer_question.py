@@ -1,4 +1,4 @@
-"""Question -> streamed, cited answer: the durable driver of the loop in `shared.core.loop`.
+"""Question -> streamed, cited answer: the durable driver of the loop in `shared.answering.loop`.
 
 Only sequences: every effect is the activity `perform_step`, every sub-agent a child orchestration. The state
 is rebuilt on each replay from the observations in the history, so neither it nor any content is stored twice.
@@ -13,21 +13,22 @@ import azure.durable_functions as df
 from orchestrations.fan_out import Child, ChildEnd, race
 from orchestrations.payloads import as_object
 from orchestrations.traces import input_of, traced, traced_child
-from shared.core.clarification import event_name
-from shared.core.loop import next_action, observe, start
-from shared.core.loop_state import LoopState
-from shared.models.delegation_steps import RunSubagents, SubagentsEnded
-from shared.models.steps import (
+from shared.answering.clarification import event_name
+from shared.answering.loop import next_action, observe, start
+from shared.answering.loop_state import LoopState
+from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,
     AwaitAnswer,
     EndRun,
     Observation,
+    RunSubagents,
     StepFailed,
     StepInput,
     StepResult,
+    SubagentsEnded,
 )
-from shared.models.subagents import SubagentEnd
+from shared.subagents.models import SubagentEnd
 
 
 def answer_question(

@@ -6,13 +6,13 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
-from shared.instances import Instances
+from shared.platform.instances import Instances
 
 if TYPE_CHECKING:
-    from shared.agents.channel.world import ChannelWorld
-    from shared.models.bot import BotAttachment, BotConversation, BotSender
-    from shared.models.identity import UserContext
+    from shared.access.models import UserContext
     from shared.services import Services
+    from shared.teams.context import ChannelWorld
+    from shared.teams.models import BotAttachment, BotConversation, BotSender
 
 blueprint = df.Blueprint()
 
@@ -22,8 +22,8 @@ blueprint = df.Blueprint()
 async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Perform one step of a reply. Input and output: ReplyStep."""
     # Imported when used: a worker that only serves HTTP never pays for it.
-    from shared.agents.channel.steps import perform_reply
-    from shared.models.channel import ReplyStep
+    from shared.teams.models import ReplyStep
+    from shared.teams.steps import perform_reply
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -34,10 +34,10 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
 
 
 def _world(services: "Services", client: df.DurableOrchestrationClient) -> "ChannelWorld":
-    from shared.agents.channel.world import ChannelWorld, channel_parts
-    from shared.identity_channels import person_in_chat
-    from shared.ingestion.dropping import take_dropped
     from shared.ingestion.prepare import ensure_ready
+    from shared.teams.context import ChannelWorld, channel_parts
+    from shared.teams.dropped_files import take_dropped
+    from shared.teams.identity import person_in_chat
 
     async def find_user(conversation: "BotConversation", sender: "BotSender") -> "tuple[UserContext, bool]":
         return await person_in_chat(conversation, sender, services.settings, services.directory)

@@ -6,7 +6,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.payloads import Payload, as_object
-from shared.telemetry import get_logger
+from shared.platform.telemetry import get_logger
 
 blueprint = df.Blueprint()
 

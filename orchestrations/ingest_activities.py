@@ -31,8 +31,8 @@ async def accept_document(payload: Payload) -> dict[str, Any]:
 @blueprint.durable_client_input(client_name="client")
 async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Free a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
+    from shared.ingestion.models import IngestReplyEnvelope, IngestStep
     from shared.ingestion.steps import perform_check
-    from shared.models.ingestion import IngestReplyEnvelope, IngestStep
     from shared.wiring import get_services
 
     async def has_ended(instance_id: str) -> bool:
@@ -104,8 +104,8 @@ async def remove_document(payload: Payload) -> dict[str, Any]:
 async def close_document(payload: Payload) -> dict[str, Any]:
     """Note how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
     # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.ingestion.models import CloseRequest, IngestReplyEnvelope
     from shared.ingestion.steps import perform_close
-    from shared.models.ingestion import CloseRequest, IngestReplyEnvelope
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -116,8 +116,8 @@ async def close_document(payload: Payload) -> dict[str, Any]:
 
 
 async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
+    from shared.ingestion.models import IngestReplyEnvelope, IngestStep
     from shared.ingestion.steps import perform
-    from shared.models.ingestion import IngestReplyEnvelope, IngestStep
     from shared.wiring import get_services
 
     given, link = split(payload)

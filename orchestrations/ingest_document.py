@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import azure.durable_functions as df
 
-from orchestrations.retries import call, call_all
+from orchestrations.replies import call, call_all
 from orchestrations.traces import close_trace, input_of, traced
-from shared.models.ingestion import (
+from shared.ingestion.models import (
     Accepted,
     Captioned,
     Closed,

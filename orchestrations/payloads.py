@@ -1,4 +1,4 @@
-"""What comes across a durable boundary, in one form: the SDK gives objects here and JSON text there."""
+"""payloads."""
 
 import json
 from typing import Any

@@ -12,8 +12,8 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import as_object
 from orchestrations.traces import input_of, traced
-from shared.core.subagent_loop import CRASHED, TakeTurn, begin, next_move, observe
-from shared.models.subagents import SubagentStart, TurnInput, TurnReply, TurnResult
+from shared.subagents.loop import CRASHED, TakeTurn, begin, next_move, observe
+from shared.subagents.models import SubagentStart, TurnInput, TurnReply, TurnResult
 
 
 def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:

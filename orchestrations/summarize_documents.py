@@ -14,7 +14,7 @@ import azure.durable_functions as df
 from orchestrations.fan_out import Child, ChildEnd, race
 from orchestrations.payloads import as_object
 from orchestrations.traces import close_trace, input_of, traced, traced_child
-from shared.models.summary_steps import (
+from shared.summaries.models import (
     DocumentEnded,
     DocumentOpened,
     DocumentStart,

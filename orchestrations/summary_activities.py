@@ -8,7 +8,7 @@ from orchestrations.payloads import Payload
 from orchestrations.traces import at_work, split
 
 if TYPE_CHECKING:
-    from shared.agents.summarizing import StepName
+    from shared.summaries.steps import StepName
 
 blueprint = df.Blueprint()
 
@@ -35,8 +35,8 @@ async def reduce_summary_document(payload: Payload) -> dict[str, Any]:
 async def reduce_summary(payload: Payload) -> dict[str, Any]:
     """Make the summary of all documents. Input: SummaryStep. Output: SummaryClosed, or why not."""
     # Imported when used: a worker that only serves HTTP never pays for it.
-    from shared.agents.summary_merging import merge_documents
-    from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
+    from shared.summaries.merging import merge_documents
+    from shared.summaries.models import SummaryReplyEnvelope, SummaryStep
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -47,8 +47,8 @@ async def reduce_summary(payload: Payload) -> dict[str, Any]:
 
 
 async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
-    from shared.agents.summarizing import perform
-    from shared.models.summary_steps import SummaryReplyEnvelope, SummaryStep
+    from shared.summaries.models import SummaryReplyEnvelope, SummaryStep
+    from shared.summaries.steps import perform
     from shared.wiring import get_services
 
     given, link = split(payload)

@@ -12,8 +12,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.payloads import Payload, as_object
-from shared.core.trace_context import link_below
-from shared.models.tracing import TraceLink
+from shared.platform.tracing import TraceLink, link_below
 
 blueprint = df.Blueprint()
 
@@ -61,7 +60,7 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
 @blueprint.activity_trigger(input_name="payload")
 async def record_span(payload: Payload) -> dict[str, Any]:
     """Record an orchestration's span. Input: {"name", "instance_id", "status"}. Output: {}."""
-    from shared.tracing import spans
+    from shared.platform import tracing
     from shared.wiring import start_telemetry
 
     await start_telemetry()
@@ -69,7 +68,7 @@ async def record_span(payload: Payload) -> dict[str, Any]:
     if link is not None:
         attributes = {"run_id": str(given["instance_id"]), "groundwork.status": str(given["status"])}
         failed = "OrchestrationFailed" if given["status"] == "failed" else ""
-        spans.record(str(given["name"]), link, attributes, error_type=failed)
+        tracing.record(str(given["name"]), link, attributes, error_type=failed)
     return {}
 
 
@@ -80,10 +79,10 @@ async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIter
     Args:
         fields: of contracts.md, section 6: ids, no text.
     """
-    from shared.telemetry import log_scope
-    from shared.tracing import spans
+    from shared.platform import tracing
+    from shared.platform.telemetry import log_scope
     from shared.wiring import start_telemetry
 
     await start_telemetry()
-    with log_scope(**fields), spans.work(name, link, {**fields}):
+    with log_scope(**fields), tracing.work(name, link, {**fields}):
         yield

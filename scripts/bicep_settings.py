@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from shared.settings import Settings
+from shared.platform.settings import Settings
 
 MODULE = Path(__file__).resolve().parents[1] / "infra" / "bicep" / "modules" / "app-settings.bicep"
 SET_BY_AZURE = ("WEBSITE_AUTH_ENABLED", "WEBSITE_SITE_NAME", "WEBSITE_HOSTNAME")

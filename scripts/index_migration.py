@@ -17,8 +17,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from shared.errors import GroundworkError
-from shared.settings import Settings, load_settings
+from shared.platform.errors import GroundworkError
+from shared.platform.settings import Settings, load_settings
 from shared.wiring import opened_index_migration
 
 INDEXES = ("content", "documents", "memory")

@@ -9,9 +9,7 @@ from pathlib import Path
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from shared.settings import Settings
-from shared.settings_agents import AgentSettings
-from shared.settings_bot import BotSettings
+from shared.platform.settings import AgentSettings, BotSettings, Settings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"

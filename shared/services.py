@@ -1,35 +1,32 @@
-"""What effects may use: the settings and one adapter per port. Made in `shared.wiring`; fakes in tests."""
+"""services."""
 
-from collections.abc import Awaitable, Callable
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from shared.ports import (
-    BlobStore,
-    BotFiles,
-    BotInbox,
-    BotOutbox,
-    BotTurnStore,
-    ChatModel,
-    ControlStore,
-    DocumentStore,
-    Embedder,
-    GroupDirectory,
-    IdempotencyStore,
-    LayoutReader,
-    MetricStore,
-    PageReader,
-    PoisonQueues,
-    QualityStore,
-    RunLog,
-    RunStore,
-    SearchAdmin,
-    SearchIndex,
-    TaskQueues,
-    ThreadStore,
-    UserLimitStore,
-    WebSearch,
-)
-from shared.settings import Settings
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from shared.access.directory import GroupDirectory
+    from shared.access.idempotency import IdempotencyStore
+    from shared.access.limits import UserLimitStore
+    from shared.conversations.thread_store import ThreadStore
+    from shared.documents.state import DocumentStore
+    from shared.ingestion.reading import LayoutReader, PageReader
+    from shared.platform.blobs import BlobStore
+    from shared.platform.language_models.models import ChatModel, Embedder
+    from shared.platform.queues import PoisonQueues, TaskQueues
+    from shared.platform.search import SearchAdmin, SearchIndex
+    from shared.platform.settings import Settings
+    from shared.quality.store import QualityStore
+    from shared.runs.run_log import RunLog
+    from shared.runs.run_store import RunStore
+    from shared.subagents.control import ControlStore
+    from shared.subagents.metrics import MetricStore
+    from shared.teams.ports import BotFiles, BotInbox, BotOutbox, BotTurnStore
+    from shared.tools.web_search import WebSearch
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,160 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from shared.errors import ConfigurationError
-from shared.services import ParserServices, Services  # there: agents and ingestion may not import wiring
-from shared.settings import Settings, get_settings
-from shared.wiring_indexes import index_migration, search_indexes
+from shared.platform.errors import ConfigurationError
+from shared.platform.settings import Settings, get_settings
+from shared.services import ParserServices, Services
 
 if TYPE_CHECKING:
-    from shared.clients.cached_directory import CachedDirectory
-    from shared.clients.chat_model import OpenAIChatModel
-    from shared.clients.connections import Connections
-    from shared.clients.control_store import TableControlStore
-    from shared.clients.embeddings import OpenAIEmbedder
-    from shared.clients.idempotency_store import TableIdempotencyStore
-    from shared.clients.index_comparison import OnPage
-    from shared.clients.index_migration import IndexMigration
-    from shared.clients.metric_store import TableMetricStore
-    from shared.clients.quality_store import TableQualityStore
-    from shared.clients.thread_store import TableThreadStore
-    from shared.clients.user_limit_store import TableUserLimitStore
-    from shared.clients.web_search import SearxngWebSearch
+    from collections.abc import AsyncIterator
+
+    from azure.search.documents.aio import SearchClient
+
+    from shared.access.directory import CachedDirectory
+    from shared.access.idempotency_store import TableIdempotencyStore
+    from shared.access.limit_store import TableUserLimitStore
+    from shared.conversations.table_thread_store import TableThreadStore
+    from shared.platform.connection import Closable, Connection
+    from shared.platform.language_models.chat_model import OpenAIChatModel
+    from shared.platform.language_models.embeddings import OpenAIEmbedder
+    from shared.quality.table_store import TableQualityStore
+    from shared.retrieval.index_admin import AzureSearchAdmin
+    from shared.retrieval.index_comparison import OnPage
+    from shared.retrieval.migration import IndexMigration
+    from shared.retrieval.mirrored_index import MirroredIndex, OpensIndex
+    from shared.subagents.control_store import TableControlStore
+    from shared.subagents.metric_store import TableMetricStore
+    from shared.tools.web_search import SearxngWebSearch
+
+
+class Connections:
+    """One client per service, whatever the number of adapters."""
+
+    def __init__(self, settings: Settings) -> None:
+        # Imported when used: a worker that starts does not wait for it.
+        from shared.access.directory import connect_graph, graph_token
+        from shared.ingestion.docling import connect_docling
+        from shared.ingestion.document_intelligence import connect_document_intelligence
+        from shared.platform.connections import (
+            Credentials,
+            connect_admin,
+            connect_blobs,
+            connect_queues,
+            connect_tables,
+        )
+        from shared.platform.language_models.endpoint import connect_model
+        from shared.teams.files import bot_token
+        from shared.teams.tokens import connect_bot
+        from shared.tools.web_search import connect_web_search
+
+        self._settings = settings
+        self._credentials = Credentials(settings)
+        self.blobs = connect_blobs(settings, self._credentials)
+        self.queues = connect_queues(settings, self._credentials)
+        self.tables = connect_tables(settings, self._credentials)
+        self.model = connect_model(settings, self._credentials)
+        self.search_admin = connect_admin(settings, self._credentials)
+        self.document_intelligence = connect_document_intelligence(settings, self._credentials)
+        self.docling = connect_docling(settings)
+        self.web_search = connect_web_search(settings)
+        self.graph = connect_graph()
+        self.graph_token = graph_token(settings, self._credentials)
+        self.bot = connect_bot()
+        self.bot_token = bot_token(settings, self._credentials)
+        self._indexes: dict[str, Connection[SearchClient]] = {}
+
+    def search_index(self, name: str) -> "Connection[SearchClient]":
+        """The connection to one index."""
+        from shared.platform.connections import connect_index
+
+        if name not in self._indexes:
+            self._indexes[name] = connect_index(self._settings, self._credentials, name)
+        return self._indexes[name]
+
+    async def close(self) -> None:
+        """End whatever was opened. The identity last: the others may still ask it for a token."""
+        opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
+        others: list[Closable] = [
+            self.document_intelligence,
+            self.docling,
+            self.web_search,
+            self.graph,
+            self.bot,
+        ]
+        for connection in (*opened, *others, *self._indexes.values(), self._credentials):
+            await connection.close()
+
+
+KEYS = {"content": "block_id", "documents": "doc_id", "memory": "memory_id"}
+
+
+@dataclass(frozen=True)
+class SearchIndexes:
+    """The three indexes, by what they hold; and what makes them."""
+
+    admin: "AzureSearchAdmin"
+    content: "MirroredIndex"
+    documents: "MirroredIndex"
+    memory: "MirroredIndex"
+
+
+def search_indexes(to: "Connections", settings: Settings) -> SearchIndexes:
+    """The indexes of the settings. Nothing is opened yet."""
+    from shared.retrieval.index_admin import AzureSearchAdmin
+    from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
+
+    targets = WriteTargets(to.search_admin, timeout_s=settings.search_timeout_s)
+
+    def index(name: str, which: str) -> MirroredIndex:
+        opens = opener(to, KEYS[which], settings.search_timeout_s)
+        return MirroredIndex(opens(name), name, targets, opens)
+
+    return SearchIndexes(
+        admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
+        content=index(settings.azure_search_content_index, "content"),
+        documents=index(settings.azure_search_documents_index, "documents"),
+        memory=index(settings.azure_search_memory_index, "memory"),
+    )
+
+
+def index_migration(to: "Connections", settings: Settings, which: str, on_page: "OnPage") -> "IndexMigration":
+    """What moves "content", "documents" or "memory" to a new index; `on_page` is told of each page."""
+    from shared.retrieval.migration import IndexMigration
+    from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
+
+    dimensions = settings.embedding_dimensions
+    definitions = {
+        "content": content_index(settings.azure_search_content_index, dimensions),
+        "documents": documents_index(settings.azure_search_documents_index),
+        "memory": memory_index(settings.azure_search_memory_index, dimensions),
+    }
+    timeout_s = settings.search_timeout_s
+    return IndexMigration(
+        to.search_admin,
+        opener(to, KEYS[which], timeout_s),
+        definitions[which],
+        version=INDEX_VERSIONS[which],
+        timeout_s=timeout_s,
+        on_page=on_page,
+    )
+
+
+def opener(to: "Connections", key_field: str, timeout_s: float) -> "OpensIndex":
+    """Gives indexes by their own names."""
+    from shared.platform.azure_search import AzureSearchIndex
+
+    def opens(physical: str, absent_ok: bool = False) -> AzureSearchIndex:
+        connection = to.search_index(physical)
+        return AzureSearchIndex(
+            connection, physical, timeout_s=timeout_s, key_field=key_field, absent_ok=absent_ok
+        )
+
+    return opens
 
 
 @dataclass
@@ -62,7 +191,7 @@ async def start_telemetry() -> None:
 def _start_export() -> None:
     with _TELEMETRY.starting:
         if not _TELEMETRY.is_tried:
-            from shared.clients.telemetry_export import start_export
+            from shared.platform.trace_export import start_export
 
             start_export(get_settings())
             _TELEMETRY.is_tried = True
@@ -73,8 +202,8 @@ def _observed(services: Services) -> Services:
     settings = services.settings
     if not settings.has_telemetry:
         return services
-    from shared.clients.dependency import model_endpoint
-    from shared.clients.traced_model import TracedChatModel, TracedEmbedder, provider_of
+    from shared.platform.calls import model_endpoint
+    from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder, provider_of
 
     provider, seeing = provider_of(model_endpoint(settings)), settings.vision_model or settings.chat_model
     return replace(
@@ -91,15 +220,14 @@ def build_services(settings: Settings) -> Services:
     The async clients behind them belong to the event loop of that call. Whoever ends the loop before the
     process (a test, a program around `asyncio.run`) calls `await services.close()` first.
     """
-    from shared.clients.blob_store import AzureBlobStore
-    from shared.clients.connections import Connections
-    from shared.clients.document_store import TableDocumentStore
-    from shared.clients.poison_queues import AzurePoisonQueues
-    from shared.clients.run_log import BlobRunLog
-    from shared.clients.run_store import TableRunStore
-    from shared.clients.tables import Table
-    from shared.clients.task_queues import AzureTaskQueues
-    from shared.models.names import DOCUMENTS_TABLE, RUNS_TABLE
+    from shared.documents.state_store import TableDocumentStore
+    from shared.platform.azure_blobs import AzureBlobStore
+    from shared.platform.azure_queues import AzurePoisonQueues, AzureTaskQueues
+    from shared.platform.names import DOCUMENTS_TABLE, RUNS_TABLE
+    from shared.platform.tables import Table
+    from shared.runs.blob_run_log import BlobRunLog
+    from shared.runs.table_run_store import TableRunStore
+    from shared.wiring import Connections
 
     to = Connections(settings)
     indexes = search_indexes(to, settings)
@@ -133,18 +261,18 @@ def build_services(settings: Settings) -> Services:
 
 
 def _chat_model(to: "Connections", settings: Settings, model: str, setting: str) -> "OpenAIChatModel":
-    from shared.clients.chat_model import OpenAIChatModel
-    from shared.clients.dependency import model_endpoint
-    from shared.clients.model_features import FeatureMemory
+    from shared.platform.calls import model_endpoint
+    from shared.platform.language_models.chat_model import OpenAIChatModel
+    from shared.platform.language_models.features import FeatureMemory
 
     memory = FeatureMemory(settings.known_model_features)  # of its own: models of one endpoint differ
     return OpenAIChatModel(to.model, model, model_endpoint(settings), setting, memory=memory)
 
 
 def _embedder(to: "Connections", settings: Settings) -> "OpenAIEmbedder":
-    from shared.clients.dependency import model_endpoint
-    from shared.clients.embeddings import OpenAIEmbedder
-    from shared.clients.model_features import FeatureMemory
+    from shared.platform.calls import model_endpoint
+    from shared.platform.language_models.embeddings import OpenAIEmbedder
+    from shared.platform.language_models.features import FeatureMemory
 
     return OpenAIEmbedder(
         to.model,
@@ -156,8 +284,8 @@ def _embedder(to: "Connections", settings: Settings) -> "OpenAIEmbedder":
 
 
 def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
-    from shared.clients.docling import Docling
-    from shared.clients.document_intelligence import DocumentIntelligence
+    from shared.ingestion.docling import Docling
+    from shared.ingestion.document_intelligence import DocumentIntelligence
 
     layouts = {
         "docling": Docling(to.docling),
@@ -171,78 +299,75 @@ def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
 
 
 def _thread_store(to: "Connections", settings: Settings) -> "TableThreadStore":
-    from shared.clients.tables import Table
-    from shared.clients.thread_store import TableThreadStore
-    from shared.models.names import THREADS_TABLE
+    from shared.conversations.table_thread_store import TableThreadStore
+    from shared.platform.names import THREADS_TABLE
+    from shared.platform.tables import Table
 
     return TableThreadStore(Table(to.tables, THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db))
 
 
 def _control_store(to: "Connections") -> "TableControlStore":
-    from shared.clients.control_store import TableControlStore
-    from shared.clients.tables import Table
-    from shared.models.names import SUBAGENT_CONTROL_TABLE
+    from shared.platform.names import SUBAGENT_CONTROL_TABLE
+    from shared.platform.tables import Table
+    from shared.subagents.control_store import TableControlStore
 
     return TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE))
 
 
 def _metric_store(to: "Connections") -> "TableMetricStore":
-    from shared.clients.metric_store import TableMetricStore
-    from shared.clients.tables import Table
-    from shared.models.names import SUBAGENT_METRICS_TABLE
+    from shared.platform.names import SUBAGENT_METRICS_TABLE
+    from shared.platform.tables import Table
+    from shared.subagents.metric_store import TableMetricStore
 
     return TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE))
 
 
 def _quality_store(to: "Connections") -> "TableQualityStore":
-    from shared.clients.quality_store import TableQualityStore
-    from shared.clients.tables import Table
-    from shared.models.names import QUALITY_TABLE
+    from shared.platform.names import QUALITY_TABLE
+    from shared.platform.tables import Table
+    from shared.quality.table_store import TableQualityStore
 
     return TableQualityStore(Table(to.tables, QUALITY_TABLE))
 
 
 def _idempotency_store(to: "Connections") -> "TableIdempotencyStore":
-    from shared.clients.idempotency_store import TableIdempotencyStore
-    from shared.clients.tables import Table
-    from shared.models.names import IDEMPOTENCY_TABLE
+    from shared.access.idempotency_store import TableIdempotencyStore
+    from shared.platform.names import IDEMPOTENCY_TABLE
+    from shared.platform.tables import Table
 
     return TableIdempotencyStore(Table(to.tables, IDEMPOTENCY_TABLE))
 
 
 def _user_limit_store(to: "Connections") -> "TableUserLimitStore":
-    from shared.clients.tables import Table
-    from shared.clients.user_limit_store import TableUserLimitStore
-    from shared.models.names import USER_LIMITS_TABLE
+    from shared.access.limit_store import TableUserLimitStore
+    from shared.platform.names import USER_LIMITS_TABLE
+    from shared.platform.tables import Table
 
     return TableUserLimitStore(Table(to.tables, USER_LIMITS_TABLE))
 
 
 def _directory(to: "Connections", settings: Settings) -> "CachedDirectory":
-    from shared.clients.cached_directory import CachedDirectory
-    from shared.clients.graph import GraphDirectory
+    from shared.access.directory import CachedDirectory, GraphDirectory
 
     graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
     return CachedDirectory(graph, settings.group_cache_s)
 
 
 def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | None":
-    from shared.clients.web_search import SearxngWebSearch
+    from shared.tools.web_search import SearxngWebSearch
 
     return SearxngWebSearch(to.web_search, settings.web_search_url) if settings.web_search_url else None
 
 
 def _with_channels(services: Services, to: "Connections") -> Services:
     """The services, those of chat channels among them."""
-    from shared.clients.bot_clouds import CLOUDS
-    from shared.clients.bot_files import ChannelFiles
-    from shared.clients.bot_inbox import ChannelInbox
-    from shared.clients.bot_keys import SigningKeys
-    from shared.clients.bot_outbox import ChannelOutbox
-    from shared.clients.bot_tokens import ChannelTokens
-    from shared.clients.bot_turn_store import TableBotTurnStore
-    from shared.clients.tables import Table
-    from shared.models.names import BOT_TURNS_TABLE
+    from shared.platform.names import BOT_TURNS_TABLE
+    from shared.platform.tables import Table
+    from shared.teams.files import ChannelFiles
+    from shared.teams.inbox import ChannelInbox
+    from shared.teams.outbox import ChannelOutbox
+    from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
+    from shared.teams.turn_store import TableBotTurnStore
 
     settings = services.settings
     app_id, cloud = settings.bot_app_id, CLOUDS[settings.bot_cloud]
@@ -263,7 +388,7 @@ async def opened_index_migration(
     settings: Settings, which: str, on_page: "OnPage"
 ) -> "AsyncIterator[IndexMigration]":
     """What moves "content", "documents" or "memory" to a new index; closed afterwards."""
-    from shared.clients.connections import Connections
+    from shared.wiring import Connections
 
     to = Connections(settings)
     try:

@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from shared.tracing import spans
-from shared.tracing.provider import make_provider
+from shared.platform import tracing
+from shared.platform.trace_export import make_provider
 
 
 class Recorded:
@@ -51,11 +51,13 @@ def start_recording() -> Iterator[StartRecording]:
 
     def start(*, ratio: float = 1.0, with_content: bool = False) -> Recorded:
         exporter = InMemorySpanExporter()
-        spans.start(make_provider("test", ratio, [SimpleSpanProcessor(exporter)]), with_content=with_content)
+        tracing.start(
+            make_provider("test", ratio, [SimpleSpanProcessor(exporter)]), with_content=with_content
+        )
         return Recorded(exporter)
 
     yield start
-    spans.stop()
+    tracing.stop()
 
 
 @pytest.fixture

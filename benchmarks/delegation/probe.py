@@ -15,16 +15,16 @@ POLICY_SETTINGS = {
 
 POLICY = """
 import collections, datetime, json, sys, time
-from shared.agents.sub_agents.facts import rules_of
-from shared.core.delegation import decide, decision_event
-from shared.core.delegation_input import Occasion, describe
-from shared.models.delegation import RiskFlags, RuntimeBudget, SubagentFacts, SystemHealth
-from shared.models.identity import UserContext
-from shared.models.plan import PlannedTodo, QuestionPlan
-from shared.models.runs import RunRequest
+from shared.subagents.policy_input import rules_of
+from shared.subagents.policy import decide, decision_event
+from shared.subagents.policy_input import Occasion, describe
+from shared.subagents.policy_models import RiskFlags, RuntimeBudget, SubagentFacts, SystemHealth
+from shared.access.models import UserContext
+from shared.runs.plan import PlannedTodo, QuestionPlan
+from shared.runs.models import RunRequest
 from shared.models.search import Hit
-from shared.models.working import Evidence, StoredPlan
-from shared.settings import load_settings
+from shared.runs.working_memory import Evidence, StoredPlan
+from shared.platform.settings import load_settings
 
 TYPES = {
     "fact_lookup": "CONTENT_SEARCH", "doc_summary": "DOCUMENT_SUMMARY", "compare_docs": "COMPARISON",

@@ -22,7 +22,7 @@ from azure.storage.blob import ContainerClient
 
 from benchmarks.ingestion import serving
 from local.run_all.stack import LocalStack
-from shared.models.names import DOCUMENTS, DOCUMENTS_TABLE
+from shared.platform.names import DOCUMENTS, DOCUMENTS_TABLE
 
 _AT_ONCE = 8
 _POLL_S = 0.5

@@ -18,7 +18,7 @@ from azure.storage.blob import ContainerClient
 
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
-from shared.models.names import DOCUMENTS, DOCUMENTS_TABLE
+from shared.platform.names import DOCUMENTS, DOCUMENTS_TABLE
 
 EMBED_BATCH = 64
 INDEX_BATCH = 500

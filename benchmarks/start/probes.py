@@ -47,8 +47,8 @@ import asyncio, json, resource, statistics, time
 
 async def make():
     began, cpu_began = time.perf_counter(), time.process_time()
-    from shared.agents.agent import Agent
-    from shared.models.identity import UserContext
+    from shared.answering.agent import Agent
+    from shared.access.models import UserContext
     from shared.wiring import get_services
 
     def create():

@@ -11,7 +11,7 @@ from azure.storage.blob import ContainerClient
 
 from evals.ingest_report.corpus import CorpusFile
 from evals.ingest_report.running_app import RunningApp
-from shared.models.names import DOCUMENTS, DOCUMENTS_TABLE
+from shared.platform.names import DOCUMENTS, DOCUMENTS_TABLE
 
 POLL_S = 0.3
 _ENDS = ("ready", "failed")

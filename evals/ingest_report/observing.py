@@ -11,8 +11,8 @@ from evals.ingest_report.ingesting import Ended
 from evals.ingest_report.report import FileReport, ending_of
 from evals.ingest_report.running_app import RunningApp
 from evals.word_recall import word_recall
-from shared.models.base import Model
-from shared.models.document_views import DocumentDetail
+from shared.documents.listing import DocumentDetail
+from shared.platform.models import Model
 
 _CALL_TIMEOUT_S = 60.0
 _MAX_BLOCKS = 100_000

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from shared.models.base import Model
+from shared.platform.models import Model
 
 Ending = Literal["ready", "ready_with_warning", "failed", "crashed", "timed_out"]
 

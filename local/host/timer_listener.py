@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from croniter import CroniterBadCronError, croniter
 
@@ -16,6 +15,10 @@ from local.host.database import open_database
 from local.host.errors import AppError
 from local.host.invocation import Invoker
 from local.host.storage import StorageClients
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS timer_status (

@@ -6,8 +6,7 @@ A call that was made is not made again, whatever it brought.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from local.model_server.answers.rows import names_of_documents
 from local.model_server.embedding.service import EmbeddingService
@@ -19,6 +18,9 @@ from local.model_server.reports.gaps import find_gaps
 from local.model_server.text.asked import asked_of
 from local.model_server.text.aspects import subject_of
 from local.model_server.tools import arguments_for
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 RETRIEVE = "retrieve_documents"
 WEB = "web_search"

@@ -3,8 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from local.run_all.api_client import ApiClient
 from local.run_all.errors import CallRefusedError, StackError
@@ -12,6 +11,9 @@ from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from local.run_all.storage import upload_changed
 from samples.acl import ACCESS, SAMPLE_USERS, SampleUser, readable_by
 from samples.generate import generate
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 READY_TIMEOUT_S = 300.0
 POLL_S = 0.3

@@ -5,12 +5,11 @@ Logic has two values, as in the service: a comparison with an absent value is fa
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from odata_query import ast
 
 from local.search_server import edm
-from local.search_server.edm import SqlValue
 from local.search_server.errors import RequestError
 from local.search_server.filter_syntax import Node, parse_filter
 from local.search_server.filter_terms import (
@@ -28,6 +27,9 @@ from local.search_server.filter_terms import (
     unsupported,
 )
 from local.search_server.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from local.search_server.edm import SqlValue
 
 MAX_VALUES: Final = 30_000  # SQLite takes 32,766 bound parameters in one statement
 

@@ -1,6 +1,7 @@
 """Routes over index definitions and the service itself."""
 
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,6 +17,9 @@ from local.search_server.index import Index
 from local.search_server.requests import AnalyzeRequest
 from local.search_server.resources import Resources
 from local.search_server.schema import JsonObject
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 KEPT_KINDS = ("synonymmaps", "datasources")
 EMPTY_KINDS = ("indexers", "skillsets")

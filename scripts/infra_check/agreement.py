@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from scripts.infra_check.project import Project
 from scripts.infra_check.reader import text_of
-from shared.models import names
+from shared.platform import names
 
 _DEAD_LETTERS = "event-dead-letters"
 

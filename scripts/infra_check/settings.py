@@ -6,7 +6,7 @@ from scripts.bicep_settings import FOR_DEVELOPMENT, SET_BY_AZURE, names_in_azure
 from scripts.infra_check.catalogue import FORBIDDEN_ON_FLEX, FORBIDDEN_SITE_PROPERTIES
 from scripts.infra_check.project import Project
 from scripts.infra_check.reader import properties, text_of
-from shared.settings import Settings
+from shared.platform.settings import Settings
 
 _PLATFORM = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",

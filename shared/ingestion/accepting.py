@@ -1,19 +1,155 @@
 """The first step: claim the document, look at its blob, and say what there is to do. Reads no content."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import PurePosixPath
 
-from shared.core.document_ids import digest, document_id
-from shared.core.figures import CAPTION_VERSION
-from shared.ingestion.claims import claim, update, with_status
+from shared.documents.figure_store import CAPTION_VERSION
+from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_upload
+from shared.documents.index_rows import merge_rights, rights_fields
+from shared.documents.rights import decide_rights
+from shared.documents.state import DocumentState, Rights
+from shared.ingestion.claims import claim, is_change, now, update, with_status
+from shared.ingestion.models import Accepted, Closed, IngestStep
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import keeps_out
-from shared.ingestion.rights import note_newest, read_rights
-from shared.ingestion.small_files import is_small
-from shared.models.blobs import BlobProperties
-from shared.models.ingestion import Accepted, DocumentState, IngestStep, Rights
-from shared.models.names import DOCUMENTS
+from shared.platform.blobs import BlobProperties, BlobStore
+from shared.platform.errors import ConflictError, DependencyError, NotFoundError
+from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import IndexRow
+from shared.platform.settings import Settings
 from shared.services import Services
-from shared.settings import Settings
+
+MAX_BYTES = 32 * 1024  # some 9,000 tokens: one request for their vectors, and seconds until all is done
+_SUFFIXES = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"})
+
+
+def is_small(properties: BlobProperties) -> bool:
+    """Whether a blob goes the short way."""
+    return is_short_text(properties.name, properties.size_bytes)
+
+
+def is_short_text(filename: str, size_bytes: int) -> bool:
+    """Whether it takes no longer to read than to ask."""
+    return size_bytes <= MAX_BYTES and PurePosixPath(filename).suffix.lower() in _SUFFIXES
+
+
+HasEnded = Callable[[str], Awaitable[bool]]
+"""Takes the id of an orchestration's instance; True when it will do nothing any more."""
+
+
+async def check_holder(step: IngestStep, services: Services, has_ended: HasEnded) -> Closed:
+    """Free the document if its holder is dead; `again` = nobody works on it, and our event is still open.
+
+    Raises:
+        DependencyError: a change by a person is under way; soon it is not, or its lease has run out.
+    """
+    while True:
+        state = await services.documents.get(document_id(step.blob_name))
+        if state is None or not state.pending:
+            return Closed(again=False)  # somebody has looked at the blob since we left our note
+        if state.holder is None or state.holder == step.instance_id:
+            return Closed(again=True)
+        if not await _is_dead(state, has_ended):
+            return Closed(again=False)
+        try:
+            await services.documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
+        except ConflictError:
+            continue
+        return Closed(again=True)
+
+
+async def _is_dead(state: DocumentState, has_ended: HasEnded) -> bool:
+    if state.held_until is None or state.held_until <= now():
+        return True
+    if state.holder is None or not is_change(state.holder):
+        return state.holder is None or await has_ended(state.holder)
+    raise DependencyError("The document is being changed just now.", "It is looked at again.")
+
+
+_MAX_SIDECAR_BYTES = 64 * 1024
+_TRIES = 8  # of a compare-and-write
+
+
+async def read_rights(services: Services, properties: BlobProperties) -> tuple[Rights, str]:
+    """What the blob's rights are now, and the etag of the sidecar that was read; empty when there is none."""
+    name = properties.name + SIDECAR_SUFFIX
+    found = await services.blobs.properties(DOCUMENTS, name)
+    sidecar = None if found is None else await _read_sidecar(services.blobs, found)
+    if is_upload(properties.name):
+        # Whoever holds a signed address writes the blob's metadata; and no default was meant for uploads.
+        rights = decide_rights({}, sidecar, default_access="")
+    else:
+        rights = decide_rights(properties.metadata, sidecar, services.settings.default_access)
+    return rights, "" if found is None or sidecar is None else found.etag
+
+
+async def note_newest(blob_name: str, services: Services) -> None:
+    """Make a document's rights of now hold in the rows that there are, while somebody else works on it.
+
+    Raises:
+        DependencyError: a service failed, or too many change the document at once.
+    """
+    for _ in range(_TRIES):
+        # In this order: rights that are told under an unchanged revision are none that somebody replaced.
+        state = await services.documents.get(document_id(blob_name))
+        properties = await services.blobs.properties(DOCUMENTS, blob_name)
+        if state is None or properties is None:
+            return
+        rights, sidecar_etag = await read_rights(services, properties)
+        if rights == state.wanted_rights and not state.rows_outdated:
+            if rights != state.rights:  # whoever works on it has noted them, and may write them much later
+                await _merge_newest(state.doc_id, rights, services)
+            return
+        noted = {
+            "wanted_rights": rights,
+            "sidecar_etag": sidecar_etag,
+            "rows_outdated": True,
+            "pending": True,
+        }
+        try:
+            await services.documents.replace(state.model_copy(update=noted))
+        except ConflictError:
+            continue
+        await _merge_newest(state.doc_id, rights, services)
+        return
+    raise DependencyError("The document's state is being changed by too many at once.", "Try again.")
+
+
+async def upload_blocks(rows: Sequence[IndexRow], doc_id: str, rights: Rights, services: Services) -> None:
+    """Write rows that carry `rights`; if others are wanted by the time they are written, those as well.
+
+    If the document was removed meanwhile, by whoever took it over, they go again.
+    """
+    await services.content_index.upload(rows)
+    keys = [str(row["block_id"]) for row in rows]
+    while (state := await services.documents.get(doc_id)) is not None and state.wanted_rights != rights:
+        rights = state.wanted_rights
+        fields = rights_fields(rights)
+        await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+    if state is None:
+        await services.content_index.delete(keys)
+
+
+async def _merge_newest(doc_id: str, rights: Rights, services: Services) -> None:
+    """Write rights into every row that there is, and again if newer ones came meanwhile."""
+    while True:
+        await merge_rights(services, doc_id, rights)
+        state = await services.documents.get(doc_id)
+        if state is None or state.wanted_rights == rights:
+            return
+        rights = state.wanted_rights
+
+
+async def _read_sidecar(blobs: BlobStore, found: BlobProperties) -> str | None:
+    if found.size_bytes > _MAX_SIDECAR_BYTES:
+        return ""  # not JSON: closed to all but the owner
+    try:
+        return (await blobs.read(DOCUMENTS, found.name)).decode("utf-8-sig", "replace")
+    except NotFoundError:  # removed in between
+        return None
+
 
 RULES_VERSION = "3"  # of parsing, chunking and naming: a new one makes every document new
 

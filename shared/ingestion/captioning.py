@@ -8,18 +8,18 @@ import base64
 from functools import cache, partial
 from pathlib import Path
 
-from shared.core.document_ids import document_id
-from shared.core.figures import caption_by_rule
-from shared.core.prompts import element
-from shared.errors import GroundworkError, ModelFixableError, OutputCutError
-from shared.ingestion import copying, figure_store, work_files
+from shared.documents import figure_store
+from shared.documents.ids import document_id
+from shared.documents.models import Caption, Figure
+from shared.ingestion import copies, work_files
 from shared.ingestion.claims import enter, update, with_model_calls
-from shared.models.blocks import Caption, Figure
-from shared.models.ingestion import BlockChanges, Captioned, IngestStep, ParsedFile
-from shared.models.prompts import CallLimits, Prompt
-from shared.ports import ChatModel
+from shared.ingestion.figures import caption_by_rule
+from shared.ingestion.models import BlockChanges, Captioned, IngestStep, ParsedFile
+from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
+from shared.platform.prompts import element
+from shared.platform.telemetry import get_logger
 from shared.services import Services
-from shared.telemetry import get_logger
 
 MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB of a blob's metadata
 AT_ONCE = 4  # calls of one step; there are four steps at once (unmeasured)
@@ -36,7 +36,7 @@ async def caption(step: IngestStep, services: Services) -> Captioned:
     state = await enter(services.documents, step, "captioning")
     figures = await _new_figures(step, services)
     known = await figure_store.captions(services.blobs, state.doc_id)
-    given = await copying.captions_of(step, services)
+    given = await copies.captions_of(step, services)
     open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
     room = asyncio.Semaphore(AT_ONCE)
     replies = await asyncio.gather(

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
-from shared.core.document_ids import document_id
-from shared.errors import ConflictError, DependencyError
+from shared.documents.ids import document_id
+from shared.documents.state import DocumentState, DocumentStore, PhaseTime
+from shared.ingestion.models import Closed, CloseRequest, IngestStep
 from shared.ingestion.quarantine import is_quarantined
-from shared.ingestion.sitting import current_sitting
-from shared.models.documents import DocumentStatus
-from shared.models.ingestion import Closed, CloseRequest, DocumentState, IngestStep, PhaseTime
-from shared.ports import DocumentStore
+from shared.ingestion.work_files import current_sitting
+from shared.platform.errors import ConflictError, DependencyError
+from shared.retrieval.models import DocumentStatus
 
 LEASE = timedelta(minutes=15)  # longer than any activity may run (functionTimeout, 10 minutes)
 CHANGE_LEASE = timedelta(minutes=4)  # longer than an HTTP request may take (230 s in Azure)

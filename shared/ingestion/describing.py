@@ -3,20 +3,20 @@
 from functools import cache, partial
 from pathlib import Path
 
-from shared.core.metadata_rules import describe_by_rule, under_another_name, with_language_code
-from shared.core.prompts import element
-from shared.errors import GroundworkError, ModelFixableError, NotFoundError
+from shared.documents.metadata import describe_by_rule, under_another_name, with_language_code
+from shared.documents.models import DescribedFile
+from shared.documents.state import DocumentState
 from shared.ingestion import extracted, work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import look, update, with_model_calls, with_status
-from shared.ingestion.copying import find_original
-from shared.models.documents import DocumentMetadata
-from shared.models.ingestion import Described, DocumentState, IngestStep, ParsedFile
-from shared.models.prompts import CallLimits, Prompt
-from shared.models.work_files import DescribedFile
-from shared.ports import ChatModel
+from shared.ingestion.copies import find_original
+from shared.ingestion.models import Described, IngestStep, ParsedFile
+from shared.platform.errors import GroundworkError, ModelFixableError, NotFoundError
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
+from shared.platform.prompts import element
+from shared.platform.telemetry import get_logger
+from shared.retrieval.models import DocumentMetadata
 from shared.services import Services
-from shared.telemetry import get_logger
 
 _PROMPT = Path(__file__).parent / "prompts" / "metadata.md"
 _LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=2000)

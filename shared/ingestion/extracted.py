@@ -4,13 +4,14 @@ The index of documents holds what people made of it; copies of the file, and a r
 what it was before.
 """
 
-from shared.errors import NotFoundError
+from shared.documents.models import ExtractedFile
+from shared.documents.state import DocumentState
 from shared.ingestion.accepting import pipeline
-from shared.models.documents import DocumentMetadata
-from shared.models.ingestion import DocumentState, IngestStep
-from shared.models.names import WORK
-from shared.models.work_files import ExtractedFile
-from shared.ports import BlobStore
+from shared.ingestion.models import IngestStep
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import NotFoundError
+from shared.platform.names import WORK
+from shared.retrieval.models import DocumentMetadata
 from shared.services import Services
 
 FOLDER = "extracted/"

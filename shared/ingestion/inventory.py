@@ -1,21 +1,21 @@
-"""What there is: files, states and rows of documents, matched by id, as many as can be held. Reads only."""
+"""The blocks of a window's documents, counted row by row. Reads only."""
 
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from shared.core.document_audit import SeenDocument
-from shared.core.document_ids import document_id, document_of_blob, is_sidecar
-from shared.core.id_windows import EVERYTHING, IdWindow
-from shared.core.odata import all_of, quote
-from shared.models.documents import DocumentRecord
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS
-from shared.models.search import IndexRow, SearchRequest
-from shared.ports import SearchIndex
+from shared.documents.ids import EVERYTHING, IdWindow, document_id, document_of_blob, is_sidecar
+from shared.documents.state import DocumentState
+from shared.ingestion.audit_rules import SeenBlocks, SeenDocument
+from shared.platform.names import DOCUMENTS, FIGURES
+from shared.platform.odata import all_of, quote
+from shared.platform.search import IndexRow, SearchIndex, SearchRequest
+from shared.retrieval.models import DocumentRecord
 from shared.services import Services
 
 _PAGE_ROWS = 1000
 MOST_DOCUMENTS = 10_000  # looked at at once: some 130 MB (13 KB each: measured)
+
 # What is compared. A row has far more: summaries, names, every word of its document.
 _COMPARED = (
     "doc_id",
@@ -123,3 +123,20 @@ def _seen(
     row: DocumentRecord | None,
 ) -> SeenDocument:
     return SeenDocument(name, etags.get(name), sidecars.get(name, ""), state, row)
+
+
+WINDOW_BITS = 8  # of what the timer looks at each time: one of 256 parts, so each block within 21 hours
+_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
+
+
+async def read_blocks(services: Services, window: IdWindow) -> dict[str, SeenBlocks]:
+    """The blocks of the window's documents, by document."""
+    condition = window.condition("doc_id")
+    found: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
+    async for row in all_rows(services.content_index, "block_id", _FIELDS, condition):
+        blocks = found[str(row["doc_id"])]
+        blocks.count += 1
+        blocks.access_lists.add(tuple(sorted(row.get("access_control_list") or ())))
+        if row.get("image_url"):
+            blocks.figures.add(str(row["image_url"]).removeprefix(f"{FIGURES}/"))
+    return dict(found)

@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from shared.errors import ConflictError, DependencyError, NotFoundError
-from shared.ingestion import page_files
+from shared.documents import page_files
+from shared.documents.page_models import PageSheet
+from shared.documents.state import DocumentState
+from shared.ingestion.parse_file import RenderJob
 from shared.ingestion.parser_process import ParserPool
-from shared.ingestion.render_page import RenderJob
-from shared.models.blobs import BlobProperties
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS, WORK
-from shared.models.page_views import PageSheet
+from shared.platform.blobs import BlobProperties
+from shared.platform.errors import ConflictError, DependencyError, NotFoundError
+from shared.platform.names import DOCUMENTS, WORK
 from shared.services import Services
 
 RENDER_SECONDS = 20.0  # a page takes tenths of a second; a map of a million lines is given up

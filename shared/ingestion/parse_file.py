@@ -1,18 +1,17 @@
-"""One file into chunks: check, parse, chunk. Runs in the worker process; touches no network."""
+"""One page of a file into a picture, as a job of the worker process; touches no network."""
 
 from pathlib import Path
+from typing import Literal
 
-from shared.core.chunking import chunk_elements
-from shared.core.figures import figures_of
-from shared.ingestion.figure_folder import FigureFolder
+from shared.documents.models import Element, ParsedDocument
+from shared.documents.page_models import Reading
+from shared.ingestion.chunking import chunk_elements
+from shared.ingestion.figures import FigureFolder, figures_of
+from shared.ingestion.models import Layout, PageTexts, ParsedFile
+from shared.ingestion.parsers.context import PagesElsewhere, Workbench, open_workbench
 from shared.ingestion.registry import MAGIC_BYTES, Format, check_content, parse_with, parse_with_layout
-from shared.ingestion.tokens import token_counter
-from shared.ingestion.workbench import PagesElsewhere, Workbench, open_workbench
-from shared.models.base import Model
-from shared.models.blocks import Element, ParsedDocument
-from shared.models.ingestion import ParsedFile
-from shared.models.layout import Layout, PageTexts
-from shared.models.page_views import Reading
+from shared.platform.models import Model
+from shared.platform.tokens import token_counter
 
 OPENING_CHARS = 6000
 MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets, and all is held in one row of a table
@@ -132,3 +131,27 @@ def _opening(elements: tuple[Element, ...]) -> str:
         if len(text) >= OPENING_CHARS:
             break
     return text[:OPENING_CHARS].strip()
+
+
+class RenderJob(Model):
+    """What the worker is asked: draw a page of the PDF at `source` into `picture`, a PNG, and write what is
+    known of it to `target`, a PageSheet as JSON."""
+
+    kind: Literal["render"] = "render"
+    source: Path
+    target: Path
+    picture: Path
+    page_number: int
+
+
+def render(job: RenderJob) -> None:
+    """Do it.
+
+    Raises:
+        BadDocumentError: the page, or the file, cannot be read.
+        NotFoundError: the file has no such page.
+    """
+    from shared.ingestion.parsers.pdf_page import render_page
+
+    sheet = render_page(job.source, job.page_number, job.picture)
+    job.target.write_text(sheet.model_dump_json(), encoding="utf-8", errors="replace")

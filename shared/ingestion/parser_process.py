@@ -16,10 +16,9 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 
-from shared.errors import BadDocumentError, DependencyError
-from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.parse_file import ParseJob, RenderJob
 from shared.ingestion.parser_worker import WorkerReply
-from shared.ingestion.render_page import RenderJob
+from shared.platform.errors import BadDocumentError, DependencyError
 
 Job = ParseJob | RenderJob
 

@@ -9,10 +9,9 @@ import os
 import sys
 from typing import Any
 
-from shared.errors import BadDocumentError, GroundworkError
-from shared.ingestion.parse_file import ParseJob, parse_file
-from shared.ingestion.render_page import RenderJob, render
-from shared.models.base import Model
+from shared.ingestion.parse_file import ParseJob, RenderJob, parse_file, render
+from shared.platform.errors import BadDocumentError, GroundworkError
+from shared.platform.models import Model
 
 MEMORY_LIMIT_BYTES = 3 << 30  # of address space; the 252-page filing of financebench takes 0.3 GB of it
 

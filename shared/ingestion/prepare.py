@@ -1,7 +1,7 @@
 """Creates what the app writes to: containers, tables, queues, indexes. Idempotent."""
 
-from shared.core.index_schema import content_index, documents_index, memory_index
-from shared.models.names import CONTAINERS, QUEUES
+from shared.platform.names import CONTAINERS, QUEUES
+from shared.retrieval.schema import content_index, documents_index, memory_index
 from shared.services import Services
 
 _prepared: list[Services] = []  # those of this process; one in production

@@ -4,8 +4,8 @@ Without it a file that brings down its parser would do so for ever, at every eve
 A new version is read to see whether it is new; if it is the same bytes once more, they go to no parser.
 """
 
-from shared.errors import BadDocumentError
-from shared.models.ingestion import DocumentState
+from shared.documents.state import DocumentState
+from shared.platform.errors import BadDocumentError
 
 MAX_TRIES = 3
 

@@ -1,28 +1,72 @@
-"""How a file is read: by our own parsers, or with the help of the parser service that the settings name.
+"""The step that downloads a file and has it parsed in the worker process; chunks go to the work container."""
 
-A service helps and never decides: what it cannot do, our own parsers do, and a warning says so and why. A
-failure that may pass is tried again first, a time-out is not: the same file would take as long again.
-"""
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import hashlib
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from shared.errors import CallTimeoutError, GroundworkError, NotFoundError
+from shared.documents import figure_store, page_files
 from shared.ingestion import work_files
+from shared.ingestion.accepting import is_short_text, pipeline
+from shared.ingestion.claims import enter, update
+from shared.ingestion.models import IngestStep, Layout, PageTexts, Parsed, ParsedFile
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import ParserPool, Turn, parser_pool, text_pool
 from shared.ingestion.parsers.ocr import tesseract_path
-from shared.ingestion.registry import MAGIC_BYTES, check_content
-from shared.ingestion.small_files import is_short_text
-from shared.models.ingestion import IngestStep, ParsedFile
-from shared.models.layout import Layout, PageTexts
-from shared.models.prompts import CallLimits
-from shared.ports import LayoutReader, PageReader
-from shared.services import Services
-from shared.telemetry import get_logger
+from shared.ingestion.quarantine import refuse_what_always_failed, with_bytes
+from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
+from shared.platform.errors import (
+    CallTimeoutError,
+    ConflictError,
+    DependencyError,
+    GroundworkError,
+    NotFoundError,
+    PayloadTooLargeError,
+)
+from shared.platform.language_models.models import CallLimits
+from shared.platform.names import DOCUMENTS
+from shared.platform.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from shared.platform.blobs import BlobProperties
+    from shared.services import Services
+
+
+class LayoutReader(Protocol):
+    """A service that reads the layout of PDFs and pictures."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it, with the article."""
+
+    def reads(self, suffix: str) -> bool:
+        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
+
+    async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
+        """The whole file. BadDocumentError when the service cannot read it, or its answer is too large."""
+
+
+class PageReader(Protocol):
+    """A service that reads the words of pages that hold none as text."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it, with the article."""
+
+    def reads(self, suffix: str) -> bool:
+        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
+
+    async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
+        """The words of these pages, counted from 1. BadDocumentError when the file cannot be read."""
+
 
 _MAX_RETRIES = 3
 _MAX_READ_PAGES = 2000  # what the service takes in one request
@@ -174,3 +218,80 @@ def _check(job: ParseJob) -> None:
 
 def _noted(parsed: ParsedFile, *notes: str) -> ParsedFile:
     return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
+
+
+async def parse(step: IngestStep, services: Services) -> Parsed:
+    """Download, hash, and unless the indexes hold these very bytes, parse and chunk.
+
+    Raises:
+        BadDocumentError, PayloadTooLargeError: the file cannot be ingested, and why.
+        NotFoundError: it is gone.
+        DependencyError: a service failed, or the file changed under our hands.
+    """
+    state = await enter(services.documents, step, "parsing")
+    format_of(state.filename)
+    properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
+    if properties is not None:
+        _check_size(properties, services.settings.max_document_bytes)
+    size_bytes = 0 if properties is None else properties.size_bytes
+    # Before the file is fetched: an activity that waits for its turn holds no copy, and fetches none in vain.
+    async with place_to_read(state.filename, size_bytes, services) as place:
+        return await _parse(step, services, place)
+
+
+async def _parse(step: IngestStep, services: Services, place: ParserPool | Turn) -> Parsed:
+    with TemporaryDirectory(prefix="groundwork-") as folder:
+        source = Path(folder) / "document"
+        downloaded = await _download(services, step, source)
+        content_hash = await asyncio.to_thread(_hash_file, source)
+        read = partial(with_bytes, content_hash=content_hash, etag=downloaded.etag)
+        state = await update(services.documents, step, read)
+        if content_hash == state.content_hash and state.pipeline == pipeline(services.settings):
+            return Parsed(content_hash=content_hash, same_bytes=True)
+        refuse_what_always_failed(state)
+        job = await asyncio.to_thread(_job, services, source, state.filename)
+        keyed = step.model_copy(update={"content_hash": content_hash})
+        parsed = await read_file(job, keyed, services, place)
+        await page_files.put_reading(services.blobs, state.doc_id, content_hash, job.reading)
+        if job.figures is not None:
+            await figure_store.put_new(services.blobs, state.doc_id, parsed.figures, job.figures)
+    await work_files.put(services.blobs, keyed, work_files.PARSED, parsed)
+    return Parsed(content_hash=content_hash, chunk_count=len(parsed.chunks))
+
+
+def _job(services: Services, source: Path, filename: str) -> ParseJob:
+    """What the worker is asked; its results go beside the source."""
+    settings = services.settings
+    figures = source.parent / "figures"
+    figures.mkdir()
+    return ParseJob(
+        source=source,
+        target=source.parent / "parsed.json",
+        filename=filename,
+        max_tokens=settings.max_block_tokens,
+        tokenizer_path=settings.embedding_tokenizer_path,
+        figures=figures,
+        reading=source.parent / "reading.json",
+        max_figures=settings.max_figures,
+        recognition_budget_s=settings.recognition_seconds,
+    )
+
+
+async def _download(services: Services, step: IngestStep, target: Path) -> BlobProperties:
+    try:
+        return await services.blobs.download(DOCUMENTS, step.blob_name, target)
+    except ConflictError:
+        raise DependencyError("The file was replaced while it was read.", "It is read again.") from None
+
+
+def _check_size(properties: BlobProperties, max_bytes: int) -> None:
+    if properties.size_bytes > max_bytes:
+        raise PayloadTooLargeError(
+            f"The file has {properties.size_bytes:,} bytes; at most {max_bytes:,} are read.",
+            "Split the file.",
+        )
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

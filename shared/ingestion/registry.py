@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from shared.errors import BadDocumentError
-from shared.ingestion.workbench import Workbench
-from shared.models.blocks import ParsedDocument
-from shared.models.layout import Layout
+from shared.documents.models import ParsedDocument
+from shared.ingestion.models import Layout
+from shared.ingestion.parsers.context import Workbench
+from shared.platform.errors import BadDocumentError
 
 TextParser = Callable[[Path], ParsedDocument]
 PictureParser = Callable[[Path, Workbench], ParsedDocument]
@@ -51,7 +51,7 @@ _POWERPOINT = Format("PowerPoint", _ZIP, f"{_PARSERS}.pptx:parse_pptx", has_pict
 _EXCEL = Format("Excel", _ZIP, f"{_PARSERS}.xlsx:parse_xlsx")
 _SEPARATED = Format("separated values", (), f"{_PARSERS}.csv:parse_csv")
 _HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html", has_pictures=True)
-_TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.vtt_srt:parse_transcript")
+_TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.transcripts:parse_transcript")
 _MAIL = Format("e-mail", (), f"{_PARSERS}.eml:parse_eml")
 _PICTURE = Format(
     "a picture",

@@ -3,15 +3,75 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
-from shared.errors import GroundworkError
-from shared.ingestion import accepting, captioning, closing, describing, parsing, small, writing
+from shared.ingestion import accepting, captioning, closing, describing, reading, work_files, writing
+from shared.ingestion.accepting import HasEnded, check_holder
 from shared.ingestion.claims import ClaimLostError
-from shared.ingestion.holders import HasEnded, check_holder
+from shared.ingestion.models import (
+    CloseRequest,
+    IngestFailure,
+    IngestReply,
+    IngestResult,
+    IngestStep,
+    Planned,
+    SmallDone,
+    Superseded,
+)
 from shared.ingestion.parser_process import NoWorkerFreeError
-from shared.ingestion.sitting import sitting
-from shared.models.ingestion import CloseRequest, IngestFailure, IngestReply, IngestStep, Superseded
+from shared.ingestion.work_files import current_sitting, sitting
+from shared.platform.errors import GroundworkError
+from shared.platform.telemetry import get_logger
 from shared.services import Services
-from shared.telemetry import get_logger
+
+
+async def ingest(step: IngestStep, services: Services) -> SmallDone:
+    """Everything from the content to the end of the claim.
+
+    Raises:
+        BadDocumentError, PayloadTooLargeError, NotFoundError: the file cannot be ingested, and why.
+        DependencyError: a service failed.
+    """
+    parsed = await reading.parse(step, services)
+    step = step.model_copy(update={"content_hash": parsed.content_hash})
+    result = IngestResult(outcome="current")
+    if parsed.same_bytes:
+        await _make_good(step, services)
+    else:
+        result = _result(await _write(step, services))
+    closed = await closing.close(CloseRequest(step=step, status="ready"), services)
+    return SmallDone(result=result, again=closed.again)
+
+
+async def _write(step: IngestStep, services: Services) -> Planned:
+    await describing.describe(step, services)
+    planned = await writing.plan(step, services)
+    if planned.new_figure_count:
+        figures = step.model_copy(update={"end": planned.new_figure_count})
+        await captioning.caption(figures, services)
+    if planned.new_count:
+        await writing.write_blocks(step.model_copy(update={"end": planned.new_count}), services)
+    await writing.finish(step, services)
+    return planned
+
+
+async def _make_good(step: IngestStep, services: Services) -> None:
+    """An attempt that broke off within its last step leaves old rows, or newer rights that rows lack."""
+    if await work_files.exists(services.blobs, step, work_files.PARSED):
+        await writing.finish(step, services)
+        return
+    state = next(iter(current_sitting().states.values()), None)
+    if state is None or state.wanted_rights != state.rights:
+        await writing.apply_rights(step, services)
+
+
+def _result(planned: Planned) -> IngestResult:
+    return IngestResult(
+        outcome="ready",
+        new_count=planned.new_count,
+        kept_count=planned.kept_count,
+        moved_count=planned.moved_count,
+        gone_count=planned.gone_count,
+    )
+
 
 StepName = Literal[
     "accept",
@@ -28,8 +88,8 @@ StepName = Literal[
 
 _STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply]]] = {
     "accept": accepting.accept,
-    "small": small.ingest,
-    "parse": parsing.parse,
+    "small": ingest,
+    "parse": reading.parse,
     "describe": describing.describe,
     "plan": writing.plan,
     "caption": captioning.caption,
@@ -38,6 +98,7 @@ _STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply
     "apply_rights": writing.apply_rights,
     "remove": closing.remove,
 }
+
 _MAX_TEXT = 500
 
 

@@ -8,29 +8,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from shared.core.chunking import embedded_text
-from shared.core.metadata_rules import with_corrections
-from shared.core.record_manager import make_blocks, make_figure_blocks, plan_changes
-from shared.ingestion import copying, extracted, figure_store, index_rows, page_files, rights, work_files
+from shared.documents import figure_store, index_rows, page_files
+from shared.documents.metadata import with_corrections
+from shared.documents.models import Block, DescribedFile, Figure
+from shared.documents.state import DocumentState, Rights
+from shared.ingestion import accepting, copies, extracted, work_files
 from shared.ingestion.accepting import pipeline
+from shared.ingestion.chunking import embedded_text
 from shared.ingestion.claims import enter, look, now, update, with_model_calls
-from shared.ingestion.shortcomings import warnings_of
-from shared.ingestion.sitting import current_sitting
-from shared.models.blocks import Block, Figure
-from shared.models.documents import DocumentMetadata, DocumentRecord
-from shared.models.ingestion import (
-    BlockChanges,
-    DocumentState,
-    IngestStep,
-    ParsedFile,
-    Planned,
-    Rights,
-    RightsApplied,
-    Written,
-)
-from shared.models.prompts import CallLimits
-from shared.models.work_files import DescribedFile
+from shared.ingestion.models import BlockChanges, IngestStep, ParsedFile, Planned, RightsApplied, Written
+from shared.ingestion.record_manager import make_blocks, make_figure_blocks, plan_changes
+from shared.ingestion.work_files import current_sitting
+from shared.platform.blobs import BlobStore
+from shared.platform.language_models.models import CallLimits
+from shared.retrieval.models import DocumentMetadata, DocumentRecord
 from shared.services import Services
+
+METADATA_BY_RULE = "Title and summary were made by rule: the model could not describe the document."
+CAPTIONS_BY_RULE = "Some figures were described by rule: the model could not describe them."
+
+
+async def warnings_of(
+    doc_id: str, parsed: ParsedFile, described: DescribedFile, blobs: BlobStore
+) -> tuple[str, ...]:
+    """All of a version's warnings but that of its rights."""
+    found: list[str] = []
+    if not described.by_model and parsed.opening:
+        found.append(METADATA_BY_RULE)
+    if parsed.figures:
+        captions = await figure_store.captions(blobs, doc_id)
+        shown = [captions.get(figure.key) for figure in parsed.figures]
+        if any(caption is not None and not caption.by_model for caption in shown):
+            found.append(CAPTIONS_BY_RULE)
+    return (*found, *parsed.warnings)
+
 
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
 _EMBED_LIMITS = CallLimits(timeout_s=120, max_retries=2)
@@ -77,7 +88,7 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
     version = await _load(step, services, await enter(services.documents, step, "embedding"))
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     positions = changes.new[step.first : step.end]
-    original = await copying.original_of(step, services)
+    original = await copies.original_of(step, services)
     for start in range(0, len(positions), EMBED_BATCH):
         batch = positions[start : start + EMBED_BATCH]
         vectors, asked = await _vectors(version, batch, original, services)
@@ -93,7 +104,7 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
             index_rows.block_row(version.blocks[position], version.record, vector)
             for position, vector in zip(batch, vectors, strict=True)
         ]
-        await rights.upload_blocks(rows, version.state.doc_id, version.state.wanted_rights, services)
+        await accepting.upload_blocks(rows, version.state.doc_id, version.state.wanted_rights, services)
     return Written(block_count=len(positions))
 
 
@@ -104,7 +115,7 @@ async def finish(step: IngestStep, services: Services) -> Written:
         services.blobs, step, work_files.PARSED
     ):
         return Written(block_count=state.block_count)  # an earlier attempt did it all
-    version = await _load(step, services, await copying.take_corrections(step, state, services))
+    version = await _load(step, services, await copies.take_corrections(step, state, services))
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     await _merge_rows(version, changes, services)
     # Metadata are written last: a document visible in the list must be searchable in full.
@@ -160,7 +171,7 @@ async def _vectors(
     """The vectors of these blocks in order, and how often the model was asked: for those nobody has yet."""
     known: dict[str, Sequence[float]] = {}
     if original is not None:
-        known = await copying.vectors_of(original, [version.blocks[place] for place in batch], services)
+        known = await copies.vectors_of(original, [version.blocks[place] for place in batch], services)
     unknown = [position for position in batch if version.blocks[position].block_id not in known]
     if unknown:
         texts = [_embedded_text(version, position) for position in unknown]

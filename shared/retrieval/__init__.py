@@ -1,0 +1,7 @@
+"""The search indexes, from schema to ranked hits.
+
+`schema` and `migration` define and move an index; `secured_index` is the only way to query one; `blocks`
+and `documents` search, `fusion` and `reranking` order what they find.
+
+Pure: document_names, filters, fusion, schema.
+"""

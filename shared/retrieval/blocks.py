@@ -13,27 +13,216 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shared.core.document_first import Place, documents_to_narrow_to, order_blocks
-from shared.core.fusion import cosine_of_vector_score, fuse_ranks, fuse_scores
-from shared.errors import CallTimeoutError, GroundworkError
-from shared.models.prompts import CallLimits
-from shared.models.search import Filters, Hit, IndexRow, SearchPage
-from shared.ports import Embedder
-from shared.retrieval.block_requests import (
-    CANDIDATES,
-    SCORE,
-    as_hit,
-    by_meaning,
-    by_words,
-    focused,
-    words_of,
-)
+from shared.platform.concurrency import both, together
+from shared.platform.errors import CallTimeoutError, GroundworkError
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.odata import all_of, quote, search_in
+from shared.platform.search import Filters, IndexRow, SearchPage, SearchRequest, VectorQuery
+from shared.platform.telemetry import get_logger
+from shared.platform.tokens import tokens_of
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
+from shared.retrieval.fusion import (
+    Place,
+    cosine_of_vector_score,
+    documents_to_narrow_to,
+    fuse_ranks,
+    fuse_scores,
+    order_blocks,
+    reranked_share,
+)
+from shared.retrieval.keyword_query import keyword_query, question_query
+from shared.retrieval.models import BlockType, Hit
+from shared.retrieval.schema import SEMANTIC_CONFIGURATION
 from shared.retrieval.secured_index import SecuredIndex
-from shared.retrieval.semantic_ranker import semantically_ranked
-from shared.retrieval.together import both, together
-from shared.telemetry import get_logger
+
+CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
+SCORE = "@search.score"
+SCORE_OF_RANKER = "@search.reranker_score"
+
+FIELDS = (
+    "block_id",
+    "doc_id",
+    "filename",
+    "block_type",
+    "page_number",
+    "start_seconds",
+    "heading_path",
+    "content",
+    "image_url",
+    "image_caption",
+)
+
+# Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.
+_KEYWORD_FIELDS = ("content", "image_caption")
+_VECTOR_FIELDS: Mapping[BlockType, str] = {"text": "content_vector", "image": "image_caption_vector"}
+
+
+def by_words(text: str, condition: str | None) -> SearchRequest:
+    """The blocks that share words with a question."""
+    return SearchRequest(
+        text=question_query(text),
+        query_type="full",
+        search_fields=_KEYWORD_FIELDS,
+        filter=condition,
+        select=FIELDS,
+        top=CANDIDATES,
+    )
+
+
+def by_meaning(
+    kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
+) -> SearchRequest:
+    """The blocks of one type that mean the like of a question."""
+    # Text blocks have no caption vector and image blocks no content vector; the type keeps rows without
+    # the field out, whatever score a service would give them.
+    return SearchRequest(
+        vectors=(VectorQuery(vector=vector, field=_VECTOR_FIELDS[kind], k=top),),
+        filter=all_of(f"block_type eq '{kind}'", condition),
+        select=FIELDS,
+        top=top,
+    )
+
+
+def focused(
+    vector: tuple[float, ...], condition: str | None, doc_ids: Sequence[str], rows: Sequence[IndexRow]
+) -> SearchRequest | None:
+    """The meaning of the texts that words found, and of those in the documents named; None if there are none.
+
+    One request for both: each may fill half of it.
+    """
+    block_ids = [str(row["block_id"]) for row in rows if row.get("block_type") == "text"]
+    either = [
+        *([search_in("doc_id", doc_ids)] if doc_ids else []),
+        *([search_in("block_id", block_ids)] if block_ids else []),
+    ]
+    if not either:
+        return None
+    top = len(block_ids) + (CANDIDATES if doc_ids else 0)
+    asked = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
+    # What words found is known but for its score.
+    return asked if doc_ids else asked.model_copy(update={"select": ("block_id",)})
+
+
+def words_of(text: str, block_ids: Sequence[str]) -> SearchRequest:
+    """The words that some blocks share with a question: only their scores are wanted."""
+    found = by_words(text, search_in("block_id", block_ids))
+    return found.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
+
+
+def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequence[str]) -> SearchRequest:
+    """Some blocks, all of them, however little they fit: what the semantic ranker is to read."""
+    count = len(block_ids)
+    return SearchRequest(
+        text=keyword_query(text),
+        search_fields=_KEYWORD_FIELDS,
+        vectors=tuple(VectorQuery(vector=vector, field=field, k=count) for field in _VECTOR_FIELDS.values()),
+        filter=search_in("block_id", block_ids),
+        select=("block_id",),
+        top=count,
+    )
+
+
+def as_hit(row: Mapping[str, object], score: float) -> Hit:
+    """A row as a hit."""
+    values = {name: row[name] for name in FIELDS if row.get(name) is not None}
+    return Hit.model_validate({**values, "score": round(score, 6)})
+
+
+_MOST = 50  # the service reranks no more
+
+
+async def semantically_ranked(
+    index: SecuredIndex, question: str, vector: tuple[float, ...], hits: Sequence[Hit]
+) -> list[Hit]:
+    """The same hits, those that the ranker scored first, best first; as they were when it does not answer.
+
+    A service without the ranker, or one whose quota is used up, refuses the query or leaves the scores out.
+    """
+    if not hits:
+        return []
+    ids = [hit.block_id for hit in hits[:_MOST]]
+    request = by_words_and_meaning(question, vector, ids)
+    asked = request.model_copy(
+        update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
+    )
+    try:
+        scores = _scores(await index.search(asked))
+    except GroundworkError as failed:
+        get_logger().warning("search.not_reranked", error_type=failed.code)
+        return list(hits)
+    # Blocks that it passed over keep their order, and a score below every one that it read.
+    least = min(scores.values(), default=1.0)
+    scored = [
+        hit.model_copy(update={"score": scores.get(hit.block_id, min(hit.score, least))}) for hit in hits
+    ]
+    return sorted(scored, key=lambda hit: (hit.block_id not in scores, -hit.score)) if scores else list(hits)
+
+
+def _scores(page: SearchPage) -> dict[str, float]:
+    return {
+        str(row["block_id"]): round(reranked_share(float(row[SCORE_OF_RANKER])), 6)
+        for row in page.rows
+        if row.get(SCORE_OF_RANKER) is not None
+    }
+
+
+_FIELDS = tuple(name for name in Hit.model_fields if name != "score")
+
+
+class BlockLookup:
+    """Gets blocks that one user may read."""
+
+    def __init__(self, index: SecuredIndex) -> None:
+        self._index = index
+
+    async def get_many(self, block_ids: Sequence[str]) -> list[Hit]:
+        """Those of the blocks that exist and are readable, in the order asked for, each once; score 0."""
+        wanted = list(dict.fromkeys(block_ids))
+        if not wanted:
+            return []
+        request = SearchRequest(filter=search_in("block_id", wanted), select=_FIELDS, top=len(wanted))
+        page = await self._index.search(request)
+        found = {row["block_id"]: row for row in page.rows}
+        return [
+            Hit.model_validate(
+                {name: found[block_id][name] for name in _FIELDS if found[block_id].get(name) is not None}
+            )
+            for block_id in wanted
+            if block_id in found
+        ]
+
+
+_PAGE = 500  # rows of one query; a block has about 1 kB
+_MAX_BLOCKS = 20_000  # far more than a summary reads; the service pages to 100,000
+
+
+class DocumentBlocks:
+    """Lists the text blocks of documents."""
+
+    def __init__(self, index: SecuredIndex) -> None:
+        self._index = index
+
+    async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
+        """(block id, tokens) of each text block, by page and moment; at most 20,000.
+
+        Within a page the order is that of ids: the index does not know a finer one.
+        """
+        found: list[tuple[str, int]] = []
+        while len(found) < _MAX_BLOCKS:
+            request = SearchRequest(
+                filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
+                select=("block_id", "content"),
+                order_by=("page_number", "start_seconds", "block_id"),
+                top=_PAGE,
+                skip=len(found),
+            )
+            rows = (await self._index.search(request)).rows
+            found += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
+            if len(rows) < _PAGE:
+                break
+        return found
+
 
 MAX_TOP_K = 50
 
@@ -201,8 +390,10 @@ class _Seen:
     def __init__(self, by_keyword: SearchPage, by_vector: Sequence[SearchPage]) -> None:
         pages = (*by_vector, by_keyword)  # of rows that several show the keyword search's is whole
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
-        self._keyword = _scores(by_keyword)
-        self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}
+        self._keyword = _blocks_scores(by_keyword)
+        self._vector = {
+            block_id: score for page in by_vector for block_id, score in _blocks_scores(page).items()
+        }
         # Fewer rows than asked for: words found no others, so what is missing scores 0.
         self._knows_all_words = len(by_keyword.rows) < CANDIDATES
 
@@ -214,7 +405,7 @@ class _Seen:
 
     def add_words(self, page: SearchPage) -> None:
         """Keyword scores of blocks that are known otherwise."""
-        self._keyword.update(_scores(page))
+        self._keyword.update(_blocks_scores(page))
 
     def hits(self, named: Mapping[str, float]) -> list[Hit]:
         """Fused, best first."""
@@ -229,7 +420,7 @@ class _Seen:
         ]
 
 
-def _scores(page: SearchPage) -> dict[str, float]:
+def _blocks_scores(page: SearchPage) -> dict[str, float]:
     return {str(row["block_id"]): float(row[SCORE]) for row in page.rows}
 
 

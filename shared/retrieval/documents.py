@@ -1,17 +1,16 @@
-"""Documents by their metadata, for one user: list, get, and find those that a question names."""
+"""Facets: which values the metadata of documents has, and how often, over what one user may read."""
 
 from collections.abc import Mapping, Sequence
 
-from shared.core.document_names import reference_query
-from shared.core.keyword_query import keyword_query
-from shared.core.naming import name_query
-from shared.core.odata import all_of, quote, search_in
-from shared.errors import DocumentNotFoundError, InvalidQueryError
-from shared.models.documents import DocumentRecord
-from shared.models.search import Filters, IndexRow, SearchRequest
+from shared.platform.concurrency import together
+from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
+from shared.platform.odata import all_of, quote, search_in
+from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
+from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
+from shared.retrieval.keyword_query import keyword_query, name_query
+from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
-from shared.retrieval.together import together
 
 _SORTABLE = frozenset({"upload_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
@@ -152,3 +151,37 @@ def _record(row: IndexRow) -> DocumentRecord:
         name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None
     }
     return DocumentRecord.model_validate(known)
+
+
+FACET_FIELDS = ("document_type", "department", "language", "tags", "project_id")
+MAX_VALUES = 100
+
+
+class DocumentFacets:
+    """Counts the documents that one user may read; only those whose ingestion is complete."""
+
+    def __init__(self, index: SecuredIndex) -> None:
+        self._index = index
+
+    async def count(
+        self, fields: Sequence[str], filters: Filters, limit: int
+    ) -> tuple[dict[str, tuple[FacetValue, ...]], int]:
+        """For each field its commonest values; and the number of documents that pass the filters.
+
+        Args:
+            fields: some of FACET_FIELDS.
+            limit: values per field, clamped to 1-100.
+
+        Raises:
+            InvalidQueryError: an unknown filter field.
+        """
+        most = min(max(limit, 1), MAX_VALUES)
+        request = SearchRequest(
+            filter=all_of("status eq 'ready'", render_filters(filters, DOCUMENT_FIELDS)),
+            select=("doc_id",),
+            facets=tuple(f"{field},count:{most}" for field in fields),
+            top=1,
+            count=True,
+        )
+        page = await self._index.search(request)
+        return {field: page.facets.get(field, ()) for field in fields}, page.count or 0

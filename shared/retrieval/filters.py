@@ -1,11 +1,14 @@
 """Filters of callers as OData. Unknown fields are refused by name; values pass one escape function."""
 
 import re
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from shared.core.odata import all_of, quote, search_in
-from shared.errors import InvalidQueryError
-from shared.models.search import DateRange, Filters, FilterValue
+from shared.platform.errors import InvalidQueryError
+from shared.platform.odata import all_of, quote, search_in
+from shared.platform.search import DateRange, Filters, FilterValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 BLOCK_FIELDS = frozenset(
     {"doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type"}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from shared.core.fusion import cosine_of_vector_score
-from shared.core.odata import all_of, quote
-from shared.models.prompts import CallLimits
-from shared.models.search import Hit, SearchRequest, VectorQuery
-from shared.ports import Embedder
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.odata import all_of, quote
+from shared.platform.search import SearchRequest, VectorQuery
+from shared.retrieval.fusion import cosine_of_vector_score
+from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 
 MAX_PAGES = 8  # the best ones: an answer cites three or four; unmeasured

@@ -4,11 +4,10 @@ A tool gets a SecuredIndex, bound to one user; nothing that a model, a prompt or
 condition that it adds.
 """
 
-from shared.core.odata import all_of
-from shared.core.security_filter import security_filter
-from shared.models.identity import UserContext
-from shared.models.search import SearchPage, SearchRequest
-from shared.ports import SearchIndex
+from shared.access.models import UserContext
+from shared.access.security_filter import security_filter
+from shared.platform.odata import all_of
+from shared.platform.search import SearchIndex, SearchPage, SearchRequest
 
 
 class SecuredIndex:

@@ -1,12 +1,15 @@
 """The project's own source as the architecture tests see it: tracked files, modules, imports."""
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+APP = ("shared", "functions", "orchestrations")
+PURE_NAME = re.compile(r"\.(models|policy|loop|plan|\w+_rules)$")
 CODE_ROOTS = (
     "shared",
     "functions",
@@ -45,7 +48,7 @@ def python_files(*rooms: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """`shared/core/loop.py` -> `shared.core.loop`; a package's `__init__` is the package."""
+    """`shared/answering/loop.py` -> `shared.answering.loop`; a package's `__init__` is the package."""
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -71,3 +74,21 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def is_within(name: str, room: str) -> bool:
     """Whether a module or name belongs to a package or module."""
     return name == room or name.startswith(f"{room}.")
+
+
+MODULES = {module_name(path): path for path in python_files(*APP)}
+
+
+def listed_as_pure(package: str) -> set[str]:
+    """The modules that a package's docstring names in its line `Pure: ...`."""
+    docstring = ast.get_docstring(parse(MODULES[package])) or ""
+    found = re.search(r"^Pure: (.+?)\.$", docstring, re.MULTILINE | re.DOTALL)
+    return {f"{package}.{name.strip()}" for name in found[1].split(",")} if found else set()
+
+
+PURE = {module for module in MODULES if PURE_NAME.search(module)} | {
+    module
+    for package, path in MODULES.items()
+    if path.name == "__init__.py" and path.parts[0] == "shared"
+    for module in listed_as_pure(package)
+}

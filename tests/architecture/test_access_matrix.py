@@ -1,6 +1,6 @@
 """The matrix of access (tests/e2e/access) knows every route and every tool; its oracle tells people apart."""
 
-from shared.agents.tools.registry import TOOLS
+from shared.tools.registry import TOOLS
 from tests.e2e.access.people import PAPERS, PEOPLE, may_read, readable
 from tests.e2e.access.routes import ROUTES, routes_of_the_app
 from tests.e2e.access.tools import TOOL_PROBES

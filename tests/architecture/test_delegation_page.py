@@ -2,9 +2,9 @@
 
 import re
 
-from shared.core.profiles import PROFILES
-from shared.models.delegation import REASON_WORDS
-from shared.settings_subagents import SubagentSettings
+from shared.platform.settings import SubagentSettings
+from shared.subagents.policy_models import REASON_WORDS
+from shared.subagents.profiles import PROFILES
 from tests.architecture.source_tree import ROOT
 
 PAGE = (ROOT / "docs/delegation.md").read_text(encoding="utf-8")

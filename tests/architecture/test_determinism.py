@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import is_within, parse, python_files
+from tests.architecture.source_tree import PURE, is_within, parse, python_files
 
 # What a generator, and each function of its module that it calls, may take from elsewhere.
 DETERMINISTIC = (
-    "shared.core",
-    "shared.models",
-    "shared.errors",
+    *PURE,
     "orchestrations",
     "azure.durable_functions",
     "typing",

@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-import shared.errors
+import shared.platform.errors
 from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
 from scripts.settings_table import PAGE, current_page, render_page
-from shared.errors import GroundworkError
-from shared.models.events import EventName
+from shared.platform.errors import GroundworkError
+from shared.runs.events import EventName
 from tests.architecture.source_tree import ROOT, parse, python_files, tracked_files
 
 DOCS = [path for path in tracked_files() if path.suffix == ".md" and not path.is_relative_to("samples")]
@@ -84,7 +84,7 @@ def test_the_events_of_a_run_are_documented() -> None:
 
 def test_error_codes_are_documented_with_status_and_retry() -> None:
     documented = rows("docs/errors.md")
-    for error in vars(shared.errors).values():
+    for error in vars(shared.platform.errors).values():
         if isinstance(error, type) and issubclass(error, GroundworkError) and error is not GroundworkError:
             status, retryable, *_ = documented[error.code]
             assert (status, retryable) == (str(error.status), "yes" if error.retryable else "no"), error.code

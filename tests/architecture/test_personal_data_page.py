@@ -2,8 +2,8 @@
 
 import re
 
-from shared.models import names
-from shared.settings import Settings
+from shared.platform import names
+from shared.platform.settings import Settings
 from tests.architecture.source_tree import ROOT
 
 PAGE = (ROOT / "docs/personal-data.md").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from shared.settings_telemetry import TelemetrySettings
+from shared.platform.settings import TelemetrySettings
 from tests.architecture.source_tree import ROOT, parse, python_files
 
 PAGE = (ROOT / "docs/telemetry.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ def attributes_in_code() -> set[str]:
     found: set[str] = set()
     for path in python_files("shared", "functions", "orchestrations"):
         tree = parse(path)
-        if "shared.tracing" not in path.read_text(encoding="utf-8") and "tracing" not in path.parts:
+        if "tracing" not in path.read_text(encoding="utf-8") and path.stem != "tracing":
             continue
         texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
         found.update(text for text in texts if isinstance(text, str) and ATTRIBUTE.fullmatch(text))

@@ -2,9 +2,9 @@
 
 import re
 
-from shared.agents.tools.base import HINTS
-from shared.agents.tools.registry import TOOLS
-from shared.models.identity import UserContext
+from shared.access.models import UserContext
+from shared.tools.base import HINTS
+from shared.tools.registry import TOOLS
 from tests.architecture.source_tree import ROOT
 from tests.fakes.services import fake_services
 

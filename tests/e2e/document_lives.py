@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 from fpdf import FPDF
 from PIL import Image
 
-from shared.core.document_ids import document_id
-from shared.core.odata import quote
-from shared.models.names import DOCUMENTS
-from shared.models.search import SearchRequest
+from shared.documents.ids import document_id
+from shared.platform.names import DOCUMENTS
+from shared.platform.odata import quote
+from shared.platform.search import SearchRequest
 from shared.services import Services
 from tests.e2e.ingestion_world import blocks_of, drop_file, until_current, until_gone
 

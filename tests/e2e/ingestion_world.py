@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 import pytest
 
 from local.run_all.stack import LocalStack
-from shared.core.document_ids import document_id
-from shared.core.odata import quote
+from shared.documents.ids import document_id
+from shared.documents.state import DocumentState
 from shared.ingestion.inventory import all_rows
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS, FIGURES, WORK
-from shared.models.search import IndexRow, SearchRequest
+from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.odata import quote
+from shared.platform.search import IndexRow, SearchRequest
+from shared.platform.settings import load_settings
 from shared.services import Services
-from shared.settings import load_settings
 from shared.wiring import build_services
 
 HANG_GUARD_S = 300.0  # also while a host is killed again and again on a slow machine

@@ -10,11 +10,12 @@ from azure.storage.blob import BlobServiceClient, ContentSettings
 from benchmarks.ingestion.line_process import LineProcess
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
+from shared.documents.state import DocumentState
+from shared.ingestion.models import ParsedFile
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_worker import WorkerReply
 from shared.ingestion.parsers.text import MAX_TEXT_BYTES
-from shared.models.ingestion import DocumentState, ParsedFile
-from shared.models.names import DOCUMENTS
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.e2e.bad_files import BAD_FILES
 from tests.e2e.ingestion_world import blocks_of, drop_file, services_of, until_current

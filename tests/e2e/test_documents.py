@@ -11,7 +11,7 @@ import pytest
 from local.run_all.api_client import ApiClient
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
-from shared.identity import sign_dev_token
+from shared.access.identity import sign_dev_token
 from tests.e2e.stack_client import HANG_GUARD_S, pdf_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -18,9 +18,8 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from scripts import index_migration as command
-from shared.clients import index_migration
-from shared.clients.write_targets import KEPT_S
-from shared.core import index_schema
+from shared.retrieval import migration, schema
+from shared.retrieval.mirrored_index import KEPT_S
 from tests.e2e.stack_client import HANG_GUARD_S
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
 
@@ -35,7 +34,7 @@ class AdoptedStack(LocalStack):
 
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
         """Make both, and start."""
-        made = index_schema.content_index(OLD, int(self.app_settings["EMBEDDING_DIMENSIONS"]))
+        made = schema.content_index(OLD, int(self.app_settings["EMBEDDING_DIMENSIONS"]))
         keys = {"api-key": self.secrets.search_key}
         with httpx.Client(base_url=self.search_url, headers=keys, timeout=HANG_GUARD_S) as search:
             search.put(f"/indexes('{OLD}')", json=made).raise_for_status()
@@ -123,10 +122,10 @@ def papers(tmp_path: Path) -> Iterator[Papers]:
 @pytest.fixture
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator has the code of a version whose texts are analyzed otherwise, and is not made to wait."""
-    monkeypatch.setattr(index_schema, "_ANALYZER", "simple")
-    monkeypatch.setitem(index_schema.INDEX_VERSIONS, "content", 2)
-    monkeypatch.setattr(index_migration, "settle_seconds", lambda timeout_s: SETTLE_S)
-    monkeypatch.setattr(index_migration, "_ALIAS_S", 0.2)
+    monkeypatch.setattr(schema, "_ANALYZER", "simple")
+    monkeypatch.setitem(schema.INDEX_VERSIONS, "content", 2)
+    monkeypatch.setattr(migration, "settle_seconds", lambda timeout_s: SETTLE_S)
+    monkeypatch.setattr(migration, "_ALIAS_S", 0.2)
 
 
 @pytest.mark.usefixtures("next_version")

@@ -13,9 +13,9 @@ from PIL import Image
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
-from shared.core.document_ids import document_id
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS
+from shared.documents.ids import document_id
+from shared.documents.state import DocumentState
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.e2e.ingestion_world import (
     HANG_GUARD_S,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local.run_all.stack import LocalStack
-from shared.ingestion.auditing import audit
+from shared.ingestion.audit import audit
 from tests.e2e.document_lives import Life, Lives, make_lives
 from tests.e2e.ingestion_world import everything, services_of
 from tests.e2e.stack_fixture import environment_without_model, settings_for

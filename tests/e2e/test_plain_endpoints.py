@@ -5,8 +5,7 @@ limit. A document is ingested with it, and questions are answered, one of them w
 """
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -17,6 +16,9 @@ from tests.e2e.stack_client import drop, wait_until_ended
 from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of
 from tests.e2e.test_documents import client_of
 from tests.unit.ingestion.figure_files import FigureMaker
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

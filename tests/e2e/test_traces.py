@@ -12,7 +12,7 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
-from shared.telemetry import pseudonym
+from shared.platform.telemetry import pseudonym
 from tests.e2e.stack_client import HANG_GUARD_S, drop, pdf_of, wait_until_ended
 from tests.e2e.sub_agents.hosts import configured
 from tests.otlp_receiver import ReceivedSpan, Receiver, otlp_receiver

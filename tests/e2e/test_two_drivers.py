@@ -14,16 +14,16 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE
-from shared.agents.answering_back import answer_clarification
-from shared.agents.inline import run_to_end, waits
-from shared.agents.runs import begin_run, owned_run, view_run
-from shared.agents.working_memory import WorkingMemory
-from shared.core.loop import observe
-from shared.models.chat import ChatRequest
-from shared.models.clarification import ClarificationAnswer
-from shared.models.steps import AnswerArrived
+from shared.answering.asking import answer_clarification
+from shared.answering.inline import run_to_end, waits
+from shared.answering.loop import observe
+from shared.answering.runs import begin_run, view_run
+from shared.answering.steps import AnswerArrived
+from shared.platform.settings import load_settings
+from shared.runs.models import ChatRequest, ClarificationAnswer
+from shared.runs.records import owned_run
+from shared.runs.working_memory import WorkingMemory
 from shared.services import Services
-from shared.settings import load_settings
 from shared.wiring import build_services
 from tests.e2e.stack_client import HANG_GUARD_S
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.settings import Settings
+from shared.platform.settings import Settings
 from tests.contract.worker.app_bindings import ROOT, SETTINGS
 
 pytestmark = [pytest.mark.e2e]

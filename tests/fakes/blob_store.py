@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from shared.errors import ConflictError, NotFoundError
-from shared.models.blobs import BlobProperties, SignedUrl
-from shared.ports import BlobStore
+from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
+from shared.platform.errors import ConflictError, NotFoundError
 
 PIECE_BYTES = 4 * 1024 * 1024
 

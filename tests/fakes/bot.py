@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from shared.agents.channel.world import Orchestrations
-from shared.errors import ConflictError, GroundworkError
-from shared.models.bot import BotConversation, BotReply, BotTurn
-from shared.ports_bot import BotOutbox, BotStream, BotTurnStore
+from shared.platform.errors import ConflictError, GroundworkError
+from shared.teams.context import Orchestrations
+from shared.teams.models import BotConversation, BotReply, BotTurn
+from shared.teams.ports import BotOutbox, BotStream, BotTurnStore
 
 
 @dataclass

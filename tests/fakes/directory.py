@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from shared.errors import GroundworkError, NotFoundError
-from shared.models.identity import DirectoryPerson
-from shared.ports import GroupDirectory
+from shared.access.directory import GroupDirectory
+from shared.access.models import DirectoryPerson
+from shared.platform.errors import GroundworkError, NotFoundError
 
 
 class InMemoryDirectory(GroupDirectory):

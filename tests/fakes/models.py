@@ -6,10 +6,18 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from pydantic import BaseModel
 
-from shared.errors import GroundworkError, ModelFixableError
-from shared.models.conversing import Message, ModelTurn, ModelUsage, ToolDefinition
-from shared.models.prompts import CallLimits, Prompt
-from shared.ports import ChatModel, Embedder, StructuredOutput
+from shared.platform.errors import GroundworkError, ModelFixableError
+from shared.platform.language_models.models import (
+    CallLimits,
+    ChatModel,
+    Embedder,
+    Message,
+    ModelTurn,
+    ModelUsage,
+    Prompt,
+    StructuredOutput,
+    ToolDefinition,
+)
 
 Reply = BaseModel | str | GroundworkError
 """A value for parse(), a text for stream(), a ModelTurn for converse(), or an error for each."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from shared.errors import InvalidQueryError
+from shared.platform.errors import InvalidQueryError
 
 Row = dict[str, Any]
 Condition = Callable[[Row], bool]

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from shared.models.search import IndexRow, SearchPage, SearchRequest
-from shared.ports import SearchIndex
+from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 
 
 class RecordingIndex(SearchIndex):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from shared.errors import ConflictError, NotFoundError
-from shared.models.events import LogSlice, RunEvent
-from shared.ports import RunLog
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.runs.events import LogSlice, RunEvent
+from shared.runs.run_log import RunLog
 
 
 class InMemoryRunLog(RunLog):

@@ -6,9 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from shared.errors import DependencyError
-from shared.models.search import FacetValue, IndexRow, SearchPage, SearchRequest, VectorQuery
-from shared.ports import SearchAdmin, SearchIndex
+from shared.platform.errors import DependencyError
+from shared.platform.search import (
+    FacetValue,
+    IndexRow,
+    SearchAdmin,
+    SearchIndex,
+    SearchPage,
+    SearchRequest,
+    VectorQuery,
+)
 from tests.fakes.odata_filter import compile_filter
 
 RRF_K = 60  # the service's

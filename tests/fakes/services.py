@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from shared.platform.settings import Settings
 from shared.services import Services
-from shared.settings import Settings
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel

@@ -4,13 +4,13 @@ import itertools
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from shared.errors import CallerError, ConflictError, NotFoundError
-from shared.models.feedback import Feedback
-from shared.models.ingestion import DocumentState
-from shared.models.poison import PoisonMessage
-from shared.models.runs import RunRecord
-from shared.models.threads import Thread, ThreadPage, ThreadTurn
-from shared.ports import DocumentStore, PoisonQueues, RunStore, TaskQueues, ThreadStore
+from shared.conversations.models import Thread, ThreadPage, ThreadTurn
+from shared.conversations.thread_store import ThreadStore
+from shared.documents.state import DocumentState, DocumentStore
+from shared.platform.errors import CallerError, ConflictError, NotFoundError
+from shared.platform.queues import PoisonMessage, PoisonQueues, TaskQueues
+from shared.runs.models import Feedback, RunRecord
+from shared.runs.run_store import RunStore
 
 
 class InMemoryRunStore(RunStore):

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from shared.models.quality import QualityRecord, RatingRecord
-from shared.ports import QualityStore
+from shared.quality.models import QualityRecord, RatingRecord
+from shared.quality.store import QualityStore
 
 
 class InMemoryQualityStore(QualityStore):

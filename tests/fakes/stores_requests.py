@@ -3,10 +3,9 @@
 import itertools
 from datetime import UTC, datetime
 
-from shared.errors import ConflictError
-from shared.models.idempotency import Claim
-from shared.models.limits import UserLimits
-from shared.ports import IdempotencyStore, UserLimitStore
+from shared.access.idempotency import Claim, IdempotencyStore
+from shared.access.limits import UserLimits, UserLimitStore
+from shared.platform.errors import ConflictError
 
 
 class InMemoryIdempotencyStore(IdempotencyStore):

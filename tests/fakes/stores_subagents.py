@@ -4,10 +4,9 @@ import itertools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from shared.errors import ConflictError
-from shared.models.subagent_control import ControlState
-from shared.models.subagent_metrics import MetricRecord
-from shared.ports import ControlStore, MetricStore
+from shared.platform.errors import ConflictError
+from shared.subagents.control import ControlState, ControlStore
+from shared.subagents.metrics import MetricRecord, MetricStore
 
 
 class InMemoryControlStore(ControlStore):

@@ -5,10 +5,10 @@ from typing import Any
 
 from aiohttp import web
 
-from shared.errors import GroundworkError
-from shared.models.prompts import CallLimits
-from shared.models.web import WebHit
-from shared.ports import WebSearch
+from shared.platform.errors import GroundworkError
+from shared.platform.language_models.models import CallLimits
+from shared.tools.models import WebHit
+from shared.tools.web_search import WebSearch
 
 Page = dict[str, Any]
 

@@ -14,7 +14,7 @@ import pytest
 
 from functions.maintenance import SCHEDULE_S
 from shared.ingestion.inventory import MOST_DOCUMENTS
-from shared.ingestion.reconciling import MAX_STARTS
+from shared.ingestion.reconciliation import MAX_STARTS
 from tests.architecture.source_tree import ROOT
 from tests.infra.test_operations_page import PAGE, section
 
@@ -204,7 +204,7 @@ def test_other_figures_of_the_page_are_those_of_the_code() -> None:
     assert PAGE.count(f"for {days[1]} days") >= 2
     assert f"{MAX_STARTS * 12:,} by the reconciliation" in section("What limits what")
     assert f"{MAX_STARTS * 12:,} documents an hour" in section("When everything is gone")
-    streams = (ROOT / "functions/event_stream.py").read_text(encoding="utf-8")
+    streams = (ROOT / "functions/http/event_stream.py").read_text(encoding="utf-8")
     assert "_POLLS_S = (0.02, 0.25)" in streams
     assert "(20 to 250 ms)" in section("What only a subscription can show")
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from scripts.infra_check.reader import read, text_of
-from shared.settings import Settings
+from shared.platform.settings import Settings
 from tests.architecture.source_tree import ROOT, tracked_files
 
 PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")

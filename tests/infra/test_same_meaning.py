@@ -12,7 +12,7 @@ from local.run_all.stack_settings import Ports
 from scripts.bicep_settings import FOR_DEVELOPMENT, names_in_azure
 from scripts.infra_check.catalogue import FORBIDDEN_ON_FLEX
 from scripts.infra_check.reader import Declaration, properties, read, text_of
-from shared.settings import Settings
+from shared.platform.settings import Settings
 from tests.architecture.source_tree import ROOT
 
 MODULES = ROOT / "infra/bicep/modules"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrations.answer_question import answer_question
-from shared.models.plan import TodoItem
-from shared.models.steps import (
+from shared.answering.steps import (
     AnswerTaken,
     AnswerWritten,
     DocumentsResolved,
@@ -20,6 +19,7 @@ from shared.models.steps import (
     StepResult,
     UserAsked,
 )
+from shared.runs.plan import TodoItem
 from tests.replay.harness import RaisedEvent, Reply, Run, Script, simulate
 from tests.replay.recording import replay_recording
 

@@ -4,9 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestrations.answer_question import answer_question
-from shared.models.delegation_steps import DelegationDeferred, SubagentsChosen
-from shared.models.steps import AnswerWritten, Observation, StepResult
-from shared.models.subagents import SubagentEnd, SubagentStart
+from shared.answering.steps import AnswerWritten, DelegationDeferred, Observation, StepResult, SubagentsChosen
+from shared.subagents.models import SubagentEnd, SubagentStart
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import moment
 from tests.replay.test_answer_question import GOOD, kinds

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrations.ingest_document import MAX_RANGES, MIN_FIGURES, MIN_RANGE, ingest_document
-from orchestrations.retries import AT_ONCE, PAUSES_S
-from shared.models.ingestion import (
+from orchestrations.replies import AT_ONCE, PAUSES_S
+from shared.ingestion.models import (
     Accepted,
     Captioned,
     Closed,
@@ -236,7 +236,7 @@ def test_waiting_for_others_is_no_failure_and_costs_no_try() -> None:
 
 
 def test_a_document_whose_turn_never_comes_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrations.retries.MAX_TURNS", 5)  # the harness replays all of it at each
+    monkeypatch.setattr("orchestrations.replies.MAX_TURNS", 5)  # the harness replays all of it at each
     run = ingest(parse_document=WAITS)
     assert names(run).count("parse_document") == 1 + 5 + len(PAUSES_S)
     assert run.output["outcome"] == "failed"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrations.reply_in_channel import reply_in_channel
-from shared.models.channel import ReplyStep
+from shared.teams.models import ReplyStep
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.recording import replay_recording
 

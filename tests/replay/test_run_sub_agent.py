@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrations.run_sub_agent import run_sub_agent
-from shared.models.subagents import SubagentStart, TurnReply, TurnResult
+from shared.subagents.models import SubagentStart, TurnReply, TurnResult
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import START
 from tests.replay.recording import replay_recording

@@ -15,7 +15,7 @@ from orchestrations.summarize_documents import (
     summarize_document,
     summarize_documents,
 )
-from shared.models.summary_steps import (
+from shared.summaries.models import (
     DocumentEnded,
     DocumentOpened,
     SummaryClosed,

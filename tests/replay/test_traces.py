@@ -7,10 +7,9 @@ import pytest
 from orchestrations.answer_question import answer_question
 from orchestrations.ingest_document import ingest_document
 from orchestrations.run_sub_agent import run_sub_agent
-from shared.core.trace_context import link_below
-from shared.models.ingestion import Closed, IngestReplyEnvelope
-from shared.models.steps import StepResult
-from shared.models.tracing import TraceLink
+from shared.answering.steps import StepResult
+from shared.ingestion.models import Closed, IngestReplyEnvelope
+from shared.platform.tracing import TraceLink, link_below
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import START
 from tests.replay.test_answer_question import GOOD

@@ -17,12 +17,13 @@ from orchestrations.ingest_document import ingest_document
 from orchestrations.reply_in_channel import reply_in_channel
 from orchestrations.run_sub_agent import run_sub_agent
 from orchestrations.summarize_documents import summarize_document, summarize_documents
-from shared.models.base import Model
-from shared.models.channel import ReplyStep
-from shared.models.ingestion import CloseRequest, DocumentState, IngestStep
-from shared.models.steps import StepInput
-from shared.models.subagents import SubagentStart, TurnInput
-from shared.models.summary_steps import DocumentStart, SummaryStep
+from shared.answering.steps import StepInput
+from shared.documents.state import DocumentState
+from shared.ingestion.models import CloseRequest, IngestStep
+from shared.platform.models import Model
+from shared.subagents.models import SubagentStart, TurnInput
+from shared.summaries.models import DocumentStart, SummaryStep
+from shared.teams.models import ReplyStep
 from tests.replay.history import START, EventType
 from tests.replay.recording import recorded_orchestrator, replay_recording
 

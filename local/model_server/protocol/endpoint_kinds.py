@@ -6,13 +6,15 @@ docs/models.md of the application that they were collected for.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from local.model_server.knobs import Knobs
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.replies import Reply
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 THOUGHT = "<think>The words of the question are looked for in the documents.</think>\n\n"
 

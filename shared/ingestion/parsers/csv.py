@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shared.ingestion.parsers.markdown_table import table_elements
+from shared.documents.models import ParsedDocument
+from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import read_text
-from shared.models.blocks import ParsedDocument
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES = 50

@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from shared.ingestion.parsers.charts import drawn_elements
-from shared.ingestion.parsers.docx_numbering import Numbering
-from shared.ingestion.parsers.docx_styles import Styles
-from shared.ingestion.parsers.docx_text import WORD, boxed_blocks, note_references, paragraph_text
-from shared.ingestion.parsers.markdown_table import markdown_table
-from shared.ingestion.parsers.office_package import WORD as WORD_PACKAGE
-from shared.ingestion.parsers.office_package import open_office, title_and_author
-from shared.ingestion.parsers.office_pictures import picture_elements
-from shared.ingestion.workbench import Workbench, bare_workbench
-from shared.models.blocks import Element, ElementKind, ParsedDocument
+from shared.documents.models import Element, ElementKind, ParsedDocument
+from shared.ingestion.parsers.context import Workbench, bare_workbench
+from shared.ingestion.parsers.docx_text import (
+    WORD,
+    Numbering,
+    Styles,
+    boxed_blocks,
+    note_references,
+    paragraph_text,
+)
+from shared.ingestion.parsers.office import WORD as WORD_PACKAGE
+from shared.ingestion.parsers.office import drawn_elements, open_office, picture_elements, title_and_author
+from shared.ingestion.parsers.tables import markdown_table
 
 if TYPE_CHECKING:
     from docx.document import Document

@@ -1,9 +1,12 @@
-"""The text of a Word paragraph as a reader sees it: insertions in, deletions out, fields by their result.
+"""The numbers and bullets that Word draws before paragraphs, which stand nowhere in their text.
 
-Elements are lxml's, in the WordprocessingML namespace; nothing here changes them.
+Rules of ECMA-376 part 1, 17.9: a paragraph names a list (numId) and a level (ilvl); the list names an
+abstract one with a format for each level; deeper levels begin anew after a higher one.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -17,6 +20,7 @@ _SKIPPED = frozenset(
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
     + [f"{_COMPATIBILITY}{name}" for name in ("AlternateContent", "Fallback")]
 )
+
 _MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 
 
@@ -118,3 +122,202 @@ _FORMULAS: Mapping[str, Callable[[Any], str]] = {
     f"{MATH}nary": _sum,
     f"{MATH}d": _delimited,
 }
+
+# Built-in styles keep their English names in the file, whatever language Word shows them in.
+_HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
+_CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
+_BODY_OUTLINE_LEVEL = 9
+_MAX_HEADING_LEVEL = 6
+_MAX_ANCESTORS = 20  # a chain that is longer runs in a circle
+
+
+@dataclass(frozen=True)
+class ParagraphShape:
+    """What a paragraph is.
+
+    Attributes:
+        heading_level: 1-6; None for no heading.
+        list_id, list_level: the numbering it takes part in.
+    """
+
+    heading_level: int | None = None
+    list_id: str | None = None
+    list_level: int = 0
+    is_code: bool = False
+
+
+class Styles:
+    """The paragraph styles of one document."""
+
+    def __init__(self, styles: Any) -> None:
+        """`styles` is the root of styles.xml."""
+        self._styles = {style.get(f"{WORD}styleId"): style for style in styles.findall(f"{WORD}style")}
+        self._default = next(
+            (
+                key
+                for key, style in self._styles.items()
+                if style.get(f"{WORD}type") == "paragraph" and style.get(f"{WORD}default") in ("1", "true")
+            ),
+            None,
+        )
+
+    def shape(self, paragraph: Any) -> ParagraphShape:
+        """What the paragraph's own properties say, else those of its style and the styles it is based on."""
+        own = paragraph.find(f"{WORD}pPr")
+        chain = self._chain(_value(own, "pStyle") or self._default)
+        names = [_value(style, "name") or "" for style in chain]
+        properties = [own, *(style.find(f"{WORD}pPr") for style in chain)]
+        list_id = _first(properties, f"numPr/{WORD}numId")
+        level = _first(properties, f"numPr/{WORD}ilvl")
+        return ParagraphShape(
+            heading_level=_heading_level(names, _first(properties, "outlineLvl")),
+            list_id=None if list_id == "0" else list_id,
+            list_level=int(level) if level and level.isdigit() else 0,
+            is_code=any(_CODE.match(name) for name in names),
+        )
+
+    def _chain(self, style_id: str | None) -> list[Any]:
+        chain: list[Any] = []
+        while style_id in self._styles and len(chain) < _MAX_ANCESTORS:
+            style = self._styles[style_id]
+            chain.append(style)
+            style_id = _value(style, "basedOn")
+        return chain
+
+
+def _heading_level(names: list[str], outline_level: str | None) -> int | None:
+    if names and names[0].lower() == "title":
+        return 1
+    if outline_level and outline_level.isdigit():
+        level = int(outline_level)
+        return None if level >= _BODY_OUTLINE_LEVEL else min(level + 1, _MAX_HEADING_LEVEL)
+    named = next((match for name in names if (match := _HEADING.match(name))), None)
+    return min(int(named[1]), _MAX_HEADING_LEVEL) if named else None
+
+
+def _first(properties: list[Any], name: str) -> str | None:
+    return next((value for part in properties if (value := _value(part, name)) is not None), None)
+
+
+def _value(element: Any | None, name: str) -> str | None:
+    found = None if element is None else element.find(f"{WORD}{name}")
+    return None if found is None else found.get(f"{WORD}val")
+
+
+_MAX_LEVEL = 8
+_NO_LIST = "0"
+
+
+@dataclass
+class _Level:
+    format: str
+    text: str
+    start: int
+
+
+@dataclass
+class _List:
+    """An abstract list: its levels, and where it has come to."""
+
+    levels: dict[int, _Level]
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+class Numbering:
+    """Counts along; ask for each paragraph once, in document order."""
+
+    def __init__(self, numbering: Any | None) -> None:
+        """`numbering` is the root of numbering.xml; None when the document has none."""
+        self._lists: dict[str, _List] = {}
+        if numbering is None:
+            return
+        abstract = {
+            element.get(f"{WORD}abstractNumId"): _List(_levels(element))
+            for element in numbering.findall(f"{WORD}abstractNum")
+        }
+        for element in numbering.findall(f"{WORD}num"):
+            reference = element.find(f"{WORD}abstractNumId")
+            known = abstract.get(reference.get(f"{WORD}val")) if reference is not None else None
+            overrides = _overrides(element)
+            if known is not None and overrides:  # a list that begins anew counts for itself
+                known = _List({**known.levels, **_restarted(known.levels, overrides)})
+            if known is not None:
+                self._lists[element.get(f"{WORD}numId")] = known
+
+    def mark(self, list_id: str, level: int) -> str | None:
+        """The next mark: "-" for a bullet, "2.1." for a number; None when the paragraph is in no list."""
+        known = self._lists.get(list_id)
+        if known is None or list_id == _NO_LIST:
+            return None
+        level = min(level, _MAX_LEVEL)
+        shape = known.levels.get(level, _Level("bullet", "", 1))
+        known.counts[level] = known.counts.get(level, shape.start - 1) + 1
+        for deeper in [other for other in known.counts if other > level]:
+            del known.counts[deeper]
+        return "-" if shape.format in ("bullet", "none") else self._numbered(known, shape)
+
+    def _numbered(self, known: _List, shape: _Level) -> str:
+        text = shape.text
+        for level in range(_MAX_LEVEL + 1):
+            place = f"%{level + 1}"
+            if place in text:
+                other = known.levels.get(level, shape)
+                text = text.replace(place, numeral(known.counts.get(level, other.start), other.format))
+        return text.strip() or "-"
+
+
+def numeral(number: int, style: str) -> str:
+    """A number as Word writes it in one of its styles; unknown styles are decimal."""
+    if style in ("lowerLetter", "upperLetter") and number > 0:
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letters if style == "lowerLetter" else letters.upper()
+    if style in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        roman = _roman(number)
+        return roman.lower() if style == "lowerRoman" else roman
+    return f"{number:02d}" if style == "decimalZero" else str(number)
+
+
+def _roman(number: int) -> str:
+    values = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
+    signs = "M CM D CD C XC L XL X IX V IV I".split()
+    text = ""
+    for value, sign in zip(values, signs, strict=True):
+        count, number = divmod(number, value)
+        text += sign * count
+    return text
+
+
+def _levels(abstract: Any) -> dict[int, _Level]:
+    return {
+        _number(element.get(f"{WORD}ilvl")): _Level(
+            format=_docx_numbering_value(element, "numFmt", "decimal"),
+            text=_docx_numbering_value(element, "lvlText", ""),
+            start=_number(_docx_numbering_value(element, "start", "1")),
+        )
+        for element in abstract.findall(f"{WORD}lvl")
+    }
+
+
+def _overrides(element: Any) -> dict[int, int]:
+    return {
+        _number(override.get(f"{WORD}ilvl")): _number(_docx_numbering_value(override, "startOverride", "1"))
+        for override in element.findall(f"{WORD}lvlOverride")
+    }
+
+
+def _restarted(levels: dict[int, _Level], overrides: dict[int, int]) -> dict[int, _Level]:
+    return {
+        level: _Level(levels[level].format, levels[level].text, start)
+        for level, start in overrides.items()
+        if level in levels
+    }
+
+
+def _docx_numbering_value(element: Any, name: str, usual: str) -> str:
+    found = element.find(f"{WORD}{name}")
+    value: str = usual if found is None else found.get(f"{WORD}val", usual)
+    return value
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.lstrip("-").isdigit() else 0

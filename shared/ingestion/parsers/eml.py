@@ -7,10 +7,10 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from pathlib import Path
 
-from shared.errors import BadDocumentError
+from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.html import parse_html_text
 from shared.ingestion.parsers.text import text_paragraphs
-from shared.models.blocks import Element, ParsedDocument
+from shared.platform.errors import BadDocumentError
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _NECESSARY = ("From", "To", "Date", "Subject", "Message-ID", "Received", "MIME-Version")

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shared.errors import BadDocumentError
-from shared.ingestion.parsers.embedded_pictures import DECODING_ERRORS, MAX_PIXELS
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import Workbench, bare_workbench
 from shared.ingestion.parsers.ocr import tesseract_path
+from shared.ingestion.parsers.pictures import DECODING_ERRORS, MAX_PIXELS
 from shared.ingestion.parsers.text import text_paragraphs
-from shared.ingestion.workbench import Workbench, bare_workbench
-from shared.models.blocks import Element, ParsedDocument
+from shared.platform.errors import BadDocumentError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

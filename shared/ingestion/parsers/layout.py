@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.models import Layout, LayoutPiece
+from shared.ingestion.parsers.context import Workbench
 from shared.ingestion.parsers.image import parse_pages
-from shared.ingestion.parsers.markdown_table import table_elements
-from shared.ingestion.parsers.pdf_cutting import PdfPages
-from shared.ingestion.parsers.pdf_paragraphs import is_list_item, without_bullet
-from shared.ingestion.workbench import Workbench
-from shared.models.blocks import Element, ParsedDocument
-from shared.models.layout import Layout, LayoutPiece
+from shared.ingestion.parsers.pdf_lines import is_list_item, without_bullet
+from shared.ingestion.parsers.pdf_page import PdfPages
+from shared.ingestion.parsers.tables import table_elements
 
 if TYPE_CHECKING:
     from PIL.Image import Image

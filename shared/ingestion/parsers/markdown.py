@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shared.documents.models import Element, ElementKind, ParsedDocument
 from shared.ingestion.parsers.text import read_text
-from shared.models.blocks import Element, ElementKind, ParsedDocument
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

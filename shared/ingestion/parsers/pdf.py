@@ -1,33 +1,88 @@
 """PDF, by PDFium. Runs in the worker process only: PDFium is not thread-safe, and a bad file may hang it."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from shared.errors import BadDocumentError
-from shared.ingestion.parsers.markdown_table import table_elements
+from shared.documents.models import Element, ElementKind, ParsedDocument
+from shared.ingestion.parsers.context import Workbench, bare_workbench
 from shared.ingestion.parsers.pdf_drawings import Region
-from shared.ingestion.parsers.pdf_filled import filled_in, open_form, with_filled
-from shared.ingestion.parsers.pdf_furniture import without_furniture
-from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
-from shared.ingestion.parsers.pdf_hyphens import HyphenRule
-from shared.ingestion.parsers.pdf_lines import Line, page_lines
-from shared.ingestion.parsers.pdf_paragraphs import (
+from shared.ingestion.parsers.pdf_forms import filled_in, open_form, with_filled
+from shared.ingestion.parsers.pdf_headings import (
+    HeadingRule,
+    Outline,
+    TaggedHeading,
+    folded,
+    is_tagged,
+    tagged_headings,
+)
+from shared.ingestion.parsers.pdf_lines import (
+    HyphenRule,
+    Line,
     ParagraphRule,
     is_list_item,
+    page_lines,
     paragraph_text,
     split_groups,
     without_bullet,
 )
 from shared.ingestion.parsers.pdf_pictures import PdfPictures
 from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
-from shared.ingestion.parsers.pdf_tags import TaggedHeading, is_tagged, tagged_headings
-from shared.ingestion.workbench import Workbench, bare_workbench
-from shared.models.blocks import Element, ElementKind, ParsedDocument
+from shared.ingestion.parsers.tables import table_elements
+from shared.platform.errors import BadDocumentError
+
+_EDGE_LINES = 4  # at most, at the top and at the bottom of a page
+_MIN_PAGES = 4
+_MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
+_NUMBER = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)?[-–— ]*#[-–— ]*(?:(?:of|von|/) ?#)?\Z", re.IGNORECASE)
+
+
+def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
+    """The pages without page numbers, and without lines at their edges that repeat from page to page."""
+    if len(pages) < _MIN_PAGES:
+        return list(pages)
+    edges = [_edge_lines(lines) for lines in pages]
+    seen = Counter(key for page in edges for key in set(page.values()))
+    repeated = {key for key, count in seen.items() if count >= max(_MIN_PAGES - 1, _MIN_SHARE * len(pages))}
+    kept_once: set[str] = set()
+    result = []
+    for lines, page in zip(pages, edges, strict=True):
+        kept = []
+        for position, line in enumerate(lines):
+            key = page.get(position)
+            if key in repeated and (key in kept_once or _PAGE_NUMBER.match(key)):
+                continue
+            if key in repeated:
+                kept_once.add(key)
+            kept.append(line)
+        result.append(kept)
+    return result
+
+
+def _edge_lines(lines: Sequence[Line]) -> dict[int, str]:
+    """Position -> text with its numbers masked, of the lines that stand apart at the page's edges."""
+    by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
+    edge = _until_gap([lines[position] for position in by_height])
+    foot = _until_gap([lines[position] for position in reversed(by_height)])
+    positions = by_height[:edge] + (by_height[-foot:] if foot else [])
+    return {position: _NUMBER.sub("#", lines[position].text) for position in positions}
+
+
+def _until_gap(lines: Sequence[Line]) -> int:
+    """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
+    for count, (outer, inner) in enumerate(pairwise(lines), start=1):
+        if count > _EDGE_LINES:
+            return 0
+        upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
+        if upper.bottom - lower.top >= outer.size:
+            return count
+    return 0
+
 
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
 _MAX_NAMED_RANGES = 20

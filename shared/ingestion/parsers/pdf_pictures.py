@@ -6,23 +6,22 @@ its few words are likely a stamp. Recognised words are the page's paragraphs.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shared.ingestion.parsers.ocr import DPI
-from shared.ingestion.parsers.ocr_table import Recognised
+from shared.documents.models import Element
+from shared.ingestion.parsers.context import Workbench
+from shared.ingestion.parsers.ocr import DPI, Recognised
 from shared.ingestion.parsers.pdf_drawings import Region, has_covering_picture, page_region
 from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
-from shared.ingestion.parsers.pdf_hyphens import HyphenRule
-from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line
+from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, HyphenRule, Line
 from shared.ingestion.parsers.scanned_drawings import region_of_box
 from shared.ingestion.parsers.text import text_paragraphs
-from shared.ingestion.workbench import Workbench
-from shared.models.blocks import Element
-from shared.telemetry import get_logger
+from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from PIL.Image import Image
 
 MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a scan

@@ -4,12 +4,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from shared.ingestion.parsers.charts import drawn_elements
-from shared.ingestion.parsers.markdown_table import table_elements
-from shared.ingestion.parsers.office_package import PART_ERRORS, POWERPOINT, open_office, title_and_author
-from shared.ingestion.parsers.office_pictures import picture_elements
-from shared.ingestion.workbench import Workbench, bare_workbench
-from shared.models.blocks import Element, ParsedDocument
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import Workbench, bare_workbench
+from shared.ingestion.parsers.office import (
+    PART_ERRORS,
+    POWERPOINT,
+    drawn_elements,
+    open_office,
+    picture_elements,
+    title_and_author,
+)
+from shared.ingestion.parsers.tables import table_elements
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from shared.ingestion.parsers.ocr_table import Box
+from shared.ingestion.parsers.ocr import Box
 from shared.ingestion.parsers.pdf_drawings import Drawing, Region, joined_drawings
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shared.errors import BadDocumentError
-from shared.models.blocks import Element, ParsedDocument
+from shared.documents.models import Element, ParsedDocument
+from shared.platform.errors import BadDocumentError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

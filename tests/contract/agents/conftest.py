@@ -2,11 +2,11 @@
 
 import pytest
 
-from shared.agents.agent import Agent
-from shared.agents.tools.base import Tool
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.dependency import model_endpoint
-from shared.models.tool_steps import LoopLimits
+from shared.answering.agent import Agent
+from shared.platform.calls import model_endpoint
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.tools.base import Tool
+from shared.tools.loop import LoopLimits
 from tests.contract.agents.weighing import ANNA, QUICK, MakeAgent, Weigh
 from tests.contract.clients.conftest import Connect, connect
 from tests.contract.clients.scripted_server import ScriptedServer

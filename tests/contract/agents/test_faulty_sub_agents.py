@@ -5,13 +5,13 @@ import time
 import pytest
 
 from local.model_server.chaos import FAULTS
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.connections import Connections
-from shared.clients.dependency import model_endpoint
+from shared.platform.calls import model_endpoint
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.wiring import Connections
 from tests.contract.clients.conftest import to_models
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import ModelServer, model_server
-from tests.unit.agents.sub_agents.child_world import ChildWorld, child_world
+from tests.unit.subagents.child_world import ChildWorld, child_world
 
 __all__ = ["model_server", "to_models"]
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from shared.agents.agent import AGENT_EVENTS, Agent
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.dependency import model_endpoint
-from shared.errors import AccessDeniedError, ConfigurationError
+from shared.answering.agent import AGENT_EVENTS, Agent
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import AccessDeniedError, ConfigurationError
+from shared.platform.language_models.chat_model import OpenAIChatModel
 from tests.contract.agents.completions import calls, words
 from tests.contract.agents.weighing import ANNA, MakeAgent, Weigh, names, sent, told
 from tests.contract.clients.conftest import Connect

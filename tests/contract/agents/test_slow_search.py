@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from shared.clients.search_index import AzureSearchIndex
-from shared.models.runs import RunAnswer
+from shared.platform.azure_search import AzureSearchIndex
+from shared.runs.models import RunAnswer
 from shared.services import Services
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.fakes.services import fake_settings
-from tests.unit.agents.faulty_writers import CITED, answer_of, ask
-from tests.unit.agents.world import Model, plan, world
+from tests.unit.answering.faulty_writers import CITED, answer_of, ask
+from tests.unit.answering.world import Model, plan, world
 
 pytestmark = pytest.mark.contract
 

@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from shared.agents.agent import Agent
-from shared.agents.tools.base import Parameters, Tool, ToolResult
-from shared.errors import DocumentNotFoundError
-from shared.models.events import RunEvent
-from shared.models.identity import UserContext
-from shared.models.tool_steps import LoopLimits
+from shared.access.models import UserContext
+from shared.answering.agent import Agent
+from shared.platform.errors import DocumentNotFoundError
+from shared.runs.events import RunEvent
+from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.loop import LoopLimits
 from tests.contract.clients.scripted_server import ScriptedServer
 
 ANNA = UserContext(user_id="anna")

@@ -10,7 +10,7 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN
 from samples.questions import FIRST_QUESTION
-from shared.identity import sign_dev_token
+from shared.access.identity import sign_dev_token
 from tests.contract.api.described import Described
 from tests.contract.api.every_call import call_everything
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shared.clients.bot_keys import SigningKeys, connect_bot
+from shared.teams.tokens import SigningKeys, connect_bot
 from tests.contract.bot.signing import Messages, bot_services, bot_settings, key_answer, messages
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from shared.models.bot import BotConversation
+from shared.teams.models import BotConversation
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-from shared.clients.bot_files import ChannelFiles
-from shared.clients.connection import Connection
-from shared.models.bot import BotAttachment, BotConversation
+from shared.platform.connection import Connection
+from shared.teams.files import ChannelFiles
+from shared.teams.models import BotAttachment, BotConversation
 from tests.contract.bot.signing import SERVICE, bot_settings, key
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.clients.bot_outbox import ChannelOutbox
+from shared.teams.outbox import ChannelOutbox
 from tests.contract.bot.connector import Connector
 from tests.contract.bot.signing import bot_settings
 

@@ -16,13 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from jwt.algorithms import RSAAlgorithm
 
 from functions import teams
-from shared.clients.bot_clouds import CLOUDS
-from shared.clients.bot_inbox import ChannelInbox
-from shared.clients.bot_keys import SigningKeys
-from shared.clients.bot_tokens import ChannelTokens
-from shared.models.bot import BotActivity
+from shared.platform.settings import Settings
 from shared.services import Services
-from shared.settings import Settings
+from shared.teams.inbox import ChannelInbox
+from shared.teams.models import BotActivity
+from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
 from tests.contract.clients.scripted_server import Answer
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.functions.http_app import make_app
@@ -149,7 +147,7 @@ def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
         made.handled.append(activity)
         return made.answer
 
-    monkeypatch.setitem(sys.modules, "shared.agents.channel.turns", SimpleNamespace(handle=handle))
+    monkeypatch.setitem(sys.modules, "shared.teams.turns", SimpleNamespace(handle=handle))
     monkeypatch.setattr("functions.teams.get_services", lambda: services)
     return made
 

@@ -7,12 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.clients.bot_clouds import CLOUDS
-from shared.clients.bot_hosts import address_parts, is_service
-from shared.clients.bot_meaning import as_activity
-from shared.clients.bot_wire import read_activity
-from shared.errors import CallerError
-from shared.models.bot import BotActivity
+from shared.platform.errors import CallerError
+from shared.teams.activities import read_activity
+from shared.teams.inbox import as_activity
+from shared.teams.models import BotActivity
+from shared.teams.tokens import CLOUDS, address_parts, is_service
 from tests.contract.bot.signing import teams_message
 
 GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -8,8 +8,8 @@ from microsoft_agents.hosting.core.authorization.authentication_constants import
     AuthenticationConstants as Known,
 )
 
-from shared.clients.bot_clouds import CLOUDS, CloudName
-from shared.clients.bot_files import bot_token
+from shared.teams.files import bot_token
+from shared.teams.tokens import CLOUDS, CloudName
 from tests.contract.bot.bot_fixture import keys_from, teams_app
 from tests.contract.bot.signing import (
     SERVICE,

@@ -5,15 +5,11 @@ from typing import Any
 
 import pytest
 
-from shared.errors import (
-    BadDocumentError,
-    GroundworkError,
-    PayloadTooLargeError,
-)
-from shared.ingestion.dropping import take_dropped
-from shared.models.bot import BotAttachment
-from shared.models.identity import UserContext
-from shared.models.names import DOCUMENTS
+from shared.access.models import UserContext
+from shared.platform.errors import BadDocumentError, GroundworkError, PayloadTooLargeError
+from shared.platform.names import DOCUMENTS
+from shared.teams.dropped_files import take_dropped
+from shared.teams.models import BotAttachment
 from tests.contract.bot.file_channel import CONVERSATION, PDF, SHAREPOINT, channel
 from tests.contract.bot.signing import bot_settings
 from tests.contract.clients.scripted_server import Answer

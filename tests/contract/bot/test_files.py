@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from shared.clients.bot_files import ChannelFiles
-from shared.clients.connection import Connection
-from shared.errors import (
+from shared.platform.connection import Connection
+from shared.platform.errors import (
     CallerError,
     DependencyError,
     GroundworkError,
     PayloadTooLargeError,
     RateLimitError,
 )
-from shared.models.bot import BotAttachment
-from shared.settings import Settings
+from shared.platform.settings import Settings
+from shared.teams.files import ChannelFiles
+from shared.teams.models import BotAttachment
 from tests.contract.bot.file_channel import CONVERSATION, HOSTED, PDF, SHAREPOINT, channel
 from tests.contract.bot.signing import bot_settings
 from tests.contract.clients.scripted_server import Answer, ScriptedServer

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from microsoft_agents.activity import Activity
 
-from shared.errors import AuthenticationError
-from shared.models.bot import BotActivity, BotMessage, ButtonCommand, ChosenOption
-from shared.models.search import IndexRow
+from shared.platform.errors import AuthenticationError
+from shared.platform.search import IndexRow
+from shared.teams.models import BotActivity, BotMessage, ButtonCommand, ChosenOption
 from tests.contract.bot.bot_fixture import keys_from, local_app, teams_app
 from tests.contract.bot.signing import (
     PERSON,

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.bot_outbox import ChannelOutbox
-from shared.models.bot import (
+from shared.teams.models import (
     BotReply,
     ButtonCommand,
     ChosenOption,
@@ -15,6 +14,7 @@ from shared.models.bot import (
     ShownFigure,
     ShownTable,
 )
+from shared.teams.outbox import ChannelOutbox
 from tests.contract.bot.connector import Connector
 from tests.contract.bot.outbox_fixture import connector, outbox
 

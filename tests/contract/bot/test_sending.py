@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.bot_connector import ChannelConnector
-from shared.clients.bot_outbox import ChannelOutbox
-from shared.errors import (
+from shared.platform.errors import (
     AuthenticationError,
     CallerError,
     CallTimeoutError,
@@ -17,8 +15,10 @@ from shared.errors import (
     PayloadTooLargeError,
     RateLimitError,
 )
-from shared.models.bot import BotReply
-from shared.telemetry import get_logger
+from shared.platform.telemetry import get_logger
+from shared.teams.connector import ChannelConnector
+from shared.teams.models import BotReply
+from shared.teams.outbox import ChannelOutbox
 from tests.contract.bot.connector import Connector, Refusal
 from tests.contract.bot.outbox_fixture import connector, no_token, outbox
 from tests.contract.bot.signing import bot_settings
@@ -89,7 +89,7 @@ async def test_the_log_names_no_conversation_and_holds_no_message(
 async def test_what_may_have_arrived_is_not_sent_again(
     connector: Connector, outbox: ChannelOutbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.clients.bot_connector.TRY_S", 0.1)
+    monkeypatch.setattr("shared.teams.connector.TRY_S", 0.1)
     connector.delay_s = 0.3
     with pytest.raises(CallTimeoutError):
         await outbox.say(connector.conversation(), BotReply(text="x"))

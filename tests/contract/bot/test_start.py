@@ -20,8 +20,8 @@ print(*sorted(sys.modules), sep="\\n")
 """
 OF_CHANNELS = (
     *("microsoft_agents", "msal", "jwt"),
-    *("shared.agents.channel", "shared.models.bot", "shared.models.channel", "shared.models.activities"),
-    *("shared.clients.bot_wire", "shared.clients.bot_meaning"),
+    *("shared.agents.channel", "shared.teams.models", "shared.teams.models", "shared.teams.activities"),
+    *("shared.teams.activities", "shared.teams.inbox"),
 )
 
 
@@ -36,7 +36,7 @@ def make_loaded() -> list[str]:
 
 
 def test_the_route_is_there(loaded: list[str]) -> None:
-    assert {"functions.teams", "shared.clients.bot_inbox"} <= set(loaded)
+    assert {"functions.teams", "shared.teams.inbox"} <= set(loaded)
 
 
 def test_what_belongs_to_channels_is_not_imported_before_one_writes(loaded: list[str]) -> None:

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from shared.clients.bot_outbox import ChannelOutbox
-from shared.errors import CallerError
-from shared.models.bot import BotReply
-from shared.ports import BotStream
+from shared.platform.errors import CallerError
+from shared.teams.models import BotReply
+from shared.teams.outbox import ChannelOutbox
+from shared.teams.ports import BotStream
 from tests.contract.bot.connector import Connector, Refusal
 from tests.contract.bot.outbox_fixture import connector, no_token, outbox
 from tests.contract.bot.signing import bot_settings

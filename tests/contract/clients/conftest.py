@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.clients.connections import Connections
-from shared.settings import Settings
+from shared.platform.settings import Settings
+from shared.wiring import Connections
 from tests.azurite_fixture import azurite
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import ModelServer, SearchServer, model_server, search_server

@@ -5,7 +5,7 @@ from typing import Any
 
 from azure.core.credentials import AccessToken
 
-from shared.clients.credentials import Credentials
+from shared.platform.connections import Credentials
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import ModelServer
 

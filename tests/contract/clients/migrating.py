@@ -5,14 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.clients.connections import Connections
-from shared.clients.index_migration import IndexMigration
-from shared.clients.mirrored_index import MirroredIndex
-from shared.clients.search_admin import AzureSearchAdmin
-from shared.clients.search_index import AzureSearchIndex
-from shared.clients.write_targets import WriteTargets
-from shared.models.search import IndexRow, SearchPage, SearchRequest
-from shared.ports import SearchIndex
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
+from shared.retrieval.index_admin import AzureSearchAdmin
+from shared.retrieval.migration import IndexMigration
+from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
+from shared.wiring import Connections
 from tests.contract.clients.test_search_index import definition
 from tests.servers_fixture import unique_index
 

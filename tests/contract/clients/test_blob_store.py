@@ -2,17 +2,20 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.clients.blob_store import AzureBlobStore
-from shared.clients.connections import Connections
-from shared.errors import AuthenticationError, ConflictError, DependencyError, NotFoundError
-from shared.ports import BlobStore
+from shared.platform.azure_blobs import AzureBlobStore
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import AuthenticationError, ConflictError, DependencyError, NotFoundError
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.blob_store import InMemoryBlobStore
+
+if TYPE_CHECKING:
+    from shared.wiring import Connections
 
 contract = pytest.mark.contract
 

@@ -11,10 +11,10 @@ import pytest
 from azure.storage.blob import BlobClient, ContentSettings
 
 from local.azurite.server import AzuriteServer
-from shared.clients.blob_store import AzureBlobStore
-from shared.clients.connections import Connections
-from shared.errors import ConflictError, NotFoundError
-from shared.ports import BlobStore
+from shared.platform.azure_blobs import AzureBlobStore
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.fakes.blob_store import InMemoryBlobStore
 

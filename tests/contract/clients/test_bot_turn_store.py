@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.clients.bot_turn_store import TableBotTurnStore
-from shared.clients.connections import Connections
-from shared.clients.tables import Table
-from shared.errors import ConflictError
-from shared.models.bot import BotConversation, BotTurn
-from shared.ports import BotTurnStore
+from shared.platform.errors import ConflictError
+from shared.platform.tables import Table
+from shared.teams.models import BotConversation, BotTurn
+from shared.teams.ports import BotTurnStore
+from shared.teams.turn_store import TableBotTurnStore
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.fakes.bot import InMemoryBotTurnStore
 

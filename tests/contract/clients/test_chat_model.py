@@ -10,10 +10,8 @@ import pytest
 from PIL import Image
 from pydantic import BaseModel
 
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.connections import Connections
-from shared.clients.dependency import model_endpoint
-from shared.errors import (
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import (
     AuthenticationError,
     CallTimeoutError,
     ConfigurationError,
@@ -24,8 +22,10 @@ from shared.errors import (
     OutputCutError,
     RateLimitError,
 )
-from shared.models.plan import QuestionPlan
-from shared.models.prompts import CallLimits, Prompt
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.runs.plan import QuestionPlan
+from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import ModelServer

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.dependency import model_endpoint
-from shared.clients.embeddings import BATCH_TEXTS, OpenAIEmbedder
-from shared.errors import CallTimeoutError, ConfigurationError, DependencyError, RateLimitError
-from shared.models.prompts import CallLimits
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import CallTimeoutError, ConfigurationError, DependencyError, RateLimitError
+from shared.platform.language_models.embeddings import BATCH_TEXTS, OpenAIEmbedder
+from shared.platform.language_models.models import CallLimits
+from shared.wiring import Connections
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import ModelServer
 

@@ -12,16 +12,15 @@ import httpx
 import pytest
 from PIL import Image
 
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.dependency import model_endpoint
-from shared.clients.embeddings import OpenAIEmbedder
-from shared.clients.model_connection import connect_model
-from shared.clients.model_features import FeatureMemory
-from shared.errors import AuthenticationError, ConfigurationError, GroundworkError
-from shared.models.conversing import Message, ToolDefinition
-from shared.models.plan import QuestionPlan
-from shared.models.prompts import CallLimits, Prompt
-from shared.models.subagent_reports import EvidenceReport
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import AuthenticationError, ConfigurationError, GroundworkError
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.embeddings import OpenAIEmbedder
+from shared.platform.language_models.endpoint import connect_model
+from shared.platform.language_models.features import FeatureMemory
+from shared.platform.language_models.models import CallLimits, Message, Prompt, ToolDefinition
+from shared.runs.plan import QuestionPlan
+from shared.subagents.models import EvidenceReport
 from tests.contract.clients.endpoint_shapes import KINDS, SHAPES, StaticCredentials, shape
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import MODEL_TOKEN, ModelServer

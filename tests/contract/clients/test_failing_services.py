@@ -4,11 +4,8 @@ import json
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.run_log import BlobRunLog
-from shared.clients.search_index import AzureSearchIndex
-from shared.clients.tables import Table
-from shared.errors import (
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.errors import (
     CallTimeoutError,
     ConflictError,
     DependencyError,
@@ -16,8 +13,11 @@ from shared.errors import (
     PayloadTooLargeError,
     RateLimitError,
 )
-from shared.models.events import RunEvent
-from shared.models.search import SearchRequest
+from shared.platform.search import SearchRequest
+from shared.platform.tables import Table
+from shared.runs.blob_run_log import BlobRunLog
+from shared.runs.events import RunEvent
+from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 

@@ -2,26 +2,28 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.idempotency_store import TableIdempotencyStore
-from shared.clients.quality_store import TableQualityStore
-from shared.clients.run_store import TableRunStore
-from shared.clients.tables import Table
-from shared.clients.thread_store import TableThreadStore
-from shared.clients.user_limit_store import TableUserLimitStore
-from shared.models.idempotency import Claim
-from shared.models.limits import UserLimits
-from shared.models.quality import AnswerRecord, OpeningRecord, RatingRecord
-from shared.models.runs import RunRecord
-from shared.models.threads import Thread, ThreadTurn
+from shared.access.idempotency import Claim
+from shared.access.idempotency_store import TableIdempotencyStore
+from shared.access.limit_store import TableUserLimitStore
+from shared.access.limits import UserLimits
+from shared.conversations.models import Thread, ThreadTurn
+from shared.conversations.table_thread_store import TableThreadStore
+from shared.platform.tables import Table
+from shared.quality.models import AnswerRecord, OpeningRecord, RatingRecord
+from shared.quality.table_store import TableQualityStore
+from shared.runs.models import RunRecord
+from shared.runs.table_run_store import TableRunStore
 from tests.azurite_fixture import unique_name
 from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
+
+if TYPE_CHECKING:
+    from shared.wiring import Connections
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 ODD = "an'na/\\#?% Ünïcode"  # what no key of a table can hold, and what ends a text of OData

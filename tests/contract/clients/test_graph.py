@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from shared.clients.connection import Connection
-from shared.clients.graph import MAX_ANSWER_BYTES, MAX_PAGES, GraphDirectory, connect_graph
-from shared.errors import (
+from shared.access.directory import MAX_ANSWER_BYTES, MAX_PAGES, GraphDirectory, connect_graph
+from shared.access.models import DirectoryPerson
+from shared.platform.connection import Connection
+from shared.platform.errors import (
     AuthenticationError,
     CallTimeoutError,
     DependencyError,
@@ -16,7 +17,6 @@ from shared.errors import (
     NotFoundError,
     RateLimitError,
 )
-from shared.models.identity import DirectoryPerson
 from shared.wiring import build_services
 from tests.fakes.graph_server import TOKEN, GraphServer, Trouble
 from tests.fakes.services import fake_settings

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from shared.clients.blob_store import AzureBlobStore
-from shared.clients.calling import StorageLimits
-from shared.clients.poison_queues import AzurePoisonQueues
-from shared.clients.run_log import BlobRunLog
-from shared.clients.tables import Change, Table
-from shared.clients.task_queues import AzureTaskQueues
-from shared.errors import CallTimeoutError
-from shared.models.events import RunEvent
+from shared.platform.azure_blobs import AzureBlobStore
+from shared.platform.azure_queues import AzurePoisonQueues, AzureTaskQueues
+from shared.platform.calls import StorageLimits
+from shared.platform.errors import CallTimeoutError
+from shared.platform.tables import Change, Table
+from shared.runs.blob_run_log import BlobRunLog
+from shared.runs.events import RunEvent
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.contract.clients.test_failing_services import storage

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from shared.clients import index_comparison, write_targets
-from shared.clients.connections import Connections
-from shared.clients.index_migration import settle_seconds
-from shared.errors import ConfigurationError, ConflictError, IndexNotFoundError, InvalidQueryError
-from shared.models.search import IndexRow, SearchRequest
+from shared.platform.errors import ConfigurationError, ConflictError, IndexNotFoundError, InvalidQueryError
+from shared.platform.search import IndexRow, SearchRequest
+from shared.retrieval import index_comparison, mirrored_index
+from shared.retrieval.migration import settle_seconds
+from shared.wiring import Connections
 from tests.contract.clients.migrating import (
     BUSY_SETTLE_S,
     KEPT_S,
@@ -272,7 +272,7 @@ async def test_nothing_is_written_while_nobody_can_tell_where_to(
 def test_the_wait_is_longer_than_any_write_of_before() -> None:
     limit_s = 30  # of the question, of the batch to the old index, and of the one to the new
     alias_holds_everywhere_s = 10
-    assert settle_seconds(limit_s) > write_targets.KEPT_S + 3 * limit_s + alias_holds_everywhere_s
+    assert settle_seconds(limit_s) > mirrored_index.KEPT_S + 3 * limit_s + alias_holds_everywhere_s
 
 
 async def test_versions_side_by_side_write_what_they_know(world: World) -> None:

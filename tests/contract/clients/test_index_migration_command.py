@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.index_migration import main
-from shared.core.index_schema import content_index
+from shared.retrieval.schema import content_index
 from tests.contract.clients.conftest import Connect, connect_search
 from tests.contract.clients.migrating import World
 from tests.servers_fixture import SearchServer

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.errors import ConflictError, IndexNotFoundError
+from shared.platform.errors import ConflictError, IndexNotFoundError
+from shared.wiring import Connections
 from tests.contract.clients.migrating import KEPT_S, ROWS, World, made_world, row
 
 pytestmark = pytest.mark.contract

@@ -2,15 +2,15 @@
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.search_admin import AzureSearchAdmin
-from shared.clients.search_index import AzureSearchIndex
-from shared.core.index_schema import memory_index
-from shared.models.identity import UserContext
-from shared.models.prompts import CallLimits
+from shared.access.models import UserContext
+from shared.conversations.memory import Memories, MemorySearch
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.language_models.models import CallLimits
 from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.memories import Memories, MemorySearch
+from shared.retrieval.index_admin import AzureSearchAdmin
+from shared.retrieval.schema import memory_index
 from shared.retrieval.secured_index import SecuredIndex
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.search_index import InMemorySearchIndex

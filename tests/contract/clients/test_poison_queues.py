@@ -7,10 +7,10 @@ import pytest
 from azure.core.exceptions import ResourceExistsError
 
 from local.azurite.server import AzuriteServer
-from shared.clients.connections import Connections
-from shared.clients.poison_queues import AzurePoisonQueues
-from shared.errors import DependencyError
-from shared.models.names import POISON_QUEUES
+from shared.platform.azure_queues import AzurePoisonQueues
+from shared.platform.errors import DependencyError
+from shared.platform.names import POISON_QUEUES
+from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 
 pytestmark = pytest.mark.contract

@@ -1,18 +1,21 @@
 """What every `QualityStore` does, in memory and against Azurite's tables."""
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.quality_store import TableQualityStore
-from shared.clients.tables import Table
-from shared.errors import DependencyError
-from shared.models.quality import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
-from shared.ports import QualityStore
+from shared.platform.errors import DependencyError
+from shared.platform.tables import Table
+from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
+from shared.quality.store import QualityStore
+from shared.quality.table_store import TableQualityStore
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.stores_quality import InMemoryQualityStore
+
+if TYPE_CHECKING:
+    from shared.wiring import Connections
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -6,18 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.agents.idempotency import claim_key
-from shared.agents.user_limits import admit, slot_of_run
-from shared.clients.connections import Connections
-from shared.clients.idempotency_store import TableIdempotencyStore
-from shared.clients.tables import Table
-from shared.clients.user_limit_store import TableUserLimitStore
-from shared.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
-from shared.models.idempotency import Claim
-from shared.models.identity import UserContext
-from shared.models.limits import Slot, UserLimits
-from shared.ports import IdempotencyStore, UserLimitStore
+from shared.access.idempotency import Claim, IdempotencyStore, claim_key
+from shared.access.idempotency_store import TableIdempotencyStore
+from shared.access.limit_store import TableUserLimitStore
+from shared.access.limits import Slot, UserLimits, UserLimitStore, admit, slot_of_run
+from shared.access.models import UserContext
+from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
+from shared.platform.tables import Table
 from shared.services import Services
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect
 from tests.fakes.services import fake_services, fake_settings

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.clients.blob_store import AzureBlobStore
-from shared.clients.run_log import BlobRunLog
-from shared.errors import ConflictError, NotFoundError
-from shared.models.events import RunEvent
-from shared.ports import RunLog
+from shared.platform.azure_blobs import AzureBlobStore
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.runs.blob_run_log import BlobRunLog
+from shared.runs.events import RunEvent
+from shared.runs.run_log import RunLog
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect
 from tests.fakes.run_log import InMemoryRunLog

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from shared.clients.search_admin import AzureSearchAdmin
-from shared.clients.search_index import AzureSearchIndex
-from shared.core.security_filter import security_filter
-from shared.errors import DependencyError, InvalidQueryError
-from shared.models.identity import UserContext
-from shared.models.search import FacetValue, SearchRequest, VectorQuery
-from shared.ports import SearchIndex
+from shared.access.models import UserContext
+from shared.access.security_filter import security_filter
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.errors import DependencyError, InvalidQueryError
+from shared.platform.search import FacetValue, SearchIndex, SearchRequest, VectorQuery
+from shared.retrieval.index_admin import AzureSearchAdmin
 from tests.contract.clients.conftest import Connect, connect_search
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.servers_fixture import unique_index

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.search_admin import AzureSearchAdmin
-from shared.clients.search_index import AzureSearchIndex
-from shared.errors import (
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.errors import (
     AuthenticationError,
     ConfigurationError,
     DependencyError,
     IndexNotFoundError,
 )
-from shared.models.search import SearchRequest
+from shared.platform.search import SearchRequest
+from shared.retrieval.index_admin import AzureSearchAdmin
+from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.contract.clients.test_search_index import definition
 from tests.servers_fixture import SearchServer, unique_index

@@ -1,23 +1,25 @@
 """What every `RunStore` and `DocumentStore` does, in memory and against Azurite's tables."""
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.clients.connections import Connections
-from shared.clients.document_store import TableDocumentStore
-from shared.clients.run_store import TableRunStore
-from shared.clients.tables import Table
-from shared.errors import ConflictError, DependencyError, NotFoundError
-from shared.models.feedback import Feedback
-from shared.models.ingestion import DocumentState, Rights
-from shared.models.plan import TodoItem
-from shared.models.runs import RunRecord
-from shared.ports import DocumentStore, RunStore
+from shared.documents.state import DocumentState, DocumentStore, Rights
+from shared.documents.state_store import TableDocumentStore
+from shared.platform.errors import ConflictError, DependencyError, NotFoundError
+from shared.platform.tables import Table
+from shared.runs.models import Feedback, RunRecord
+from shared.runs.plan import TodoItem
+from shared.runs.run_store import RunStore
+from shared.runs.table_run_store import TableRunStore
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.stores import InMemoryDocumentStore, InMemoryRunStore
+
+if TYPE_CHECKING:
+    from shared.wiring import Connections
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 

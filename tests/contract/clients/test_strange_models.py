@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.dependency import model_endpoint
-from shared.clients.embeddings import OpenAIEmbedder
-from shared.errors import (
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import (
     CallTimeoutError,
     DependencyError,
     InvalidQueryError,
     ModelFixableError,
     OutputCutError,
 )
-from shared.models.prompts import CallLimits, Prompt
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.embeddings import OpenAIEmbedder
+from shared.platform.language_models.models import CallLimits, Prompt
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.contract.clients.test_chat_model import read_into

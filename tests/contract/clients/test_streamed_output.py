@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.connections import Connections
-from shared.clients.conversing import output_format
-from shared.clients.dependency import model_endpoint
-from shared.core.profiles import PROFILES, Profile
-from shared.errors import (
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import (
     CallTimeoutError,
     DependencyError,
     GroundworkError,
@@ -19,9 +15,12 @@ from shared.errors import (
     OutputCutError,
     RateLimitError,
 )
-from shared.models.conversing import Message, ModelUsage
-from shared.models.prompts import CallLimits, Prompt
-from shared.models.subagent_reports import EvidenceReport
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.chat_request import output_format
+from shared.platform.language_models.models import CallLimits, Message, ModelUsage, Prompt
+from shared.subagents.models import EvidenceReport
+from shared.subagents.profiles import PROFILES, Profile
+from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.fakes.services import fake_settings

@@ -7,22 +7,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.agents.sub_agents.control import begin, grant, read_control, settle
-from shared.clients.connections import Connections
-from shared.clients.control_store import TableControlStore
-from shared.clients.metric_store import TableMetricStore
-from shared.clients.tables import MAX_TEXT_CHARS, Table
-from shared.errors import ConflictError, DependencyError, GroundworkError
-from shared.models.subagent_control import ControlState, Lease
-from shared.models.subagent_metrics import ChildRecord, DecisionRecord, MetricRecord
-from shared.models.subagents import SubagentEnd
-from shared.ports import ControlStore, MetricStore
+from shared.platform.errors import ConflictError, DependencyError, GroundworkError
+from shared.platform.tables import MAX_TEXT_CHARS, Table
 from shared.services import Services
+from shared.subagents.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
+from shared.subagents.control_store import TableControlStore
+from shared.subagents.metric_store import TableMetricStore
+from shared.subagents.metrics import ChildRecord, DecisionRecord, MetricRecord, MetricStore
+from shared.subagents.models import SubagentEnd
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
-from tests.unit.core.test_subagent_control import Task
+from tests.unit.subagents.test_subagent_control import Task
 
 HOUR = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.task_queues import AzureTaskQueues
+from shared.platform.azure_queues import AzureTaskQueues
+from shared.wiring import Connections
 
 pytestmark = pytest.mark.contract
 

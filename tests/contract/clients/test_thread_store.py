@@ -6,15 +6,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.clients.connections import Connections
-from shared.clients.run_store import TableRunStore
-from shared.clients.tables import Table
-from shared.clients.task_queues import AzureTaskQueues
-from shared.clients.thread_store import TableThreadStore
-from shared.errors import CallerError, ConflictError, NotFoundError
-from shared.models.runs import RunRecord
-from shared.models.threads import Thread, ThreadTurn
-from shared.ports import RunStore, ThreadStore
+from shared.conversations.models import Thread, ThreadTurn
+from shared.conversations.table_thread_store import TableThreadStore
+from shared.conversations.thread_store import ThreadStore
+from shared.platform.azure_queues import AzureTaskQueues
+from shared.platform.errors import CallerError, ConflictError, NotFoundError
+from shared.platform.tables import Table
+from shared.runs.models import RunRecord
+from shared.runs.run_store import RunStore
+from shared.runs.table_run_store import TableRunStore
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect
 from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore

@@ -5,23 +5,22 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.clients.blob_store import AzureBlobStore
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.connections import Connections
-from shared.clients.dependency import model_endpoint
-from shared.clients.embeddings import OpenAIEmbedder
-from shared.clients.run_log import BlobRunLog
-from shared.clients.search_index import AzureSearchIndex
-from shared.clients.tables import Table
-from shared.clients.task_queues import AzureTaskQueues
-from shared.clients.traced_model import TracedChatModel, TracedEmbedder
-from shared.clients.web_search import SearxngWebSearch
-from shared.errors import DependencyError, NotFoundError
-from shared.models.conversing import Message
-from shared.models.events import RunEvent
-from shared.models.prompts import CallLimits
-from shared.models.search import SearchRequest
-from shared.tracing import spans
+from shared.platform import tracing
+from shared.platform.azure_blobs import AzureBlobStore
+from shared.platform.azure_queues import AzureTaskQueues
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.embeddings import OpenAIEmbedder
+from shared.platform.language_models.models import CallLimits, Message
+from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder
+from shared.platform.search import SearchRequest
+from shared.platform.tables import Table
+from shared.runs.blob_run_log import BlobRunLog
+from shared.runs.events import RunEvent
+from shared.tools.web_search import SearxngWebSearch
+from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.contract.agents.completions import words
 from tests.contract.clients.conftest import NOWHERE, Connect
@@ -53,7 +52,7 @@ async def test_storage_is_spans_by_what_was_done(to_storage: Connections, record
     await blobs.ensure_containers([container])
     queues = AzureTaskQueues(to_storage.queues)
     await queues.ensure_queues([container])
-    with spans.root("step", "server"):
+    with tracing.root("step", "server"):
         await blobs.write(container, "SECRET.pdf", b"SECRET")
         await blobs.write_stream(container, "SECRET-2.pdf", pieces())
         assert await blobs.read(container, "SECRET.pdf") == b"SECRET"
@@ -79,7 +78,7 @@ async def test_a_service_that_is_down_is_a_failed_span(connect: Connect, recorde
     index = AzureSearchIndex(
         connect(azure_search_endpoint=NOWHERE).search_index("blocks"), "blocks", timeout_s=0.3, key_field="id"
     )
-    with pytest.raises(DependencyError), spans.root("step", "server"):
+    with pytest.raises(DependencyError), tracing.root("step", "server"):
         await index.search(SearchRequest(text="SECRET", top=1))
     span = recorded.one("search blocks")
     assert not span.status.is_ok
@@ -101,7 +100,7 @@ async def test_search_and_models_are_handed_the_trace(connect: Connect, recorded
         index = AzureSearchIndex(to.search_index("blocks"), "blocks", timeout_s=60, key_field="id")
         chat = TracedChatModel(OpenAIChatModel(to.model, "gpt", ENDPOINT), "gpt", "openai")
         embedder = TracedEmbedder(OpenAIEmbedder(to.model, "e", 2, ENDPOINT), "e", "openai")
-        with spans.root("step", "server", PARENT):
+        with tracing.root("step", "server", PARENT):
             await index.search(SearchRequest(text="QUESTION", top=1))
             await chat.converse([Message(role="user", text="QUESTION")], (), LIMITS)
             await embedder.embed(["QUESTION"], LIMITS)
@@ -121,7 +120,7 @@ async def test_the_search_of_the_web_learns_nothing_of_the_trace(
 ) -> None:
     async with ScriptedServer(Answer(body=b'{"results": []}')) as server:
         to = connect(web_search_url=f"{server.endpoint}/search")
-        with spans.root("step", "server", PARENT):
+        with tracing.root("step", "server", PARENT):
             await SearxngWebSearch(to.web_search, f"{server.endpoint}/search").search("QUESTION", 3, LIMITS)
     assert "traceparent" not in server.heads[0].lower()
     assert recorded.names == ["web search query", "step"]

@@ -4,20 +4,11 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.clients.connections import Connections
-from shared.clients.web_search import (
-    MAX_ANSWER_BYTES,
-    MAX_HITS,
-    MAX_QUERY_CHARS,
-    MAX_TEXT_CHARS,
-    MAX_TITLE_CHARS,
-    SearxngWebSearch,
-)
-from shared.errors import (
+from shared.platform.errors import (
     AuthenticationError,
     CallTimeoutError,
     ConfigurationError,
@@ -25,10 +16,21 @@ from shared.errors import (
     GroundworkError,
     RateLimitError,
 )
-from shared.models.prompts import CallLimits
+from shared.platform.language_models.models import CallLimits
+from shared.tools.web_search import (
+    MAX_ANSWER_BYTES,
+    MAX_HITS,
+    MAX_QUERY_CHARS,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
+    SearxngWebSearch,
+)
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.fakes.web_search import SearchEngine
+
+if TYPE_CHECKING:
+    from shared.wiring import Connections
 
 pytestmark = pytest.mark.contract
 

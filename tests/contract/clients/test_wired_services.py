@@ -3,10 +3,10 @@
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.models.events import RunEvent
-from shared.models.names import CONTAINERS, WORK
-from shared.models.prompts import CallLimits, Prompt
-from shared.models.search import SearchRequest, VectorQuery
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.names import CONTAINERS, WORK
+from shared.platform.search import SearchRequest, VectorQuery
+from shared.runs.events import RunEvent
 from shared.wiring import build_services
 from tests.contract.clients.test_search_index import definition
 from tests.fakes.services import fake_settings

@@ -7,7 +7,7 @@ import azure.durable_functions as df
 import httpx
 import pytest
 
-from functions.remember import _purge_histories
+from functions.background import _purge_histories
 from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 

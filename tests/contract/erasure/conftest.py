@@ -6,19 +6,18 @@ from dataclasses import replace
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.clients.bot_turn_store import TableBotTurnStore
-from shared.clients.connections import Connections
-from shared.clients.tables import Table
 from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.ingestion.prepare import prepare
-from shared.models.names import BOT_TURNS_TABLE
+from shared.platform.names import BOT_TURNS_TABLE
+from shared.platform.tables import Table
 from shared.services import Services
-from shared.wiring import build_services
+from shared.teams.turn_store import TableBotTurnStore
+from shared.wiring import Connections, build_services
 from tests.azurite_fixture import azurite
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import SearchServer, search_server, unique_index
-from tests.unit.agents.erasure.lives import fill, model_of_lives
+from tests.unit.erasure.lives import fill, model_of_lives
 
 __all__ = ["azurite", "search_server"]
 

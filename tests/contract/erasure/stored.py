@@ -9,7 +9,7 @@ from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
 
 from local.azurite.server import AzuriteServer
-from shared.models.search import SearchRequest
+from shared.platform.search import SearchRequest
 from shared.services import Services
 
 Stored = dict[str, str]

@@ -15,24 +15,23 @@ from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue.aio import QueueClient
 
 from local.azurite.server import AzuriteServer
-from shared.agents import erasing
-from shared.agents.erasure import passes
-from shared.agents.erasure.asking import ask_for_erasure, erasure_of, resume_user_erasures
-from shared.core.document_ids import digest
-from shared.ingestion.changing import delete
-from shared.ingestion.uploading import make_ticket, receive
-from shared.models.erasures import EraseUserTask
-from shared.models.identity import UserContext
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
-from shared.models.threads import RememberTask
-from shared.models.uploads import UploadRequest
+from shared.access.models import UserContext
+from shared.conversations.models import RememberTask
+from shared.documents.requests import UploadRequest
+from shared.documents.state import DocumentState
+from shared.erasure import passes, threads
+from shared.erasure.models import EraseUserTask
+from shared.erasure.requests import ask_for_erasure, erasure_of, resume_user_erasures
+from shared.ingestion.changes import delete
+from shared.ingestion.uploads import make_ticket, receive
+from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
 from shared.services import Services
 from tests.architecture.source_tree import ROOT
 from tests.contract.erasure.stored import everything, telling
 from tests.contract.ingestion.driving import ingest
-from tests.unit.agents.erasure.erasing_fakes import Orchestrations
-from tests.unit.agents.erasure.lives import Life, live
+from tests.unit.erasure.erasing_fakes import Orchestrations
+from tests.unit.erasure.lives import Life, live
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # starts two servers, and looks through all they hold
 
@@ -47,7 +46,7 @@ class KilledError(BaseException):
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passes follow each other without the quarter of an hour."""
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
-    monkeypatch.setattr(erasing, "_READERS_S", 0.0)
+    monkeypatch.setattr(threads, "_READERS_S", 0.0)
 
 
 async def messages(azurite: AzuriteServer, queue: str) -> AsyncIterator[bytes]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.ingestion import small_files
+from shared.ingestion import accepting
 from shared.ingestion.parser_process import parser_pool, text_pool
+from shared.platform.settings import Settings
 from shared.services import Services
-from shared.settings import Settings
 from shared.wiring import build_services
 from tests.azurite_fixture import azurite
 from tests.conftest import find_free_port
@@ -45,7 +45,7 @@ def workers_end() -> Iterator[None]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts go either way: every promise holds on both."""
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
-        monkeypatch.setattr(small_files, "MAX_BYTES", -1)
+        monkeypatch.setattr(accepting, "MAX_BYTES", -1)
 
 
 @pytest.fixture

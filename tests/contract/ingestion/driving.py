@@ -10,9 +10,10 @@ from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrc
 from orchestrations import ingest_activities
 from orchestrations.ingest_document import ingest_document
 from shared import wiring
-from shared.core.document_ids import document_id
-from shared.models.ingestion import DocumentState, IngestResult
-from shared.models.search import IndexRow, SearchRequest
+from shared.documents.ids import document_id
+from shared.documents.state import DocumentState
+from shared.ingestion.models import IngestResult
+from shared.platform.search import IndexRow, SearchRequest
 from shared.services import Services
 from tests.replay.harness import Script, simulate
 

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING
 
-from shared.errors import GroundworkError
-from shared.models.documents import DocumentMetadata
-from shared.models.prompts import CallLimits, Prompt
-from shared.ports import Embedder, StructuredOutput
+from shared.platform.language_models.models import CallLimits, Embedder, Prompt, StructuredOutput
+from shared.retrieval.models import DocumentMetadata
 from tests.fakes.models import NoConversations
+
+if TYPE_CHECKING:
+    from shared.platform.errors import GroundworkError
 
 DIMENSIONS = 8
 METADATA = DocumentMetadata(

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from shared.documents.requests import AccessChange
+from shared.documents.state import Rights
 from shared.ingestion.accepting import accept
-from shared.ingestion.changing import change_access, write_rights
+from shared.ingestion.changes import change_access, write_rights
+from shared.ingestion.models import Accepted, IngestStep, Written
 from shared.ingestion.steps import perform
-from shared.models.ingestion import Accepted, IngestStep, Rights, Written
-from shared.models.names import DOCUMENTS
-from shared.models.prompts import CallLimits
-from shared.models.search import IndexRow
-from shared.models.uploads import AccessChange
+from shared.platform.language_models.models import CallLimits
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import IndexRow
 from shared.services import Services
 from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.errors import DependencyError, InvalidQueryError, ModelFixableError
-from shared.ingestion.changing import change_access, correct
-from shared.models.names import DOCUMENTS, FIGURES
-from shared.models.search import SearchPage, SearchRequest, VectorQuery
-from shared.models.uploads import AccessChange
+from shared.documents.ids import document_id
+from shared.documents.requests import AccessChange
+from shared.ingestion.changes import change_access, correct
+from shared.platform.errors import DependencyError, InvalidQueryError, ModelFixableError
+from shared.platform.names import DOCUMENTS, FIGURES
+from shared.platform.search import SearchPage, SearchRequest, VectorQuery
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder, CountingVisionModel

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.errors import DependencyError, ModelFixableError, RateLimitError
+from shared.documents.ids import document_id
 from shared.ingestion import claims
 from shared.ingestion.claims import change_step, claim
+from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.ingestion.parser_process import parser_pool
 from shared.ingestion.steps import perform, perform_close
-from shared.models.ingestion import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
-from shared.models.names import DOCUMENTS
+from shared.platform.errors import DependencyError, ModelFixableError, RateLimitError
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.errors import ConfigurationError, DependencyError, RateLimitError
-from shared.ingestion.auditing import audit
-from shared.models.names import DOCUMENTS, FIGURES, WORK
-from shared.models.prompts import CallLimits
-from shared.models.search import IndexRow, SearchRequest, VectorQuery
+from shared.documents.ids import document_id
+from shared.ingestion.audit import audit
+from shared.platform.errors import ConfigurationError, DependencyError, RateLimitError
+from shared.platform.language_models.models import CallLimits
+from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.search import IndexRow, SearchRequest, VectorQuery
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder, CountingVisionModel

@@ -7,12 +7,12 @@ import azure.functions as func
 import pytest
 
 import functions.ingest
-from functions.blob_reference import BlobReference
+from functions.ingest import BlobReference
 from shared import wiring
-from shared.ingestion.changing import correct
+from shared.ingestion.changes import correct
 from shared.ingestion.claims import claim
-from shared.models.ingestion import IngestStep
-from shared.models.names import DOCUMENTS, WORK
+from shared.ingestion.models import IngestStep
+from shared.platform.names import DOCUMENTS, WORK
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder

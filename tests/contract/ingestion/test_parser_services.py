@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from shared.clients import docling, document_intelligence
+from shared.ingestion import docling, document_intelligence
 from shared.ingestion.parsers.ocr import tesseract_path
-from shared.models.names import DOCUMENTS
-from shared.models.search import IndexRow
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import IndexRow
 from shared.services import Services
 from shared.wiring import build_services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of

@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from shared.core.security_filter import security_filter
-from shared.ingestion import reconciling
-from shared.ingestion.auditing import audit
-from shared.ingestion.changing import change_access, changeable, correct, delete
-from shared.ingestion.reconciling import reconcile
-from shared.ingestion.uploading import receive
-from shared.models.identity import UserContext
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS, FIGURES, WORK
-from shared.models.search import SearchRequest, VectorQuery
-from shared.models.uploads import AccessChange, UploadRequest
+from shared.access.models import UserContext
+from shared.access.security_filter import security_filter
+from shared.documents.requests import AccessChange, UploadRequest
+from shared.documents.state import DocumentState
+from shared.ingestion import reconciliation
+from shared.ingestion.audit import audit
+from shared.ingestion.changes import change_access, changeable, correct, delete
+from shared.ingestion.reconciliation import reconcile
+from shared.ingestion.uploads import receive
+from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.search import SearchRequest, VectorQuery
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
@@ -96,7 +96,7 @@ async def test_an_audit_finds_nothing_until_something_differs(
     assert report.differences == ()
     assert (report.counts.files, report.counts.rows, report.counts.blocks) == (1, 1, 3)
 
-    monkeypatch.setattr(reconciling, "SETTLED", timedelta(0))
+    monkeypatch.setattr(reconciliation, "SETTLED", timedelta(0))
     await services.content_index.delete([(await blocks_of(services, uploaded.blob_name))[0]["block_id"]])
     await services.documents_index.delete([uploaded.doc_id])
     assert {one.kind for one in (await audit(services)).differences} == {"row_missing", "blocks_missing"}

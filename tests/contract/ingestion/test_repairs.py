@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.core.id_windows import EVERYTHING
-from shared.errors import ConfigurationError, DependencyError, ModelFixableError
-from shared.ingestion import reconciling
-from shared.ingestion.auditing import audit
-from shared.ingestion.block_census import WINDOW_BITS
-from shared.ingestion.changing import try_again
-from shared.ingestion.reconciling import reconcile
-from shared.models.names import DOCUMENTS, FIGURES, WORK
-from shared.models.search import IndexRow
+from shared.documents.ids import EVERYTHING, document_id
+from shared.ingestion import reconciliation
+from shared.ingestion.audit import audit
+from shared.ingestion.changes import try_again
+from shared.ingestion.inventory import WINDOW_BITS
+from shared.ingestion.reconciliation import reconcile
+from shared.platform.errors import ConfigurationError, DependencyError, ModelFixableError
+from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.search import IndexRow
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
@@ -36,7 +35,7 @@ def name() -> str:
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconciling, "SETTLED", timedelta(0))
+    monkeypatch.setattr(reconciliation, "SETTLED", timedelta(0))
 
 
 async def dropped(services: Services, name: str, content: bytes = GUIDE.encode()) -> str:

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from shared.errors import DependencyError
-from shared.ingestion.news import is_old_news
-from shared.ingestion.rights import read_rights
-from shared.ingestion.small_files import MAX_BYTES, is_small
-from shared.models.blobs import BlobProperties
-from shared.models.ingestion import DocumentState
-from shared.models.names import DOCUMENTS, WORK
+from shared.documents.state import DocumentState
+from shared.ingestion.accepting import MAX_BYTES, is_small, read_rights
+from shared.ingestion.events import is_old_news
+from shared.platform.blobs import BlobProperties
+from shared.platform.errors import DependencyError
+from shared.platform.names import DOCUMENTS, WORK
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel

@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.agents.inline import run_to_end
-from shared.agents.runs import begin_run, owned_run, view_run
-from shared.models.chat import ChatRequest
-from shared.models.documents import DocumentRecord
-from shared.models.events import RunEvent
-from shared.models.identity import UserContext
-from shared.models.prompts import CallLimits
-from shared.models.runs import RunAnswer
-from shared.ports import ChatModel
+from shared.access.models import UserContext
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run, view_run
+from shared.platform.language_models.models import CallLimits, ChatModel
+from shared.retrieval.models import DocumentRecord
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, RunAnswer
+from shared.runs.records import owned_run
 from shared.services import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex

@@ -4,14 +4,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shared.agents.sub_agents.stored import Child
-from shared.agents.sub_agents.viewing import view_of
-from shared.core.delegation_findings import findings_xml, web_section
-from shared.core.delegation_words import ENGLISH
-from shared.models.subagents import Finding, FoundProof, SubagentState
+from shared.subagents.artifacts import Child
+from shared.subagents.merge import findings_xml, web_section
+from shared.subagents.messages import ENGLISH
+from shared.subagents.models import Finding, FoundProof, SubagentState
+from shared.subagents.views import view_of
 from tests.contract.injection import shown
 from tests.contract.injection.hostile_world import PASSAGES
-from tests.unit.agents.sub_agents.occasions import comparison, decided, services_with
+from tests.unit.subagents.occasions import comparison, decided, services_with
 
 pytestmark = pytest.mark.contract
 

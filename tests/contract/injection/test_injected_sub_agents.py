@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from shared.agents.sub_agents.stored import state_path
-from shared.core.security_filter import security_filter
-from shared.core.subagent_passages import task_message
-from shared.models.names import WORK
-from shared.models.search import Hit
-from shared.models.web import WebHit
+from shared.access.security_filter import security_filter
+from shared.platform.names import WORK
+from shared.retrieval.models import Hit
 from shared.services import Services
+from shared.subagents.artifacts import state_path
+from shared.subagents.passages import task_message
+from shared.tools.models import WebHit
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.unit.agents.sub_agents.child_models import CountedModel
-from tests.unit.agents.sub_agents.child_world import RUN, SECRET, STEP, calls, child_world, evidence, proof
-from tests.unit.agents.world import ANNA
+from tests.unit.answering.world import ANNA
+from tests.unit.subagents.child_models import CountedModel
+from tests.unit.subagents.child_world import RUN, SECRET, STEP, calls, child_world, evidence, proof
 
 pytestmark = pytest.mark.contract
 

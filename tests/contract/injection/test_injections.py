@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shared.agents.answer_prompt import documents_xml
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.dependency import model_endpoint
-from shared.core.quotes import is_verbatim
-from shared.core.security_filter import may_read, security_filter
-from shared.models.search import Hit
-from shared.models.working import Evidence
+from shared.access.security_filter import may_read, security_filter
+from shared.answering.synthesis import documents_xml
+from shared.evidence.quotes import is_verbatim
+from shared.platform.calls import model_endpoint
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.retrieval.models import Hit
+from shared.runs.working_memory import Evidence
 from tests.contract.clients.conftest import Connect, connect
 from tests.contract.injection import shown
 from tests.contract.injection.hostile_world import PASSAGES, READER, SECRET, Outcome, ask

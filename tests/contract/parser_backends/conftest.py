@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients import docling, document_intelligence
-from shared.clients.connections import Connections
-from shared.clients.docling import Docling
-from shared.clients.document_intelligence import DocumentIntelligence
-from shared.models.prompts import CallLimits
+from shared.ingestion import docling, document_intelligence
+from shared.ingestion.docling import Docling
+from shared.ingestion.document_intelligence import DocumentIntelligence
+from shared.platform.language_models.models import CallLimits
+from shared.wiring import Connections
 from tests.contract.parser_backends.answers import DOCLING, LAYOUT, read_result
 from tests.contract.parser_backends.servers import KEY, DoclingStandIn, DocumentIntelligenceStandIn, StandIn
 from tests.fakes.services import fake_settings

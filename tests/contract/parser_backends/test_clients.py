@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients import documents_wire
-from shared.clients.connections import Connections
-from shared.clients.docling import Docling
-from shared.clients.document_intelligence import DocumentIntelligence, page_ranges
-from shared.errors import (
+from shared.ingestion.docling import Docling
+from shared.ingestion.document_intelligence import DocumentIntelligence, page_ranges
+from shared.platform import web_page
+from shared.platform.errors import (
     AuthenticationError,
     BadDocumentError,
     CallTimeoutError,
@@ -17,7 +16,8 @@ from shared.errors import (
     DependencyError,
     RateLimitError,
 )
-from shared.models.prompts import CallLimits
+from shared.platform.language_models.models import CallLimits
+from shared.wiring import Connections
 from tests.contract.parser_backends.conftest import LIMITS, Backend
 from tests.contract.parser_backends.servers import DoclingStandIn, DocumentIntelligenceStandIn, Fault
 from tests.fakes.services import fake_settings
@@ -165,7 +165,7 @@ async def test_nobody_listening_names_the_setting(source: Path) -> None:
 async def test_an_answer_without_end_is_cut(
     backend: Backend, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents_wire, "MAX_ANSWER_BYTES", 500)
+    monkeypatch.setattr(web_page, "MAX_ANSWER_BYTES", 500)
     with pytest.raises(BadDocumentError, match="has more than"):
         await backend.client.read_layout(source, "a.pdf", LIMITS)
 

@@ -7,19 +7,19 @@ import asyncio
 import logging
 import sys
 
-from shared.tracing import spans
+from shared.platform import tracing
 from shared.wiring import start_telemetry
 
 
 async def work() -> None:
     """Traces of two spans."""
     await start_telemetry()
-    request = spans.root("request", "server", attributes={"http.route": "/api/chat"})
-    with request, spans.span("perform_step", {"run_id": "run-1"}):
+    request = tracing.root("request", "server", attributes={"http.route": "/api/chat"})
+    with request, tracing.span("perform_step", {"run_id": "run-1"}):
         pass
     if "--twice" in sys.argv:
         await asyncio.sleep(1.2)  # longer than a span waits for company: a batch of its own
-        with spans.root("request", "server"):
+        with tracing.root("request", "server"):
             pass
         await asyncio.sleep(1.2)
     from opentelemetry import metrics, trace

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from shared.agents.tools.base import Tool
-from shared.agents.tools.registry import bound_tool
-from shared.clients.connections import Connections
-from shared.clients.search_admin import AzureSearchAdmin
-from shared.clients.search_index import AzureSearchIndex
-from shared.core.index_schema import content_index, documents_index
-from shared.models.identity import UserContext
-from shared.models.search import SearchRequest
-from shared.ports import ChatModel
+from shared.access.models import UserContext
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.language_models.models import ChatModel
+from shared.platform.search import SearchRequest
+from shared.retrieval.index_admin import AzureSearchAdmin
+from shared.retrieval.schema import content_index, documents_index
 from shared.services import Services
+from shared.tools.base import Tool
+from shared.tools.registry import bound_tool
+from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect, connect, to_models
 from tests.contract.tools.corpus import DIMENSIONS, block_rows, document_rows
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel

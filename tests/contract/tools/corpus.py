@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.models.documents import DocumentRecord
-from shared.models.identity import UserContext
-from shared.models.prompts import CallLimits
+from shared.access.models import UserContext
+from shared.platform.language_models.models import CallLimits
+from shared.retrieval.models import DocumentRecord
 from tests.fakes.models import HashingEmbedder
 
 DIMENSIONS = 64

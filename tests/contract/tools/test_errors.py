@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from shared.agents.tools.base import Tool
-from shared.agents.tools.registry import bound_tool
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.dependency import model_endpoint
-from shared.errors import BudgetExceededError, ConfigurationError, DefectError, GroundworkError
+from shared.platform.calls import model_endpoint
+from shared.platform.errors import BudgetExceededError, ConfigurationError, DefectError, GroundworkError
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.tools.base import Tool
+from shared.tools.registry import bound_tool
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.contract.tools.conftest import Corpus, World, index
 from tests.contract.tools.corpus import ANNA, DIMENSIONS
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.agents.tool_set import ARGUMENTS, ASKING_A_MODEL, BY_BLOCKS, SEARCHING
+from tests.unit.tools.tool_set import ARGUMENTS, ASKING_A_MODEL, BY_BLOCKS, SEARCHING
 
 pytestmark = pytest.mark.contract
 

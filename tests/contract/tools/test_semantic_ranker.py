@@ -1,7 +1,7 @@
 """The semantic ranker over the real SDK: the local server's heuristic, and Azure's model if it is given."""
 
-from shared.models.identity import UserContext
-from shared.models.prompts import CallLimits
+from shared.access.models import UserContext
+from shared.platform.language_models.models import CallLimits
 from shared.retrieval.blocks import BlockSearch
 from shared.retrieval.secured_index import SecuredIndex
 from tests.contract.tools.conftest import World

@@ -2,11 +2,11 @@
 
 import pytest
 
-from shared.models.relevance import PassageGrade, PassageGrades, PassageScore, PassageScores, QueryRewrite
+from shared.retrieval.models import PassageGrade, PassageGrades, PassageScore, PassageScores, QueryRewrite
 from tests.contract.tools.conftest import World
 from tests.contract.tools.corpus import ANNA, BEN, PICTURE
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.agents.tool_set import tool_for
+from tests.unit.tools.tool_set import tool_for
 
 pytestmark = pytest.mark.contract
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from shared.agents.agent import Agent
-from shared.clients.chat_model import OpenAIChatModel
-from shared.clients.connections import Connections
-from shared.clients.dependency import model_endpoint
-from shared.models.tool_steps import LoopLimits
+from shared.answering.agent import Agent
+from shared.platform.calls import model_endpoint
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.tools.loop import LoopLimits
+from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.tools.conftest import Corpus, World
 from tests.contract.tools.corpus import ANNA, BEN

@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass
 
-from shared.identity import sign_dev_token
-from shared.models.identity import UserContext
+from shared.access.identity import sign_dev_token
+from shared.access.models import UserContext
 
 ODD_GROUP = "r&d, \"north\" | süd;~^ 'x' 研究"
 """Every sign that a list of principals could be split at, quotes, and other scripts."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from shared.core.document_ids import digest
+from shared.platform.hashing import digest
 from tests.contract.worker.golden import read_golden
 from tests.e2e.access.people import (
     ABSENT,

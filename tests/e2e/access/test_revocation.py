@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.agents.tools.registry import bound_tool
+from shared.platform.settings import load_settings
 from shared.services import Services
-from shared.settings import load_settings
+from shared.tools.registry import bound_tool
 from shared.wiring import build_services
 from tests.e2e.access.people import PEOPLE
 from tests.e2e.access.probes import events_of

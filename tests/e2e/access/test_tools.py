@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.agents.tools.registry import TOOLS
+from shared.platform.settings import load_settings
 from shared.services import Services
-from shared.settings import load_settings
+from shared.tools.registry import TOOLS
 from shared.wiring import build_services
 from tests.e2e.access.people import PAPERS, PEOPLE
 from tests.e2e.access.tools import TOOL_PROBES

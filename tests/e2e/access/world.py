@@ -13,7 +13,7 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
-from shared.core.document_ids import SIDECAR_SUFFIX, document_id
+from shared.documents.ids import SIDECAR_SUFFIX, document_id
 from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, foreign
 from tests.unit.ingestion.figure_files import FigureMaker
 

@@ -12,9 +12,9 @@ from evals.fuzz import scenarios
 from evals.fuzz.report import is_clean, report
 from evals.fuzz.scenarios import Player, Told
 from evals.fuzz.things import Things
-from functions.openapi.description import Description
-from functions.openapi.registry import OPERATIONS
-from shared.models.threads import ThreadView
+from functions.http.openapi.description import Description
+from functions.http.openapi.registry import OPERATIONS
+from shared.conversations.models import ThreadView
 
 CALLS = ("create_thread", "get_thread", "delete_thread")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -18,7 +18,7 @@ from evals.routing.labels import (
 )
 from evals.routing.measures import clarification_measures, confusion, routing_measures
 from evals.routing.report import as_markdown
-from shared.models.plan import QueryIntent, QueryType
+from shared.runs.plan import QueryIntent, QueryType
 
 ROUTING = read_routing()
 NAMING = read_naming()

@@ -4,8 +4,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from shared.agents.inline import run_to_end
-from shared.errors import ConflictError
+from shared.answering.inline import run_to_end
+from shared.platform.errors import ConflictError
 from shared.services import Services
 
 _WRITES = {

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import document_changes, document_events, document_pages, documents, maintenance, uploads
+from functions import document_events, documents, maintenance, pages, uploads
 from shared.ingestion.page_pictures import page_pool
 from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.services import Services
@@ -43,7 +43,7 @@ def durable(services: Services) -> IngestingClient:
 
 @pytest.fixture
 def app(durable: IngestingClient) -> Starlette:
-    modules = [documents, document_pages, uploads, document_changes, document_events, maintenance]
+    modules = [documents, pages, uploads, document_events, maintenance]
     return make_app(modules, durable)
 
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.identity import sign_dev_token
+from shared.access.identity import sign_dev_token
 from shared.services import Services
 from tests.contract.ingestion.driving import ingest
 from tests.fakes.services import fake_settings
@@ -80,8 +80,8 @@ def settings_of_tests(**changes: Any) -> Any:
 
 def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
     """Make functions use these services, and believe tokens signed with SECRET."""
-    monkeypatch.setattr("functions.ready.get_services", lambda: services)
-    monkeypatch.setattr("functions.identity.get_services", lambda: services)
+    monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
+    monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
 
 
 def as_user(app: Starlette, user_id: str, **claims: Any) -> httpx.AsyncClient:

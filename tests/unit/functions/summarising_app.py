@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
-from shared.models.summary_steps import SummaryStart
 from shared.services import Services
-from tests.unit.agents.summary_world import drive
+from shared.summaries.models import SummaryStart
+from tests.unit.summaries.summary_world import drive
 
 
 class SummarisingClient:

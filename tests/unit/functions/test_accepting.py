@@ -2,7 +2,7 @@
 
 import pytest
 
-from functions.accepting import preferred
+from functions.http.conditions import preferred
 
 HTML, JSON, MARKDOWN = "text/html", "application/json", "text/markdown"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"

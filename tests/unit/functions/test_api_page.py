@@ -1,15 +1,19 @@
 """The page of the API: from its own origin alone, and without a script in it."""
 
 import re
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 
 from functions import api_page
-from shared.services import Services
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of, settings_of_tests
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from shared.services import Services
 
 
 @pytest.fixture(name="nobody")

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from functions import threads
-from functions.body import file_parts, read_body
-from shared.errors import PayloadTooLargeError, SlowBodyError
+from functions.http.bodies import file_parts, read_body
+from shared.platform.errors import PayloadTooLargeError, SlowBodyError
 from shared.services import Services
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import (
@@ -74,7 +74,7 @@ async def test_refusals_over_http_say_the_limit(
     large = await anna.post("/threads", content=b" " * 300_000)
     assert problem_of(large) == (413, "PayloadTooLargeError")
     assert large.headers["x-max-body-bytes"] == str(256 * 1024)
-    monkeypatch.setattr("functions.body.read_body.__defaults__", (0.05,))
+    monkeypatch.setattr("functions.http.bodies.read_body.__defaults__", (0.05,))
     slow = await anna.post("/threads", content=sent([b"{"] * 3, pause_s=1))
     assert problem_of(slow) == (408, "SlowBodyError")
     assert slow.headers["connection"] == "close"

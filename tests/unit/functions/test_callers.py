@@ -7,10 +7,11 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import maintenance, me
-from shared.errors import AuthenticationError, CallTimeoutError, DependencyError
+from functions import maintenance, users
+from shared.platform.errors import AuthenticationError, CallTimeoutError, DependencyError
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_services, fake_settings
+from tests.unit.access.principal_rows import ME, OTHER, OVERAGE, TENANT, USER, header
 from tests.unit.functions.http_app import (
     IngestingClient,
     as_user,
@@ -19,7 +20,6 @@ from tests.unit.functions.http_app import (
     problem_of,
     settings_of_tests,
 )
-from tests.unit.principal_rows import ME, OTHER, OVERAGE, TENANT, USER, header
 
 PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
 
@@ -27,7 +27,7 @@ PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
 def app_of(monkeypatch: pytest.MonkeyPatch, directory: InMemoryDirectory, settings: Any) -> Starlette:
     services = fake_services(settings=settings, directory=directory)
     connect(monkeypatch, services)
-    return make_app([me, maintenance], IngestingClient(services))
+    return make_app([users, maintenance], IngestingClient(services))
 
 
 @pytest.fixture

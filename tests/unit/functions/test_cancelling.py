@@ -5,18 +5,17 @@ from typing import cast
 import pytest
 
 from functions import runs
-from shared.agents.closing import answer_path
-from shared.agents.runs import begin_run
-from shared.agents.sub_agents.stored import put_delegation
-from shared.models.chat import ChatRequest
-from shared.models.identity import UserContext
-from shared.models.names import RUN_LOG
-from shared.models.runs import RunStatus
-from shared.models.subagents import Delegation
+from shared.access.models import UserContext
+from shared.answering.runs import begin_run
+from shared.platform.names import RUN_LOG
+from shared.runs.models import ChatRequest, RunStatus
+from shared.runs.working_memory import answer_path
 from shared.services import Services
+from shared.subagents.artifacts import put_delegation
+from shared.subagents.models import Delegation
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.agents.sub_agents.occasions import decided, summary
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
+from tests.unit.subagents.occasions import decided, summary
 
 ANNA = UserContext(user_id="anna")
 
@@ -55,7 +54,7 @@ async def test_cancelling_ends_the_run_first_and_then_its_sub_agents(
     connect(monkeypatch, services)
     run_id, made = await delegated(services)
     client = Client(fails=fails)
-    app = make_app([runs], cast(IngestingClient, client))
+    app = make_app([runs], cast("IngestingClient", client))
     async with as_user(app, ANNA.user_id) as http:
         answered = await http.post(f"/runs/{run_id}/cancel")
     assert (answered.status_code, answered.json()["status"]) == (200, "cancelled")
@@ -75,5 +74,5 @@ async def test_a_run_that_ended_so_long_ago_that_its_log_is_gone_is_one_that_has
     await services.runs.replace(record.model_copy(update=ended))
     await services.run_log.delete(request.run_id)
     await services.blobs.write(RUN_LOG, answer_path(request.run_id), b'{"run_id": "r", "text": "Because."}')
-    async with as_user(make_app([runs], cast(IngestingClient, Client())), ANNA.user_id) as http:
+    async with as_user(make_app([runs], cast("IngestingClient", Client())), ANNA.user_id) as http:
         assert (await http.post(f"/runs/{request.run_id}/cancel")).status_code == answered

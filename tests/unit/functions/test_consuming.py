@@ -6,9 +6,9 @@ import logging
 import pytest
 from opentelemetry.trace import SpanKind
 
-from functions.consuming import consumed
-from shared.telemetry import LOGGER_NAME, get_logger
-from shared.tracing import spans
+from functions.http.request_scope import consumed
+from shared.platform import tracing
+from shared.platform.telemetry import LOGGER_NAME, get_logger
 from tests.tracing_fixture import Recorded, recorded, start_recording
 
 __all__ = ["recorded", "start_recording"]
@@ -36,7 +36,7 @@ async def test_two_events_are_two_traces(recorded: Recorded) -> None:
 
 
 async def test_one_inside_a_request_is_part_of_its_trace(recorded: Recorded) -> None:
-    with spans.root("request", "server"):
+    with tracing.root("request", "server"):
         async with consumed("reconcile_documents"):
             pass
     assert recorded.parent_of("reconcile_documents") == "request"

@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from functions.byte_range import byte_span
-from shared.errors import RangeError
-from shared.models.blobs import ByteSpan
-from shared.models.names import DOCUMENTS
+from functions.http.conditions import byte_span
+from shared.platform.blobs import ByteSpan
+from shared.platform.errors import RangeError
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from shared.ingestion.claims import claim, release
-from shared.models.ingestion import IngestStep
-from shared.models.names import DOCUMENTS
+from shared.ingestion.models import IngestStep
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.contract.ingestion.driving import blocks_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
@@ -116,7 +116,7 @@ async def test_corrections_are_in_the_list_the_blocks_and_later_versions(
 async def test_a_document_in_work_cannot_be_corrected_now(
     services: Services, user: AsUser, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.ingestion.changing._WAIT_S", 0.0)
+    monkeypatch.setattr("shared.ingestion.changes._WAIT_S", 0.0)
     holder = IngestStep(blob_name=await blob_name_of(services, document), instance_id="holder")
     assert await claim(services.documents, holder) is not None
     refused = await user("anna").patch(address(document), json={"title": "Later"})

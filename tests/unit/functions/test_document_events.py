@@ -2,19 +2,21 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from functions.document_events import frames
-from shared.agents.document_feed import DocumentFeed
-from shared.models.identity import UserContext
-from shared.models.ingestion import DocumentState, Rights
+from shared.access.models import UserContext
+from shared.documents.feed import DocumentFeed
+from shared.documents.state import DocumentState, Rights
 from shared.services import Services
 from tests.fakes.stores import InMemoryDocumentStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import problem_of
+
+if TYPE_CHECKING:
+    import httpx
 
 ANNA = UserContext(user_id="anna")
 NOW = datetime.now(UTC)

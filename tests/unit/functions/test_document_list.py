@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.core.document_order import Place, write_cursor
+from shared.documents.ids import document_id
+from shared.documents.listing import Place, write_cursor
 from shared.services import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of

@@ -7,12 +7,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shared.agents.closing import answer_path
-from shared.core.page_style import POLICY
-from shared.errors import ConfigurationError
-from shared.models.citations import Citation
-from shared.models.names import DOCUMENTS, RUN_LOG, WORK
-from shared.models.runs import RunAnswer, RunRecord
+from shared.documents.page_html import POLICY
+from shared.evidence.models import Citation
+from shared.platform.errors import ConfigurationError
+from shared.platform.names import DOCUMENTS, RUN_LOG, WORK
+from shared.runs.models import RunAnswer, RunRecord
+from shared.runs.working_memory import answer_path
 from shared.services import Services
 from tests.contract.ingestion.models import CountingEmbedder
 from tests.fakes.stores_quality import InMemoryQualityStore

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from functions import document_changes
-from shared.models.ingestion import DocumentState
+from functions import documents
+from shared.documents.state import DocumentState
 from shared.services import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
@@ -95,7 +95,7 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
     anna = user("anna")
     opened = await anna.put(address + "/access", json={"acl": ["ben", "carl"]})
     seen = {"If-Match": opened.headers["etag"]}
-    check = document_changes._require_match
+    check = documents._require_match
     done: list[bool] = []
 
     async def slower(*given: Any) -> None:
@@ -105,7 +105,7 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
             closed = await anna.put(address + "/access", json={"acl": ["carl"]}, headers=seen)
             assert closed.status_code == 200
 
-    monkeypatch.setattr(document_changes, "_require_match", slower)
+    monkeypatch.setattr(documents, "_require_match", slower)
     late = await anna.put(address + "/access", json={"acl": ["ben", "carl", "dora"]}, headers=seen)
     assert problem_of(late) == FAILED
     assert (await anna.get(address)).json()["acl"] == ["anna", "carl"]

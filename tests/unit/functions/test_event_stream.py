@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from functions.event_stream import follow, is_at_the_end, last_event_id
-from shared.agents.memory_log import MemoryRunLog
-from shared.errors import CallerError
-from shared.models.events import EventName, LogSlice, RunEvent
-from shared.ports import LogTail
+from functions.http.event_stream import follow, is_at_the_end, last_event_id
+from shared.platform.errors import CallerError
+from shared.runs.events import EventName, LogSlice, RunEvent
+from shared.runs.memory_run_log import MemoryRunLog
+from shared.runs.run_log import LogTail
 
 
 async def never() -> None:
@@ -50,7 +50,7 @@ async def test_a_stream_ends_on_purpose_and_says_how_to_go_on() -> None:
 
 
 async def test_a_run_that_died_is_closed_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("functions.event_stream._CHECK_AFTER_S", 0.0)
+    monkeypatch.setattr("functions.http.event_stream._CHECK_AFTER_S", 0.0)
     log = await log_of("TOKEN")
 
     async def close() -> None:
@@ -61,7 +61,7 @@ async def test_a_run_that_died_is_closed_for_its_reader(monkeypatch: pytest.Monk
 
 
 async def test_a_silent_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("functions.event_stream.KEEP_ALIVE_S", 0.0)
+    monkeypatch.setattr("functions.http.event_stream.KEEP_ALIVE_S", 0.0)
     assert b": keep-alive\n\n" in await frames(await log_of("TOKEN"), seconds=0.2)
 
 

@@ -9,22 +9,20 @@ import pytest
 from starlette.applications import Starlette
 
 from functions import feedback, metrics, runs, threads
-from shared.agents.closing import answer_path
-from shared.agents.erasing import erase_run
-from shared.agents.inline import run_to_end
-from shared.agents.quality import feedback as rating
-from shared.agents.quality.openings import note_opening
-from shared.agents.runs import begin_run
-from shared.errors import NotFoundError
-from shared.models.chat import ChatRequest
-from shared.models.feedback import FeedbackBody
-from shared.models.identity import UserContext
-from shared.models.names import RUN_LOG
-from shared.models.runs import RunRequest
+from shared.access.models import UserContext
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run
+from shared.erasure.threads import erase_run
+from shared.platform.errors import NotFoundError
+from shared.platform.names import RUN_LOG
+from shared.quality import recording
+from shared.quality.recording import note_opening
+from shared.runs.models import ChatRequest, FeedbackBody, RunRequest
+from shared.runs.working_memory import answer_path
 from shared.services import Services
 from tests.fakes.stores import InMemoryRunStore
 from tests.fakes.stores_quality import InMemoryQualityStore
-from tests.unit.agents.world import ANNA, BEN, world
+from tests.unit.answering.world import ANNA, BEN, world
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
 
@@ -215,7 +213,7 @@ async def test_noting_an_opening_never_raises(services: Services, monkeypatch: p
         async def get(self, run_id: str) -> Any:
             await asyncio.sleep(3600)
 
-    monkeypatch.setattr("shared.agents.quality.openings.NOTE_LIMIT_S", 0.05)
+    monkeypatch.setattr("shared.quality.recording.NOTE_LIMIT_S", 0.05)
     slow = await world(runs=Hanging())
     await note_opening("some-run", 1, ANNA, slow)
     request = await answered(services)
@@ -243,7 +241,7 @@ async def test_a_rating_that_meets_its_runs_erasure_leaves_nothing(services: Ser
     store = Erasing()
     meanwhile = await world(runs=services.runs, quality=store)
     with pytest.raises(NotFoundError):
-        await rating.rate_run(request.run_id, FeedbackBody(rating=1), ANNA, meanwhile)
+        await recording.rate_run(request.run_id, FeedbackBody(rating=1), ANNA, meanwhile)
     assert store.records == {}
 
 

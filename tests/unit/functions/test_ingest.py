@@ -9,10 +9,9 @@ import azure.durable_functions as df
 import pytest
 from azurefunctions.extensions.base import Datum
 
-from functions.blob_reference import BlobReference, BlobReferenceConverter
-from functions.ingest import deleted_blob, read_event, start_ingestion
-from shared.core.document_ids import instance_id
-from shared.errors import CallerError
+from functions.ingest import BlobReference, BlobReferenceConverter, deleted_blob, read_event, start_ingestion
+from shared.documents.ids import instance_id
+from shared.platform.errors import CallerError
 
 Status = df.OrchestrationRuntimeStatus
 

@@ -4,10 +4,10 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import feedback, me, memory, runs, threads
+from functions import feedback, memory, runs, threads, users
 from shared.services import Services
-from tests.unit.agents.test_threads import ask
-from tests.unit.agents.world import ANNA, world
+from tests.unit.answering.world import ANNA, world
+from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 
 
@@ -20,7 +20,7 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 @pytest.fixture
 def app(services: Services) -> Starlette:
-    return make_app([threads, memory, runs, me, feedback], IngestingClient(services))
+    return make_app([threads, memory, runs, users, feedback], IngestingClient(services))
 
 
 async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(

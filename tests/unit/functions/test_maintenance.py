@@ -8,17 +8,16 @@ from datetime import timedelta
 import pytest
 
 from functions import maintenance
-from shared.core.document_ids import document_id
-from shared.errors import DependencyError
-from shared.ingestion import reconciling
-from shared.ingestion.auditing import audit
+from shared.documents.ids import document_id
+from shared.ingestion import reconciliation
+from shared.ingestion.audit import audit
 from shared.ingestion.claims import claim, now
-from shared.models.audit import AuditReport
-from shared.models.ingestion import IngestStep
-from shared.models.names import DOCUMENTS, FIGURES, WORK
-from shared.models.poison import PoisonMessage
+from shared.ingestion.models import AuditReport, IngestStep
+from shared.platform.errors import DependencyError
+from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.queues import PoisonMessage
+from shared.platform.telemetry import LOGGER_NAME
 from shared.services import Services
-from shared.telemetry import LOGGER_NAME
 from tests.contract.ingestion.driving import ingest
 from tests.fakes.search_index import InMemorySearchAdmin
 from tests.fakes.stores import InMemoryPoisonQueues
@@ -35,7 +34,7 @@ Break = Callable[[Services], Awaitable[None]]
 @pytest.fixture(autouse=True)
 async def document(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """One document, dropped into the container and ready, with what was just written taken as settled."""
-    monkeypatch.setattr(reconciling, "SETTLED", timedelta(0))
+    monkeypatch.setattr(reconciliation, "SETTLED", timedelta(0))
     await services.blobs.write(DOCUMENTS, NAME, GUIDE, metadata={"acl": "hr"})
     assert (await ingest(services, NAME)).outcome == "ready"
 
@@ -142,7 +141,7 @@ async def test_what_is_being_worked_on_is_left_alone(services: Services, durable
 async def test_a_run_starts_so_many_and_tells_how_many_are_left(
     services: Services, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciling, "MAX_STARTS", 2)
+    monkeypatch.setattr(reconciliation, "MAX_STARTS", 2)
     for number in range(5):
         await services.blobs.write(DOCUMENTS, f"new-{number}.md", GUIDE)
     report = await maintenance._reconcile(durable)
@@ -155,7 +154,7 @@ async def test_a_failed_file_is_tried_again_later_and_three_times_in_all(
     await services.blobs.write(DOCUMENTS, "broken.md", b"\x00\x01" * 50)
     assert await reconcile(durable) == ({"not_ingested": 1}, ["failed"])
     assert await reconcile(durable) == ({}, [])
-    monkeypatch.setattr(reconciling, "RETRY_AFTER", timedelta(0))
+    monkeypatch.setattr(reconciliation, "RETRY_AFTER", timedelta(0))
     assert await reconcile(durable) == ({"failed": 1}, ["failed"])
     assert await reconcile(durable) == ({"failed": 1}, ["failed"])
     assert await reconcile(durable) == ({}, [])

@@ -8,11 +8,10 @@ from azure.durable_functions import OrchestrationRuntimeStatus
 from azure.durable_functions.models import PurgeHistoryResult
 from starlette.applications import Starlette
 
-from functions import metrics, remember
-from shared.agents.sub_agents.metrics import note_decision
-from shared.models.delegation import DelegationPolicyOutput
-from shared.models.subagent_metrics import ChildRecord
+from functions import background, metrics
 from shared.services import Services
+from shared.subagents.metrics import ChildRecord, note_decision
+from shared.subagents.policy_models import DelegationPolicyOutput
 from tests.fakes.stores_subagents import InMemoryMetricStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of
@@ -107,13 +106,13 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
     async def ready() -> Services:
         return services
 
-    monkeypatch.setattr(remember, "ready_services", ready)
+    monkeypatch.setattr(background, "ready_services", ready)
     now = datetime.now(UTC)
     for days in (0, 31, 32):
         await note_decision(services, "run", days, DELEGATE, now - timedelta(days=days))
     timer: Any = next(
         builder._function.get_user_function()
-        for builder in remember.blueprint._function_builders
+        for builder in background.blueprint._function_builders
         if builder._function.get_user_function().__name__ == "keep_tidy"
     )
     client = PurgingClient()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.multipart import MAX_FIELDS_BYTES, FileForm
-from shared.errors import CallerError, PayloadTooLargeError
+from functions.http.bodies import MAX_FIELDS_BYTES, FileForm
+from shared.platform.errors import CallerError, PayloadTooLargeError
 
 BOUNDARY = "frontier"
 TYPE = f"multipart/form-data; boundary={BOUNDARY}"

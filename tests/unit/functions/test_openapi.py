@@ -10,11 +10,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import ValidationError
 
 from functions import metrics
-from functions.openapi.attributes import attributed
-from functions.openapi.description import VERSION, Description
-from functions.openapi.registry import OPERATIONS
-from shared.models.base import Model
-from shared.models.queries import ListQuery, MetricsQuery
+from functions.http.models import ListQuery, MetricsQuery
+from functions.http.openapi.description import VERSION, Description, attributed
+from functions.http.openapi.registry import OPERATIONS
+from shared.platform.models import Model
 from tests.architecture.source_tree import ROOT
 from tests.contract.api.described import Described
 from tests.contract.worker.golden import read_golden

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from functions import maintenance
-from shared.errors import DependencyError
-from shared.ingestion import reconciling
+from shared.ingestion import reconciliation
+from shared.platform.errors import DependencyError
+from shared.platform.telemetry import LOGGER_NAME
 from shared.services import Services
-from shared.telemetry import LOGGER_NAME
 from tests.unit.functions.http_app import IngestingClient
 
 GHOSTS = [f"ghost-{number}" for number in range(3)]
@@ -46,7 +46,7 @@ async def test_a_row_that_cannot_be_removed_stops_no_other_and_is_told(
 async def test_removals_are_begun_for_a_while_only_and_the_rest_is_counted(
     services: Services, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciling, "REMOVALS_S", 0.0)
+    monkeypatch.setattr(reconciliation, "REMOVALS_S", 0.0)
     await leave_blocks_of_ghosts(services)
     report = await maintenance._reconcile(durable)
     assert (report.removed_orphans, report.left) == (0, len(GHOSTS))

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, closing
 import pytest
 import uvicorn
 
-from functions.http_io import event_stream
+from functions.http.responses import event_stream
 
 PIECE = b"x" * 16_000 + b"\n\n"
 PIECES = 200
@@ -79,7 +79,7 @@ async def test_nothing_is_made_for_a_reader_who_does_not_read() -> None:
 
 
 async def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("functions.patient_response.STUCK_AFTER_S", 0.2)
+    monkeypatch.setattr("functions.http.responses.STUCK_AFTER_S", 0.2)
     source = Source()
     async with served(source) as port:
         with closing(connected(port)):
@@ -88,7 +88,7 @@ async def test_a_reader_who_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_slow_reader_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("functions.patient_response.STUCK_AFTER_S", 1.0)
+    monkeypatch.setattr("functions.http.responses.STUCK_AFTER_S", 1.0)
     source = Source()
     received = b""
     async with served(source) as port:

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from functions.http_io import endpoint
-from shared.errors import DependencyError, NotFoundError
-from shared.telemetry import LOGGER_NAME, get_logger, note_fields, pseudonym
-from shared.tracing import spans
+from functions.http.responses import endpoint
+from shared.platform import tracing
+from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.telemetry import LOGGER_NAME, get_logger, note_fields, pseudonym
 from tests.tracing_fixture import Recorded, recorded, start_recording
 
 __all__ = ["recorded", "start_recording"]
@@ -43,7 +43,7 @@ async def get_run(req: Request) -> Response:
 async def follow(req: Request) -> Response:
     async def frames() -> AsyncIterator[bytes]:
         for number in range(3):
-            with spans.span("poll"):
+            with tracing.span("poll"):
                 await asyncio.sleep(0.02)
             get_logger().info("frame.sent", number=number)
             yield b"data\n"

@@ -8,17 +8,16 @@ import httpx
 import pytest
 
 from functions import chat, runs, threads
-from shared.agents.idempotency import LIFETIME, purge_old_requests
-from shared.agents.thread_messages import read_messages
-from shared.agents.threads import list_threads, new_thread
-from shared.agents.working_memory import WorkingMemory
-from shared.errors import NotFoundError
-from shared.models.limits import Slot
-from shared.models.names import WORK
+from shared.access.idempotency import LIFETIME, purge_old_requests
+from shared.access.limits import Slot
+from shared.conversations.threads import list_threads, new_thread, read_messages
+from shared.platform.errors import NotFoundError
+from shared.platform.names import WORK
+from shared.runs.working_memory import WorkingMemory
 from shared.services import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
-from tests.unit.agents.world import ANNA, world
+from tests.unit.answering.world import ANNA, world
 from tests.unit.functions.asking_app import AskingClient, Death, Died
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 

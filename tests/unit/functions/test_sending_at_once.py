@@ -8,19 +8,19 @@ import httpx
 import pytest
 
 from functions import chat, summaries
-from shared.agents.summaries import start_of
-from shared.agents.summary_store import SummaryStore
-from shared.agents.user_limits import release
-from shared.agents.working_memory import WorkingMemory
+from shared.access.limits import release
+from shared.runs.working_memory import WorkingMemory
 from shared.services import Services
+from shared.summaries.store import SummaryStore
+from shared.summaries.summaries import start_of
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.fakes.stores_requests import InMemoryUserLimitStore
-from tests.unit.agents.summary_world import by_rule
-from tests.unit.agents.world import fill, world
+from tests.unit.answering.world import fill, world
 from tests.unit.functions.asking_app import AskingClient, Death, Died
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
+from tests.unit.summaries.summary_world import by_rule
 
 QUESTION = {"question": "At what pressure does the pump run?"}
 LATER = {"Idempotency-Key": "2f1c", "Prefer": "respond-async"}

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from shared.models.names import DOCUMENTS
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.functions.asking_app import Death, Died

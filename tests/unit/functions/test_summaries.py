@@ -4,15 +4,15 @@ import httpx
 import pytest
 
 from functions import summaries
-from shared.errors import DependencyError
-from shared.models.names import WORK
+from shared.platform.errors import DependencyError
+from shared.platform.names import WORK
 from shared.services import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
-from tests.unit.agents.summary_world import by_rule
-from tests.unit.agents.world import fill
+from tests.unit.answering.world import fill
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
+from tests.unit.summaries.summary_world import by_rule
 
 
 @pytest.fixture

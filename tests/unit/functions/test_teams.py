@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.instances import Instances
+from shared.platform.instances import Instances
 
 
 class Orchestrations:

@@ -8,14 +8,14 @@ import pytest
 from starlette.applications import Starlette
 
 from functions import memory, runs, threads
-from shared.agents.memory import remember
-from shared.agents.retention import purge_old_runs
-from shared.models.names import TURNS_QUEUE
-from shared.models.threads import RememberTask
+from shared.answering.retention import purge_old_runs
+from shared.conversations.memory import remember
+from shared.conversations.models import RememberTask
+from shared.platform.names import TURNS_QUEUE
 from shared.services import Services
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.agents.test_threads import ask
-from tests.unit.agents.world import ANNA, world
+from tests.unit.answering.world import ANNA, world
+from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
     as_user,

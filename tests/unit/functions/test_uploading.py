@@ -5,8 +5,8 @@ import json
 import httpx
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.models.names import DOCUMENTS
+from shared.documents.ids import document_id
+from shared.platform.names import DOCUMENTS
 from shared.services import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.functions.conftest import AsUser

@@ -9,15 +9,15 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import remember, threads, uploads, users
-from shared.agents import erasing
-from shared.agents.erasure import passes
-from shared.core.document_ids import document_id
-from shared.models.names import DOCUMENTS, ERASURES_QUEUE
+from functions import background, threads, uploads, users
+from shared.documents.ids import document_id
+from shared.erasure import passes
+from shared.erasure import threads as erased_threads
+from shared.platform.names import DOCUMENTS, ERASURES_QUEUE
 from shared.services import Services
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.agents.test_threads import ask
-from tests.unit.agents.world import world
+from tests.unit.answering.world import world
+from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
     as_user,
@@ -52,7 +52,7 @@ class Client(IngestingClient):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
-    monkeypatch.setattr(erasing, "_READERS_S", 0.0)
+    monkeypatch.setattr(erased_threads, "_READERS_S", 0.0)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def handle_queue(services: Services, client: Client) -> int:
     """Let the queue's function have its messages; how many they were."""
     assert isinstance(services.queues, InMemoryTaskQueues)
     messages = services.queues.take(ERASURES_QUEUE)
-    function = getattr(remember.erase_turns, "_function").get_user_function()  # noqa: B009
+    function = getattr(background.erase_turns, "_function").get_user_function()  # noqa: B009
     for message in messages:
         await function.client_function(func.QueueMessage(body=message.encode()), client=client)
     return len(messages)

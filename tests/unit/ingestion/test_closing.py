@@ -2,10 +2,10 @@
 
 import pytest
 
-from shared.core.document_ids import document_id
+from shared.documents.ids import document_id
 from shared.ingestion.claims import claim, close
+from shared.ingestion.models import CloseRequest, IngestStep
 from shared.ingestion.quarantine import MAX_TRIES, is_quarantined
-from shared.models.ingestion import CloseRequest, IngestStep
 from tests.fakes.services import fake_services
 
 

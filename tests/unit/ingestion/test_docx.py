@@ -14,10 +14,10 @@ from docx.opc.part import Part
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import qn
 
-from shared.errors import BadDocumentError
+from shared.documents.models import Element
 from shared.ingestion.parsers.docx import parse_docx
-from shared.ingestion.parsers.docx_numbering import numeral
-from shared.models.blocks import Element
+from shared.ingestion.parsers.docx_text import numeral
+from shared.platform.errors import BadDocumentError
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

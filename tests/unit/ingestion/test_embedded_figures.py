@@ -12,12 +12,12 @@ from PIL import Image
 from pptx import Presentation
 from pptx.util import Cm as SlideCm
 
-from shared.core.figures import figures_of
+from shared.ingestion.figures import figures_of
+from shared.ingestion.parsers.context import Workbench, open_workbench
 from shared.ingestion.parsers.docx import parse_docx
 from shared.ingestion.parsers.html import parse_html
 from shared.ingestion.parsers.image import parse_image
 from shared.ingestion.parsers.pptx import parse_pptx
-from shared.ingestion.workbench import Workbench, open_workbench
 from tests.unit.ingestion.figure_files import picture
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import BadDocumentError
 from shared.ingestion.parsers.eml import parse_eml
+from shared.platform.errors import BadDocumentError
 
 
 def mail(body: str) -> EmailMessage:

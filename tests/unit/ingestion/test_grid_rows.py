@@ -2,9 +2,15 @@
 
 import pytest
 
-from shared.ingestion.parsers.grid_rows import could_be_table, is_figure, table_rows
-from shared.ingestion.parsers.pdf_rules import Rule
-from shared.ingestion.parsers.ruled_grid import Grid, find_grids, joined_rules
+from shared.ingestion.parsers.pdf_tables import (
+    Grid,
+    Rule,
+    could_be_table,
+    find_grids,
+    is_figure,
+    joined_rules,
+    table_rows,
+)
 
 
 def grid(columns: list[float], rows: list[float]) -> Grid:

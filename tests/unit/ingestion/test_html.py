@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.documents.models import Element
 from shared.ingestion.parsers.html import parse_html, parse_html_text
-from shared.models.blocks import Element
 
 
 def elements(html: str) -> list[tuple[str, str]]:

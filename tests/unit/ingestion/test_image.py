@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from shared.errors import BadDocumentError
 from shared.ingestion.parse_file import ParseJob, parse_file
 from shared.ingestion.parsers import ocr
+from shared.ingestion.parsers.context import open_workbench
 from shared.ingestion.parsers.image import parse_image
-from shared.ingestion.workbench import open_workbench
+from shared.platform.errors import BadDocumentError
 
 STAND_IN = f"""#!{sys.executable}
 import sys

@@ -2,12 +2,11 @@
 
 import pytest
 
-from shared.core.document_ids import SIDECAR_SUFFIX
-from shared.core.id_windows import EVERYTHING
+from shared.documents.ids import EVERYTHING, SIDECAR_SUFFIX
 from shared.ingestion import inventory
 from shared.ingestion.inventory import fitting_window, take_inventory
-from shared.models.names import DOCUMENTS
-from shared.models.search import SearchPage
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import SearchPage
 from tests.fakes.recording_index import RecordingIndex
 from tests.fakes.services import fake_services
 

@@ -6,10 +6,11 @@ import pypdfium2
 import pytest
 from fpdf import FPDF
 
+from shared.evidence.models import PageArea
+from shared.ingestion.models import Layout, LayoutPiece
+from shared.ingestion.parsers.context import PagesElsewhere, bare_workbench, open_workbench
 from shared.ingestion.parsers.layout import layout_elements, parse_image_layout, parse_pdf_layout
-from shared.ingestion.parsers.pdf_cutting import PdfPages
-from shared.ingestion.workbench import PagesElsewhere, bare_workbench, open_workbench
-from shared.models.layout import Layout, LayoutPiece, PageArea
+from shared.ingestion.parsers.pdf_page import PdfPages
 from tests.unit.ingestion.figure_files import picture
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from shared.documents.models import Element
 from shared.ingestion.parsers.markdown import parse_markdown
-from shared.models.blocks import Element
 
 TEXT = """---
 title: "Pump guide"

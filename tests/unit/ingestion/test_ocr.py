@@ -12,11 +12,11 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers import ocr
-from shared.ingestion.parsers.ocr_table import read_table
+from shared.ingestion.parsers.context import open_workbench
+from shared.ingestion.parsers.ocr import read_table
 from shared.ingestion.parsers.pdf import parse_pdf
-from shared.ingestion.workbench import open_workbench
-from shared.models.blocks import ParsedDocument
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
 
 StandIn = Callable[[str], None]

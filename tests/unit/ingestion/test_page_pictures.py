@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from shared.core.document_ids import document_id
-from shared.errors import DependencyError
+from shared.documents.ids import document_id
 from shared.ingestion.claims import fresh_state
 from shared.ingestion.page_pictures import page_picture, page_pool
-from shared.models.blobs import BlobProperties
-from shared.models.names import DOCUMENTS
+from shared.platform.blobs import BlobProperties
+from shared.platform.errors import DependencyError
+from shared.platform.names import DOCUMENTS
 from tests.fakes.services import fake_services
 from tests.unit.ingestion.pdf_files import PdfMaker
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
-from shared.errors import BadDocumentError
 from shared.ingestion.parse_file import (
     MAX_WARNING_CHARS,
     MAX_WARNINGS,
@@ -15,6 +14,7 @@ from shared.ingestion.parse_file import (
     parse_file,
 )
 from shared.ingestion.registry import FORMATS, format_of
+from shared.platform.errors import BadDocumentError
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 

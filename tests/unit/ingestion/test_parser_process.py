@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shared.errors import BadDocumentError
+from shared.ingestion.models import ParsedFile
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import ParserPool
-from shared.models.ingestion import ParsedFile
+from shared.platform.errors import BadDocumentError
 
 PATIENCE_S = 60
 

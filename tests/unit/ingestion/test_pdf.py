@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import BadDocumentError
+from shared.documents.models import Element
 from shared.ingestion.parsers.pdf import parse_pdf
-from shared.models.blocks import Element
+from shared.platform.errors import BadDocumentError
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 PROSE = (

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from shared.core.figures import figures_of
+from shared.documents.models import Element, Figure, ParsedDocument
+from shared.ingestion.figures import figures_of
+from shared.ingestion.parsers.context import open_workbench
 from shared.ingestion.parsers.pdf import parse_pdf
-from shared.ingestion.workbench import open_workbench
-from shared.models.blocks import Element, Figure, ParsedDocument
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
 
@@ -177,7 +177,7 @@ def test_a_figure_of_a_turned_page_shows_the_picture(rotation: int, tmp_path: Pa
 
 def test_a_picture_that_comes_twice_is_one_figure_and_one_that_comes_thrice_none() -> None:
     def at(page_number: int, key: str) -> Element:
-        from shared.models.blocks import Picture
+        from shared.documents.models import Picture
 
         shown = Picture(key=key, width_px=100, height_px=100)
         return Element(kind="figure", text="", page_number=page_number, picture=shown)

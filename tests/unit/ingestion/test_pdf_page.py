@@ -6,12 +6,12 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageChops
 
-from shared.core.quote_places import quote_areas
-from shared.errors import BadDocumentError, NotFoundError
+from shared.documents.page_models import PageSheet
+from shared.evidence.quote_places import quote_areas
 from shared.ingestion.page_pictures import RENDER_SECONDS, page_pool
+from shared.ingestion.parse_file import RenderJob
 from shared.ingestion.parsers.pdf_page import MAX_SIDE_PX, render_page
-from shared.ingestion.render_page import RenderJob
-from shared.models.page_views import PageSheet
+from shared.platform.errors import BadDocumentError, NotFoundError
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 QUOTE = "The heron stands in shallow water."

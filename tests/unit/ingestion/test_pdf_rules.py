@@ -2,9 +2,15 @@
 
 import pytest
 
-from shared.ingestion.parsers.pdf_hyphens import HyphenRule
-from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line
-from shared.ingestion.parsers.pdf_paragraphs import ParagraphRule, is_row, paragraph_text, split_groups
+from shared.ingestion.parsers.pdf_lines import (
+    HYPHEN_MARK,
+    HyphenRule,
+    Line,
+    ParagraphRule,
+    is_row,
+    paragraph_text,
+    split_groups,
+)
 
 
 @pytest.mark.parametrize(

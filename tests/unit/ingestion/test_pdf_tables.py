@@ -4,8 +4,8 @@ from pathlib import Path
 
 from fpdf import FPDF
 
+from shared.documents.models import Element
 from shared.ingestion.parsers.pdf import parse_pdf
-from shared.models.blocks import Element
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 PROSE = "The pump moves water from the basin to the tank. It runs by itself once the level is low."

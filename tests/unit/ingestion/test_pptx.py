@@ -8,8 +8,8 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
+from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers.pptx import parse_pptx
-from shared.models.blocks import ParsedDocument
 
 TITLE_AND_BODY, TITLE_ONLY = 1, 5
 

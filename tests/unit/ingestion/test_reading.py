@@ -8,14 +8,13 @@ import pytest
 
 from shared.ingestion import reading
 from shared.ingestion.claims import claim
+from shared.ingestion.models import IngestFailure, IngestReply, IngestStep, Layout, Parsed
 from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, text_pool
+from shared.ingestion.reading import LayoutReader
 from shared.ingestion.steps import perform
-from shared.models.blobs import BlobProperties
-from shared.models.ingestion import IngestFailure, IngestReply, IngestStep, Parsed
-from shared.models.layout import Layout
-from shared.models.names import DOCUMENTS
-from shared.models.prompts import CallLimits
-from shared.ports import LayoutReader
+from shared.platform.blobs import BlobProperties
+from shared.platform.language_models.models import CallLimits
+from shared.platform.names import DOCUMENTS
 from shared.services import ParserServices, Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_services

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.errors import BadDocumentError
 from shared.ingestion.registry import FORMATS, check_content, parser_of
+from shared.platform.errors import BadDocumentError
 
 BEGINNINGS = {
     "PNG": b"\x89PNG\r\n\x1a\n....",

@@ -6,11 +6,11 @@ import pypdfium2
 from fpdf import FPDF
 from fpdf.enums import TextMode
 
-from shared.core.figures import figures_of
+from shared.documents.models import Figure
+from shared.ingestion.figures import figures_of
+from shared.ingestion.parsers.context import open_workbench
 from shared.ingestion.parsers.pdf import parse_pdf
 from shared.ingestion.parsers.pdf_lines import page_lines
-from shared.ingestion.workbench import open_workbench
-from shared.models.blocks import Figure
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
 _SCAN_DPI = 150

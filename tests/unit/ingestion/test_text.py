@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import BadDocumentError
 from shared.ingestion.parsers.text import parse_text, read_text
+from shared.platform.errors import BadDocumentError
 
 GERMAN = "Größe: 5 µm – geprüft"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import BadDocumentError
-from shared.ingestion.parsers.vtt_srt import parse_transcript
-from shared.models.blocks import ParsedDocument
+from shared.documents.models import ParsedDocument
+from shared.ingestion.parsers.transcripts import parse_transcript
+from shared.platform.errors import BadDocumentError
 
 
 def parsed(tmp_path: Path, text: str) -> ParsedDocument:

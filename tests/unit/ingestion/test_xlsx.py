@@ -7,9 +7,8 @@ import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 from openpyxl import Workbook
 
-from shared.ingestion.parsers.markdown_table import MAX_ROWS
-from shared.ingestion.parsers.sheet_tables import sheet_elements
-from shared.ingestion.parsers.xlsx import cell_text, parse_xlsx
+from shared.ingestion.parsers.tables import MAX_ROWS
+from shared.ingestion.parsers.xlsx import cell_text, parse_xlsx, sheet_elements
 
 
 def written(workbook: Workbook, tmp_path: Path) -> Path:

@@ -9,10 +9,10 @@ import pytest
 from docx import Document
 from openpyxl import Workbook
 
-from shared.errors import BadDocumentError
 from shared.ingestion.parsers.docx import parse_docx
+from shared.ingestion.parsers.office import MAX_ENTRIES, check_zip
 from shared.ingestion.parsers.xlsx import parse_xlsx
-from shared.ingestion.parsers.zip_guard import MAX_ENTRIES, check_zip
+from shared.platform.errors import BadDocumentError
 
 
 def archive(path: Path, parts: dict[str, bytes]) -> Path:

@@ -17,7 +17,6 @@ SCHEMA: dict[str, JsonValue] = {
     "additionalProperties": False,
 }
 
-
 WORDS = [f"{first}{second}" for first in ("blu", "gre", "tal", "ste") for second in "abcdefghij"]
 
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.schemas.registry import fill_schema
 from local.model_server.schemas.task import SchemaTask
-from shared.core.quotes import is_verbatim
-from shared.models.summary_outputs import FindingChoice, MergedSummary, WindowSummary
+from shared.evidence.quotes import is_verbatim
+from shared.summaries.models import FindingChoice, MergedSummary, WindowSummary
 
 TEXT = """The pump delivers water to the boiler. The relief valve opens at 9.5 bar and closes below it.
 Each bearing is greased every 500 hours by a trained person. Version 3.2 of this manual replaces chapter 4.

@@ -9,7 +9,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import read_passages
 from local.model_server.schemas.registry import fill_schema
 from local.model_server.schemas.task import SchemaTask
-from shared.models.relevance import PassageGrades, PassageScores, QueryRewrite
+from shared.retrieval.models import PassageGrades, PassageScores, QueryRewrite
 
 QUESTION = "<question>At what pressure does the relief valve open?</question>"
 PASSAGES = """<passages>

@@ -10,7 +10,7 @@ from pydantic import BaseModel, JsonValue
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.respond import write_reply
-from shared.models.subagent_reports import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
+from shared.subagents.models import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
 from tests.unit.model_server.conftest import block, document
 
 ReportT = TypeVar("ReportT", bound=BaseModel)

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.errors import InvalidQueryError, RateLimitError
-from shared.models.identity import UserContext
-from shared.models.prompts import CallLimits
-from shared.models.search import IndexRow, SearchPage, SearchRequest
-from shared.ports import Embedder
+from shared.access.models import UserContext
+from shared.platform.errors import InvalidQueryError, RateLimitError
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.search import IndexRow, SearchPage, SearchRequest
 from shared.retrieval.blocks import BlockSearch
 from shared.retrieval.secured_index import SecuredIndex
 from tests.fakes.recording_index import RecordingIndex

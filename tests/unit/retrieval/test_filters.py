@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.errors import InvalidQueryError
-from shared.models.search import DateRange, Filters
+from shared.platform.errors import InvalidQueryError
+from shared.platform.search import DateRange, Filters
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
 
 

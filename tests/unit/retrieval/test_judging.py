@@ -3,20 +3,18 @@
 import pytest
 from pydantic import BaseModel
 
-from shared.errors import CallTimeoutError, GroundworkError, ModelFixableError, RateLimitError
-from shared.models.conversing import Message
-from shared.models.prompts import CallLimits, Prompt
-from shared.models.relevance import (
+from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, RateLimitError
+from shared.platform.language_models.models import CallLimits, Message, Prompt
+from shared.retrieval.models import (
+    Hit,
     PassageGrade,
     PassageGrades,
     PassageScore,
     PassageScores,
     QueryRewrite,
 )
-from shared.models.search import Hit
-from shared.retrieval.grade import grade
-from shared.retrieval.rerank import BATCH, rerank
-from shared.retrieval.rewrite import rewrite
+from shared.retrieval.reranking import BATCH, grade, rerank
+from shared.retrieval.rewriting import rewrite
 from tests.fakes.models import ScriptedChatModel
 
 LIMITS = CallLimits(timeout_s=1)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from shared.errors import AccessDeniedError
-from shared.models.identity import UserContext
-from shared.models.search import SearchPage, SearchRequest
+from shared.access.models import UserContext
+from shared.platform.errors import AccessDeniedError
+from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.secured_index import SecuredIndex
 from tests.fakes.recording_index import RecordingIndex
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from shared.errors import GroundworkError, InvalidQueryError, RateLimitError
-from shared.models.identity import UserContext
-from shared.models.search import Hit, SearchPage, SearchRequest
+from shared.access.models import UserContext
+from shared.platform.errors import GroundworkError, InvalidQueryError, RateLimitError
+from shared.platform.search import SearchPage, SearchRequest
+from shared.retrieval.blocks import semantically_ranked
+from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
-from shared.retrieval.semantic_ranker import semantically_ranked
 from tests.fakes.recording_index import RecordingIndex
 
 ANNA = UserContext(user_id="anna")

@@ -10,7 +10,7 @@ from local.run_all.app_settings import app_settings, choose_model, write_setting
 from local.run_all.errors import StackError
 from local.run_all.secret_store import load_or_make_secrets
 from local.run_all.stack_settings import Ports
-from shared.settings import load_settings
+from shared.platform.settings import load_settings
 
 REAL_MODEL = {
     "OPENAI_BASE_URL": "https://models.example/v1",

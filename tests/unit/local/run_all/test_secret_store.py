@@ -6,8 +6,8 @@ from pathlib import Path
 from local.run_all.secret_store import FILE_NAME, load_or_make_secrets
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
-from shared.identity import authenticate
-from shared.settings import Settings
+from shared.access.identity import authenticate
+from shared.platform.settings import Settings
 from tests.fakes.directory import InMemoryDirectory
 
 

@@ -1,0 +1,111 @@
+"""After the turn: a queue remembers answers, another erases threads and people, a timer takes old runs away.
+
+A message that is none of ours raises, and ends in the poison queue.
+"""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.http.request_scope import consumed
+from functions.http.requests import ready_services
+from functions.ingest import start_ingestion
+from shared.platform.instances import Instances
+from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
+from shared.platform.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.documents.state import DocumentState
+
+blueprint = df.Blueprint()
+
+CONNECTION = "DocumentsStorage"
+# Hourly: how long an erasure whose message was lost, or given up, waits at most.
+SCHEDULE = "0 7 * * * *"
+_STATUS = df.OrchestrationRuntimeStatus
+_ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
+_FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=TURNS_QUEUE, connection=CONNECTION)
+async def remember_turn(message: func.QueueMessage) -> None:
+    """Remember an answered turn, and summarise its thread when that is due."""
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.conversations.memory import remember
+    from shared.conversations.models import RememberTask
+
+    task = RememberTask.from_kept(message.get_body())
+    async with consumed("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
+        await remember(task, await ready_services())
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
+@blueprint.durable_client_input(client_name="client")
+async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
+    """Erase what was cleared or deleted of a thread, or go on with the erasure of a person."""
+    from pydantic import TypeAdapter
+
+    from shared.conversations.models import EraseTask
+    from shared.erasure.models import EraseUserTask
+    from shared.erasure.threads import erase
+
+    kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
+    # As of any version, like `from_kept`: what a newer one added is left out.
+    task = kinds.validate_json(message.get_body(), extra="ignore")
+    if isinstance(task, EraseUserTask):
+        await _erase_user(task.erasure_id, client)
+        return
+    async with consumed("erase_turns", thread_id=task.thread_id):
+        instances = Instances(client)
+        await erase(task, await ready_services(), instances.forget if task.is_last else instances.stop)
+
+
+async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
+    from shared.erasure.passes import Means, advance
+    from shared.ingestion.changes import delete
+
+    services = await ready_services()
+
+    async def delete_document(state: "DocumentState") -> None:
+        await delete(state, services)
+        await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
+
+    async with consumed("erase_user"):
+        instances = Instances(client)
+        await advance(erasure_id, services, Means(instances.stop, instances.forget, delete_document))
+
+
+@blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
+@blueprint.durable_client_input(client_name="client")
+async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Go on with erasures that stopped; purge what is older than RUN_RETENTION_DAYS."""
+    from shared.access.idempotency import purge_old_requests
+    from shared.answering.retention import purge_old_runs, resume_erasures
+    from shared.erasure.requests import resume_user_erasures
+    from shared.quality.measures import purge_old_quality
+    from shared.subagents.metrics import purge_old_metrics
+    from shared.summaries.summaries import purge_old_summaries
+    from shared.teams.store import purge_taken, purge_turns
+
+    services, forget = await ready_services(), Instances(client).forget
+    resumed = await resume_erasures(services)
+    resumed += await resume_user_erasures(datetime.now(UTC), services)
+    purged = await purge_old_runs(datetime.now(UTC), services, forget)
+    purged += await purge_old_summaries(datetime.now(UTC), services, forget)
+    purged += await purge_taken(datetime.now(UTC), services, forget)
+    metrics = await purge_turns(datetime.now(UTC), services)
+    metrics += await purge_old_metrics(datetime.now(UTC), services)
+    metrics += await purge_old_quality(datetime.now(UTC), services)
+    metrics += await purge_old_requests(datetime.now(UTC), services)
+    get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
+    before = datetime.now(UTC) - timedelta(days=services.settings.run_retention_days)
+    get_logger().info("histories.purged", result_count=await _purge_histories(client, before))
+
+
+async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:
+    """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many."""
+    purged = await client.purge_instance_history_by(_FIRST, before, list(_ENDED))
+    return int(purged.instances_deleted)

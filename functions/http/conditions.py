@@ -1,0 +1,81 @@
+"""Headers that ask for a part of a file, or only for a changed one. Source: RFC 9110, sections 13 and 14."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shared.platform.errors import RangeError
+
+if TYPE_CHECKING:
+    from shared.platform.blobs import ByteSpan
+
+
+_QUALITY = re.compile(r"q\s*=\s*([01](?:\.\d{0,3})?)\Z", re.IGNORECASE)
+_MAX_CHARS = 1000  # browsers send a hundred
+
+
+def preferred(accept: str | None, offered: Sequence[str]) -> str:
+    """The offered media type that the caller likes best; the first of equals, and of those never heard of."""
+    ranges = [_range(part) for part in (accept or "*/*")[:_MAX_CHARS].split(",") if part.strip()]
+    return max(offered, key=lambda kind: _quality(kind, ranges))
+
+
+def _quality(kind: str, ranges: Sequence[tuple[str, float]]) -> float:
+    """By the most precise of the ranges that fit."""
+    fitting = [(len(named), quality) for named, quality in ranges if _fits(kind, named)]
+    return max(fitting, default=(0, 0.0))[1]
+
+
+def _fits(kind: str, named: str) -> bool:
+    if named in ("*/*", "*", kind):
+        return True
+    return named.endswith("/*") and kind.startswith(named[:-1])
+
+
+def _range(part: str) -> tuple[str, float]:
+    named, *parameters = (one.strip() for one in part.split(";"))
+    qualities = [float(found[1]) for one in parameters if (found := _QUALITY.match(one))]
+    return named.lower(), qualities[0] if qualities else 1.0
+
+
+_ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
+
+
+def holds(if_range: str | None, etag: str) -> bool:
+    """Whether a Range counts: only for the version of which the caller has the other bytes already.
+
+    `etag` is without quotes. A date is no strong validator here, and a weak etag never is.
+    """
+    return if_range is None or if_range.strip() == f'"{etag}"'
+
+
+def is_known(if_none_match: str | None, etag: str) -> bool:
+    """Whether the caller has this very version. Source: RFC 9110, section 13.1.2."""
+    known = [mark.strip().removeprefix("W/") for mark in (if_none_match or "").split(",")]
+    return f'"{etag}"' in known
+
+
+def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
+    """The bytes that are asked for; None = all of them.
+
+    What is not one span of bytes is ignored, as the RFC allows.
+
+    Raises:
+        RangeError: the span lies behind the end of the file.
+    """
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.platform.blobs import ByteSpan
+
+    matched = _ONE_SPAN.match(header.strip()) if header else None
+    if matched is None or matched[1] == matched[2] == "":
+        return None
+    if matched[1] == "":  # the last so many bytes
+        first, last = max(0, size_bytes - int(matched[2])), size_bytes - 1
+    else:
+        first = int(matched[1])
+        last = min(int(matched[2]), size_bytes - 1) if matched[2] else size_bytes - 1
+    if matched[1] and matched[2] and int(matched[2]) < first:
+        return None
+    if first > last:
+        raise RangeError(f"The file has {size_bytes} bytes.", "Ask for bytes within it.")
+    return ByteSpan(first=first, length=last - first + 1)

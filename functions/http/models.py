@@ -1,0 +1,260 @@
+"""Parameters, headers and bodies of the API that belong to no capability."""
+
+import re
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, JsonValue
+
+from shared.platform.models import Model
+from shared.platform.search import Filters
+from shared.runs.events import EventName
+
+_DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+# The longest name that the storage takes, 1,024 characters of three bytes, makes a cursor of less than 4,300;
+# the Functions host takes a request line of 8,192 bytes (Kestrel, MaxRequestLineSize).
+_MAX_CURSOR_CHARS = 6000
+
+
+def _plain(text: Any) -> Any:
+    """Python reads more as a number than people mean: `1_0`, ` 1`, digits of other scripts."""
+    if isinstance(text, str) and not _DIGITS.fullmatch(text):
+        raise ValueError("takes a whole number in plain digits")
+    return text
+
+
+Page = Annotated[int, Field(ge=1, le=100), BeforeValidator(_plain)]
+
+
+Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week, as functions/metrics.py
+
+
+class ListQuery(Model):
+    """Of lists that are read a page at a time."""
+
+    limit: Page = Field(default=50, description="How many at most.")
+    cursor: str = Field(default="", description="The `cursor` of the page before, unchanged.")
+
+
+class MessagesQuery(Model):
+    """Of a thread's messages."""
+
+    limit: Page = Field(default=20, description="How many at most.")
+    cursor: str = Field(
+        default="", pattern=r"^([1-9][0-9]{0,7})?$", description="The `cursor` of the page before, unchanged."
+    )
+
+
+class DocumentsQuery(Model):
+    """Of the list of documents: each field but the last two is metadata that a document must have."""
+
+    document_type: str = Field(default="", description="Such as `manual`.")
+    department: str = Field(default="", description="Department that the document belongs to.")
+    project_id: str = Field(default="", description="Project that it belongs to.")
+    language: str = Field(default="", description="ISO 639-1 code.")
+    author: str = Field(default="", description="Author as extracted or corrected.")
+    filename: str = Field(default="", description="Its whole file name.")
+    tags: str = Field(default="", description="One of its tags.")
+    limit: Page = Field(default=100, description="How many at most.")
+    cursor: str = Field(
+        default="", max_length=_MAX_CURSOR_CHARS, description="The `cursor` of the page before, unchanged."
+    )
+
+
+class MetricsQuery(Model):
+    """Of the metrics of sub-agents."""
+
+    hours: Hours = Field(default=24, description="How many hours back.")
+
+
+class QualityQuery(Model):
+    """Of the quality of answers in use."""
+
+    hours: Annotated[int, Field(ge=1, le=720), BeforeValidator(_plain)] = Field(  # 30 days, as runs are kept
+        default=24, description="How many hours back."
+    )
+    project_id: str = Field(default="", max_length=128, description="Of one project alone.")
+
+
+class ResumeHeaders(Model):
+    """Of streams that can be gone on with."""
+
+    last_event_id: str = Field(
+        default="",
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,18}$",
+        description="Number of the last event received; what follows is sent.",
+    )
+
+
+class KeyHeaders(Model):
+    """Of requests that make something, and may be sent again."""
+
+    idempotency_key: str = Field(
+        default="",
+        alias="Idempotency-Key",
+        pattern=r"^[\x21-\x7e]{1,200}$",
+        description="The same request under the same key within 24 hours makes one thing; another is a 422.",
+    )
+
+
+class ChatHeaders(KeyHeaders):
+    """Of a question."""
+
+    prefer: str = Field(default="", alias="Prefer", description="`respond-async` answers 202 at once.")
+    last_event_id: str = Field(
+        default="",
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,18}$",
+        description="Where the question was sent before under this key: what follows is sent.",
+    )
+
+
+class SummaryHeaders(KeyHeaders):
+    """Of an order for a summary."""
+
+    prefer: str = Field(
+        default="", alias="Prefer", description="`wait=60` waits so many seconds for the result."
+    )
+
+
+class FileHeaders(Model):
+    """Of a file that is read in part."""
+
+    range: str = Field(default="", alias="Range", description="One span, such as `bytes=0-1023`.")
+    if_range: str = Field(
+        default="", alias="If-Range", description="ETag of the version whose other bytes the caller has."
+    )
+
+
+class CachedHeaders(Model):
+    """Of something that a caller may have already."""
+
+    if_none_match: str = Field(default="", alias="If-None-Match", description="ETags that the caller has.")
+
+
+class IfMatchHeaders(Model):
+    """Of a change that holds only for the version that the caller has seen."""
+
+    if_match: str = Field(default="", alias="If-Match", description="ETag that the thing must still have.")
+
+
+class PathNames(Model):
+    """The names in paths."""
+
+    run_id: str = Field(min_length=1, description="As POST /chat tells it in `X-Run-Id`.")
+    thread_id: str = Field(min_length=1, description="As POST /threads or a run tells it.")
+    summary_id: str = Field(min_length=1, description="As POST /summaries tells it.")
+    doc_id: str = Field(min_length=1, description="As lists, results and citations tell it.")
+    name: str = Field(min_length=1, description="File name of a picture, as answers refer to it.")
+    page: str = Field(pattern=r"^[1-9][0-9]{0,6}$", description="Number of a page, counted from 1.")
+    asset: str = Field(min_length=1, description="A file of the page.")
+    user_id: str = Field(min_length=1, description="As GET /me tells its caller: the object id in Entra ID.")
+
+
+class ReplyHeaders(Model):
+    """Headers of answers."""
+
+    location: str = Field(alias="Location", description="Where to look from now on.")
+    run_id: str = Field(alias="X-Run-Id", description="The run that answers.")
+    etag: str = Field(alias="ETag", description="Changes with the content.")
+    content_range: str = Field(
+        alias="Content-Range", pattern=r"^bytes [0-9]+-[0-9]+/[0-9]+$", description="Which bytes these are."
+    )
+    accept_ranges: str = Field(alias="Accept-Ranges", description="`bytes`.")
+    www_authenticate: str = Field(alias="WWW-Authenticate", description="How to say who is asking.")
+    replayed: str = Field(
+        alias="Idempotency-Replayed", pattern=r"^true$", description="An earlier request made this."
+    )
+    limit: str = Field(alias="RateLimit-Limit", pattern=r"^[0-9]+$", description="Calls in a minute.")
+    remaining: str = Field(
+        alias="RateLimit-Remaining", pattern=r"^[0-9]+$", description="Calls that could be made at once."
+    )
+    reset: str = Field(
+        alias="RateLimit-Reset", pattern=r"^[0-9]+$", description="Seconds until all are there again."
+    )
+    max_body_bytes: str = Field(
+        alias="X-Max-Body-Bytes", pattern=r"^[0-9]+$", description="How large the body or file may be."
+    )
+    retry_after: str = Field(alias="Retry-After", pattern=r"^[0-9]+$", description="Seconds to wait.")
+
+
+_JSON: dict[str, JsonValue] = {"contentMediaType": "application/json"}
+
+
+_NUMBER = r"^[0-9]{1,18}$"
+
+
+class RunStreamEvent(Model):
+    """One event of a run's stream. `complete` or `error` is the last.
+
+    A line that begins with `:` is a comment. What each event carries: docs/events.md.
+    """
+
+    id: str = Field(pattern=_NUMBER, description="Counted from 1 without gaps.")
+    event: str = Field(json_schema_extra={"enum": [name.lower() for name in get_args(EventName)]})
+    data: str = Field(json_schema_extra=_JSON, description="A JSON object.")
+
+
+class DocumentStreamEvent(Model):
+    """One change of a document. A line that begins with `:` is a comment."""
+
+    id: str = Field(pattern=_NUMBER, description="A moment in microseconds since 1970; ids rise.")
+    event: Literal["document", "removed"]
+    data: str = Field(
+        json_schema_extra=_JSON, description="Of `document` a DocumentView; of `removed` its `doc_id` alone."
+    )
+
+
+class HealthView(Model):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadinessView(Model):
+    """Whether every store is in reach."""
+
+    status: Literal["ok", "unavailable"]
+    failed: dict[str, str] = Field(description="Which is not (search, storage, tables), with an error code.")
+
+
+class SearchBody(Model):
+    """A query and what narrows it; `top_k` is clamped to 1-50."""
+
+    query: str = Field(min_length=1, max_length=8000, description="In words, or as a question.")
+    top_k: int = Field(default=10, description="How many results at most.")
+    filters: Filters = Field(
+        default_factory=dict, description="Field to value, list of values, or {start, end} for dates."
+    )
+
+
+class _Found(Model):
+    block_id: str
+    doc_id: str
+    filename: str
+    page_number: int | None
+    score: float = Field(description="0-1, comparable between queries.")
+
+
+class PassageView(_Found):
+    """A passage that was found."""
+
+    block_type: Literal["text"]
+    content: str
+
+
+class PictureView(_Found):
+    """A picture that was found, with a signed address that is good for an hour at least."""
+
+    block_type: Literal["image"]
+    image_url: str | None = Field(repr=False)
+    image_caption: str | None
+
+
+class SearchResults(Model):
+    """Answer of POST /api/search, best first. No result is a success."""
+
+    results: tuple[Annotated[PassageView | PictureView, Field(discriminator="block_type")], ...]
+    result_count: int

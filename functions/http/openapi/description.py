@@ -1,0 +1,270 @@
+"""The OpenAPI 3.1 description, made from the registry of calls and the models that they name. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+
+from functions.http.models import PathNames, ReplyHeaders
+from functions.http.openapi.operation import JSON, PROBLEM, Operation, Reply, Shape, links_of
+from shared.platform.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    CallTimeoutError,
+    ConfigurationError,
+    DefectError,
+    DependencyError,
+    GroundworkError,
+    IndexNotFoundError,
+    NotAuthenticatedError,
+    Problem,
+    RateLimitError,
+    TooManyRequestsError,
+    TooManyRunsError,
+)
+
+_MARK = "\n\nAttributes:\n"
+_ENTRY = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def attributed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a model, with what its docstring says of a field at that field."""
+    about, mark, listed = schema.get("description", "").partition(_MARK)
+    if not mark:
+        return schema
+    said = {
+        name: " ".join(text.split()) for names, text in _ENTRY.findall(listed) for name in names.split(", ")
+    }
+    properties = {
+        name: {"description": said[name], **field} if name in said else field
+        for name, field in schema["properties"].items()
+    }
+    return {**schema, "description": about, "properties": properties}
+
+
+VERSION = "0.1.0"  # as pyproject.toml
+
+ABOUT = (
+    "Questions over an organisation's documents, answered with sources. Every call but those of health and "
+    "description needs an identity. What a caller may not read does not exist for them: 404. Errors are "
+    "problem details (RFC 9457) with `hints`."
+)
+
+_SECURITY: Mapping[str, Mapping[str, str]] = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A token of Entra ID in Azure, a development token locally.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "AppServiceAuthSession",
+        "description": "Signed in to App Service Authentication; in Azure only.",
+    },
+}
+
+_ALWAYS = (DefectError, ConfigurationError)
+_ENDED = ("4XX", "5XX")
+
+_IN_NEED = (
+    NotAuthenticatedError,
+    AccessDeniedError,
+    AuthenticationError,
+    IndexNotFoundError,
+    DependencyError,
+    RateLimitError,
+    CallTimeoutError,
+)
+
+_HEADERS_OF_ERRORS: Mapping[int, tuple[str, ...]] = {
+    401: ("WWW-Authenticate",),
+    413: ("X-Max-Body-Bytes",),
+    503: ("Retry-After",),
+}
+
+_OF_LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+Json = dict[str, Any]
+Content = dict[str, Json]
+
+
+class _Schemas(GenerateJsonSchema):
+    """As pydantic makes them, but for what says nothing, or less than it could.
+
+    An answer holds every field, also those that have a default. Titles only repeat names. An empty text as
+    default says that a field may be left out, also where it could not be sent.
+    """
+
+    def field_is_required(self, field: Any, *arguments: Any, **keywords: Any) -> bool:
+        required = super().field_is_required(field, *arguments, **keywords)
+        return bool(required or self.mode == "serialization")
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: Any) -> Json:
+        made: Json = super().default_schema(schema)
+        tells = self.mode == "validation" and made.get("default") != ""
+        return {name: value for name, value in made.items() if name != "default" or tells}
+
+
+class Description:
+    """Builds the document for some operations."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        """`operations` in the order in which they are to be shown."""
+        self._operations = operations
+        self._references, self._schemas = _schemas_of(operations)
+
+    def document(self) -> Json:
+        """The whole description, as plain JSON."""
+        paths: dict[str, Json] = {}
+        for operation in self._operations:
+            paths.setdefault(f"/{operation.route}", {})[operation.method.lower()] = self._call(operation)
+        tags = dict.fromkeys(operation.tag for operation in self._operations)
+        return {
+            "openapi": "3.1.0",
+            "info": {"title": "Groundwork", "version": VERSION, "description": ABOUT},
+            "servers": [{"url": "/api"}],
+            "security": [{name: []} for name in _SECURITY],
+            "tags": [{"name": tag} for tag in tags],
+            "paths": paths,
+            "components": {
+                "schemas": self._schemas,
+                "securitySchemes": {name: dict(scheme) for name, scheme in _SECURITY.items()},
+            },
+        }
+
+    def _call(self, operation: Operation) -> Json:
+        call: Json = {
+            "operationId": operation.name,
+            "tags": [operation.tag],
+            "summary": operation.summary,
+            "parameters": list(_parameters(operation)),
+            "responses": self._responses(operation),
+        }
+        if operation.is_open:
+            call["security"] = []
+        body = self._body(operation)
+        if body is not None:
+            call["requestBody"] = body
+        return call
+
+    def _body(self, operation: Operation) -> Json | None:
+        shape = operation.body or operation.form
+        if shape is None:
+            return None
+        media_type = JSON if operation.body else "multipart/form-data"
+        return {"required": True, "content": {media_type: self._content(shape, "validation")}}
+
+    def _responses(self, operation: Operation) -> dict[str, Json]:
+        responses: dict[str, Json] = {
+            str(reply.status): self._reply(reply, operation) for reply in operation.replies
+        }
+        problem = {PROBLEM: self._content(Problem, "serialization")}
+        for status, errors in _by_status(operation).items():
+            response = responses.setdefault(str(status), {"description": "", "content": {}})
+            said = [response["description"], *(_said(error) for error in errors)]
+            response["description"] = " ".join(text for text in said if text)
+            response["content"] = {**response["content"], **problem}
+            if status in _HEADERS_OF_ERRORS:
+                response["headers"] = _headers(_HEADERS_OF_ERRORS[status])
+        if operation.costs:
+            self._add_limits(responses, problem)
+        if operation.ends_as is not None:
+            self._add_ends(responses, operation.ends_as)
+        return dict(sorted(responses.items()))
+
+    def _add_limits(self, responses: dict[str, Json], problem: Content) -> None:
+        """Calls that are counted: a refusal more, and what is left on each answer."""
+        said = " ".join(_said(error) for error in (TooManyRequestsError, TooManyRunsError))
+        headers = _headers(("Retry-After",))
+        responses["429"] = {"description": said, "content": dict(problem), "headers": headers}
+        for status, response in responses.items():
+            if status[0] == "2" or status == "429":
+                response["headers"] = {**response.get("headers", {}), **_headers(_OF_LIMITS)}
+
+    def _add_ends(self, responses: dict[str, Json], shape: Shape) -> None:
+        """What was begun may end with any error: then its status is the answer's."""
+        ended = {JSON: self._content(shape, "serialization")}
+        for status in _ENDED:
+            responses[status] = {"description": "It ended so; `error` says why.", "content": dict(ended)}
+        for status, response in responses.items():
+            if status[0] in "45" and status not in (*_ENDED, "401"):
+                response["content"] = {**response["content"], **ended}
+
+    def _reply(self, reply: Reply, operation: Operation) -> Json:
+        response: Json = {"description": reply.description}
+        if links := links_of(reply, operation, self._operations):
+            response["links"] = links
+        if reply.headers:
+            response["headers"] = _headers(reply.headers)
+        if reply.contents:
+            response["content"] = {
+                media_type: self._content(shape, "serialization") for media_type, shape in reply.contents
+            }
+        return response
+
+    def _content(self, shape: Shape | None, mode: JsonSchemaMode) -> Json:
+        """A schema by reference; bytes have none (OpenAPI 3.1.0, section 4.8.14.2)."""
+        return {} if shape is None else {"schema": self._references[shape, mode]}
+
+
+def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, JsonSchemaMode], Json], Json]:
+    wanted: dict[tuple[Shape, JsonSchemaMode], None] = {(Problem, "serialization"): None}
+    for operation in operations:
+        for shape in (operation.body, operation.form):
+            if shape is not None:
+                wanted[shape, "validation"] = None
+        shown = [shape for reply in operation.replies for _, shape in reply.contents]
+        for shape in (*shown, operation.ends_as):
+            if shape is not None:
+                wanted[shape, "serialization"] = None
+    references, definitions = models_json_schema(
+        list(wanted), ref_template="#/components/schemas/{model}", schema_generator=_Schemas
+    )
+    made: dict[str, Json] = definitions["$defs"]
+    return references, {name: attributed(schema) for name, schema in made.items()}  # type: ignore[return-value]
+
+
+def _parameters(operation: Operation) -> Iterable[Json]:
+    named = _fields(PathNames)
+    for name in operation.names:
+        yield {"name": name, "in": "path", "required": True, **_shown(named[name])}
+    for place, shape in (("query", operation.query), ("header", operation.headers)):
+        if shape is not None:
+            for name, schema in _fields(shape).items():
+                yield {"name": name, "in": place, "required": False, **_shown(schema)}
+
+
+def _headers(names: Iterable[str]) -> Json:
+    known = _fields(ReplyHeaders)
+    # Required by none: `Retry-After` comes only where it is known, and proxies take headers away.
+    return {name: _shown(known[name]) for name in names}
+
+
+def _fields(shape: type[BaseModel]) -> dict[str, Json]:
+    properties: dict[str, Json] = shape.model_json_schema(schema_generator=_Schemas)["properties"]
+    return properties
+
+
+def _shown(schema: Json) -> Json:
+    """A parameter's own words, and its schema."""
+    kept = {name: value for name, value in schema.items() if name != "description"}
+    return {"description": schema["description"], "schema": kept}
+
+
+def _by_status(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
+    errors = (*operation.errors, *_ALWAYS, *(() if operation.is_open else _IN_NEED))
+    by_status: dict[int, list[type[GroundworkError]]] = {}
+    for error in dict.fromkeys(errors):
+        by_status.setdefault(error.status, []).append(error)
+    return by_status
+
+
+def _said(error: type[GroundworkError]) -> str:
+    """`NotFoundError`: the first sentence of what the class says of itself."""
+    return f"`{error.code}`: {(error.__doc__ or '').strip().splitlines()[0]}"

@@ -1,0 +1,119 @@
+"""Who calls a route, whether they may, and whether they sent the same request before."""
+
+import re
+from typing import TYPE_CHECKING
+
+from functions.http.responses import Request, add_headers
+from shared.platform.errors import AccessDeniedError, CallerError, DependencyError, NotAuthenticatedError
+from shared.platform.settings import get_settings
+from shared.platform.telemetry import get_logger, note_fields
+from shared.wiring import get_services
+
+if TYPE_CHECKING:
+    from shared.access.idempotency import Claimed
+    from shared.access.limits import Slot
+    from shared.access.models import UserContext
+    from shared.platform.models import Model
+    from shared.services import Services
+
+
+async def caller_of(request: Request) -> "UserContext":
+    """Who is asking.
+
+    Raises:
+        NotAuthenticatedError: (401) nothing believable says so.
+        AccessDeniedError: (403) somebody who is not let in.
+        DependencyError: (502-504) their groups are not in the token, and cannot be looked up.
+    """
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
+
+    services = get_services()
+    headers = {name: _only(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
+    try:
+        user = await authenticate(headers, services.settings, services.directory)
+    except DependencyError as error:
+        get_logger().warning("identity.directory_failed", error_type=error.code)
+        raise
+    note_fields(user_id=user.user_id)
+    return user
+
+
+async def administrator_of(request: Request) -> "UserContext":
+    """Who is asking. Errors as `caller_of`; AccessDeniedError (403) without the role."""
+    from shared.documents.rights import is_admin
+
+    user = await caller_of(request)
+    if not is_admin(user):
+        raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")
+    return user
+
+
+def _only(request: Request, name: str) -> str:
+    """A header's value. Of two that differ, nobody can tell which one the platform has checked."""
+    values = set(request.headers.getlist(name))
+    if len(values) > 1:
+        raise NotAuthenticatedError("The request carries two identities.", "Send one.")
+    return str(values.pop()) if values else ""
+
+
+async def ready_services() -> "Services":
+    """The process's services; its first call creates the containers, tables and indexes that are missing.
+
+    Without this a question that comes before the first document would find no index and fail.
+    """
+    from shared.ingestion.prepare import ensure_ready
+
+    services = get_services()
+    await ensure_ready(services)
+    return services
+
+
+def require_settings() -> None:
+    """Stop the start when a setting is missing or wrong, rather than fail with each request.
+
+    Raises:
+        ConfigurationError: all that is wrong, each with its name, its purpose and an example.
+    """
+    get_settings()
+
+
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+async def admitted(
+    request: Request, user: "UserContext", services: "Services", *, calls: int = 1, slot: "Slot | None" = None
+) -> None:
+    """Count a call that costs; its answer, whatever it will be, tells what is left.
+
+    Raises:
+        TooManyRequestsError, TooManyRunsError: as `shared.access.limits.admit`.
+    """
+    from shared.access.limits import admit, limit_headers
+
+    add_headers(request, limit_headers(await admit(user, services, calls=calls, slot=slot)))
+
+
+async def claimed_key(
+    request: Request, order: "Model", user: "UserContext", services: "Services", *, resource_id: str
+) -> "Claimed | None":
+    """The request's key, claimed for what is asked for; None when it carries none.
+
+    Raises:
+        CallerError: it is no key.
+        IdempotencyKeyReusedError: it was used for another request.
+    """
+    from shared.access.idempotency import claim_key, digest_of
+
+    key: str | None = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if not _KEY.fullmatch(key):
+        raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
+    route = f"{request.method} {request.url.path}"
+    return await claim_key(key, user, services, route=route, body=digest_of(order), resource_id=resource_id)
+
+
+def say_replayed(request: Request) -> None:
+    """Have the answer say that it is about what an earlier request made."""
+    add_headers(request, {"Idempotency-Replayed": "true"})

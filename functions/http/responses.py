@@ -1,0 +1,227 @@
+"""The HTTP dialect: the only module that knows the streaming extension's types.
+
+Importing that extension switches every HTTP function of the app to its request and response types, so all
+of them come from here. Bodies become models, errors become RFC 9457 problem details with `hints`.
+"""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
+from pydantic import BaseModel, ValidationError
+
+from functions.http.bodies import read_body
+from functions.http.request_scope import observed
+from shared.platform.errors import CallerError, DefectError, GroundworkError, NotAuthenticatedError
+from shared.platform.telemetry import get_logger, note_fields
+
+if TYPE_CHECKING:
+    from shared.platform.blobs import BlobProperties, ByteSpan
+
+
+__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model"]
+MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
+_ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
+
+# Of answers that say nothing else. Where the platform signs people in, a cookie says who asks: to a cache in
+# between all of them look alike. And pictures have addresses in answers that are good for two hours.
+_USUAL = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+Body = TypeVar("Body", bound=BaseModel)
+Handler = Callable[..., Awaitable[Response]]
+
+
+def endpoint(handler: Handler) -> Handler:
+    """Turn what a handler raises into problem details; what nobody expected becomes a bare 500."""
+
+    @wraps(handler)
+    async def guarded(*args: Any, **kwargs: Any) -> Response:
+        try:
+            answer = await handler(*args, **kwargs)
+        except GroundworkError as error:
+            answer = problem(error)
+        except Exception:  # noqa: BLE001  # the trigger is where defects end: logged, without internals
+            get_logger().exception("http.defect", function=handler.__name__)
+            answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
+        request = kwargs.get("req") or args[0]
+        answer.headers.update(request.scope.get(_ADDED, {}))
+        for name, value in _USUAL.items():
+            answer.headers.setdefault(name, value)
+        return answer
+
+    return observed(guarded)
+
+
+def add_headers(request: Request, headers: Mapping[str, str]) -> None:
+    """Have the answer to this request carry these, also if it will be a problem."""
+    request.scope.setdefault(_ADDED, {}).update(headers)
+
+
+async def read_model(request: Request, model: type[Body]) -> Body:
+    """The JSON body, validated.
+
+    Raises:
+        PayloadTooLargeError, SlowBodyError: as `read_body`.
+        CallerError: no JSON, or not of the model's shape; names the first field at fault.
+    """
+    body = await read_body(request.stream(), MAX_BODY_BYTES)
+    return validated(model, lambda: model.model_validate_json(body))
+
+
+def read_query(request: Request, model: type[Body]) -> Body:
+    """The parameters of the address that `model` knows, validated; others are left alone.
+
+    Raises:
+        CallerError: one is not of the model's shape; names it.
+    """
+    given = {name: request.query_params[name] for name in model.model_fields if name in request.query_params}
+    return validated(
+        model, lambda: model.model_validate({name: text for name, text in given.items() if text})
+    )
+
+
+def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
+    """What `validate` makes; CallerError naming the first field at fault if it cannot."""
+    try:
+        return validate()
+    except ValidationError as invalid:
+        raise CallerError(*_explain(invalid, model)) from None
+
+
+def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer; models are dumped."""
+    dumped = content.model_dump(mode="json") if isinstance(content, BaseModel) else content
+    return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
+
+
+async def file_response(
+    parts: AsyncIterator[bytes], blob: "BlobProperties", span: "ByteSpan | None" = None
+) -> Response:
+    """A file, streamed: all of it, or the bytes of `span` (206).
+
+    It is never rendered in our origin unless it is a PDF: an HTML document could carry script.
+    """
+    filename = blob.name.rpartition("/")[2]
+    is_pdf = filename.lower().endswith(".pdf")
+    headers = {
+        "Content-Disposition": f"{'inline' if is_pdf else 'attachment'}; filename*=UTF-8''{quote(filename)}",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-store",
+        "Accept-Ranges": "bytes",
+        "ETag": f'"{blob.etag}"',
+        "Content-Length": str(blob.size_bytes if span is None else span.length),
+    }
+    if span is not None:
+        headers["Content-Range"] = f"bytes {span.first}-{span.first + span.length - 1}/{blob.size_bytes}"
+    media_type = "application/pdf" if is_pdf else "application/octet-stream"
+    # The first piece is waited for: until it is there, what goes wrong can still be answered with an error.
+    started = await _begun(parts)
+    return StreamingResponse(
+        started, status_code=200 if span is None else 206, media_type=media_type, headers=headers
+    )
+
+
+async def picture_response(parts: AsyncIterator[bytes], blob: "BlobProperties") -> Response:
+    """A PNG that we made, shown inline. A browser may keep it, and asks each time whether it may show it."""
+    headers = {
+        "Content-Disposition": "inline",
+        "Content-Security-Policy": "default-src 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+        "ETag": f'"{blob.etag}"',
+        "Content-Length": str(blob.size_bytes),
+    }
+    return StreamingResponse(await _begun(parts), media_type="image/png", headers=headers)
+
+
+async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    first = await anext(parts, b"")
+
+    async def all_parts() -> AsyncIterator[bytes]:
+        yield first
+        async for part in parts:
+            yield part
+
+    return all_parts()
+
+
+def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
+    """Server-sent events. No proxy may hold them back, and a reader who takes none is let go."""
+    headers = {"X-Accel-Buffering": "no"}
+    if run_id is not None:
+        headers["X-Run-Id"] = run_id
+    # Imported when used: its base class comes from here.
+
+    return PatientResponse(frames, media_type="text/event-stream", headers=headers)
+
+
+def problem(error: GroundworkError) -> Response:
+    """Problem details (RFC 9457): type, title, status, detail, hints."""
+    from shared.platform.errors import Problem
+
+    note_fields(error_type=error.code)
+    content = Problem(
+        type=f"urn:groundwork:error:{error.code}",
+        title=error.code,
+        status=error.status,
+        detail=error.detail,
+        hints=error.hints,
+    ).model_dump(mode="json")
+    headers = dict(error.headers)
+    if isinstance(error, NotAuthenticatedError):
+        headers["WWW-Authenticate"] = 'Bearer realm="groundwork"'
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+    return JSONResponse(
+        content, status_code=error.status, headers=headers, media_type="application/problem+json"
+    )
+
+
+def cached_response(content: bytes, media_type: str, etag: str, headers: Mapping[str, str]) -> Response:
+    """What changes only with the app. It may be kept, and is asked for again each time."""
+    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", **headers}
+    return Response(content, media_type=media_type, headers=kept)
+
+
+def _explain(invalid: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    first = invalid.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
+    place = ".".join(str(part) for part in first["loc"]) or "body"
+    said = first["msg"].removeprefix("Value error, ")  # pydantic's words around those of our validators
+    return f"{place}: {said}.", f"Fields: {', '.join(model.model_fields)}."
+
+
+STUCK_AFTER_S = 60.0
+"""For one piece. uvicorn takes up again when 48 KiB of its buffer have left: at 1 KB/s that takes 48 s."""
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_Streaming: Any = StreamingResponse  # the extension's name for its web framework's class
+
+
+class _ReaderStuckError(Exception):
+    """One piece has not left in STUCK_AFTER_S."""
+
+
+class PatientResponse(_Streaming):  # type: ignore[misc]
+    """Pieces as they come; ends without its last one when the reader is stuck."""
+
+    async def stream_response(self, send: Send) -> None:
+        """Send all pieces. Whatever ends it, what makes the pieces is closed at once."""
+
+        async def send_in_time(message: MutableMapping[str, Any]) -> None:
+            try:
+                async with asyncio.timeout(STUCK_AFTER_S):
+                    await send(message)
+            except TimeoutError:
+                raise _ReaderStuckError from None
+
+        try:
+            await super().stream_response(send_in_time)
+        except _ReaderStuckError:
+            get_logger().warning("stream.reader_stuck", error_type="TimeoutError")
+        finally:
+            await self.body_iterator.aclose()

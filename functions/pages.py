@@ -1,0 +1,300 @@
+"""GET /api/documents/{doc_id}/pages/… and …/readable: documents as people read them, with what was cited."""
+
+# Views are built from models that nothing else needs at the start.
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import azure.functions as func
+
+from functions.http.conditions import is_known, preferred
+from functions.http.requests import caller_of, ready_services
+from functions.http.responses import Request, Response, endpoint, json_response, picture_response, read_query
+from shared.platform.errors import (
+    BadDocumentError,
+    ConflictError,
+    DependencyError,
+    GroundworkError,
+    NotFoundError,
+)
+from shared.platform.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.access.models import UserContext
+    from shared.documents.models import Caption
+    from shared.documents.page_models import CitationQuery, PageSheet, PageView, Reading, ViewedPicture
+    from shared.documents.page_views import Cited, Material
+    from shared.documents.state import DocumentState
+    from shared.services import Services
+
+
+_noting: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads which document."""
+
+    doc_id: str
+    user: "UserContext"
+    services: "Services"
+
+
+async def reader_of(request: Request) -> Reader:
+    """The caller, and the document that the address names. NotAuthenticatedError without an identity."""
+    user = await caller_of(request)
+    return Reader(str(request.path_params["doc_id"]), user, await ready_services())
+
+
+async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material, DocumentState]":
+    """The document with its pieces, captions and the citation asked for.
+
+    Raises:
+        DocumentNotFoundError: there is none, or the caller may not read it.
+    """
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.answering.cited_pages import readable_document
+    from shared.documents.page_views import Material
+    from shared.platform.concurrency import both
+
+    found = await readable_document(reader.doc_id, reader.user, reader.services)
+    (reading, captions), cited = await both(
+        both(_reading(reader, found.state), _captions(reader)), cited_by(reader, query)
+    )
+    material = Material(
+        record=found.record,
+        elements=reading.elements,
+        page_count=reading.page_count or found.state.page_count,
+        captions=captions,
+        cited=cited,
+    )
+    return material, found.state
+
+
+async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
+    """The citation, with its block's text; that its source was opened is noted beside."""
+    from shared.answering.cited_pages import block_text, own_citation
+    from shared.documents.page_views import Cited
+    from shared.quality.recording import note_opening
+
+    if not (query.run and query.n):
+        return None
+    citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
+    if citation is None:
+        return None
+    _in_background(note_opening(query.run, query.n, reader.user, reader.services))
+    return Cited(query.run, citation, await block_text(citation.block_id, reader.user, reader.services))
+
+
+def note_opened(reader: Reader, query: "CitationQuery") -> None:
+    """Count that a source was opened, if it is one of the caller's own; nobody waits for it."""
+    if query.run and query.n:
+        _in_background(_note_if_cited(reader, query))
+
+
+async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
+    from shared.answering.cited_pages import own_citation
+    from shared.quality.recording import note_opening
+
+    try:
+        if await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services):
+            await note_opening(query.run, query.n, reader.user, reader.services)
+    except GroundworkError as failed:
+        get_logger().warning("quality.not_kept", kind="opening", error_type=failed.code)
+
+
+async def sheet_of(
+    material: "Material", state: "DocumentState", page_number: int, services: "Services"
+) -> "tuple[PageSheet | None, bool]":
+    """The sheet of a page, and whether the page has a picture.
+
+    It is drawn for a page that is cited: else the picture itself has it drawn, and nobody waits for it here.
+    """
+    from shared.documents import page_files
+    from shared.ingestion.page_pictures import has_pictures, page_sheet
+
+    if not has_pictures(state.filename):
+        return None, False
+    cited = material.cited
+    if cited is None or cited.citation.page_number != page_number:
+        known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
+        return known, True
+    try:
+        return await page_sheet(state, page_number, services), True
+    except (BadDocumentError, NotFoundError) as failed:
+        _log(failed)
+        return None, False
+    except (ConflictError, DependencyError) as failed:  # it may be drawn when the picture is asked for
+        _log(failed)
+        return None, True
+
+
+async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
+    from shared.answering.cited_pages import indexed_elements
+    from shared.documents import page_files
+    from shared.documents.page_models import Reading
+
+    kept = await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
+    if kept is not None:
+        return kept
+    elements = await indexed_elements(reader.doc_id, reader.user, reader.services)
+    return Reading(elements=elements, page_count=state.page_count)
+
+
+async def _captions(reader: Reader) -> "dict[str, Caption]":
+    from shared.documents import figure_store
+
+    return await figure_store.captions(reader.services.blobs, reader.doc_id)
+
+
+def _in_background(call: Coroutine[None, None, None]) -> None:
+    task = asyncio.get_running_loop().create_task(call)
+    _noting.add(task)  # a task that nobody holds may be collected before it ends
+    task.add_done_callback(_noting.discard)
+
+
+def _log(failed: GroundworkError) -> None:
+    get_logger().warning("page.not_drawn", error_type=failed.code)
+
+
+def citation_query(request: Request) -> "CitationQuery":
+    """The citation that an address names. CallerError when it is not well formed."""
+    from shared.documents.page_models import CitationQuery
+
+    return read_query(request, CitationQuery)
+
+
+blueprint = func.Blueprint()
+_HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
+
+
+@blueprint.route(
+    route="documents/{doc_id}/pages/{page}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS
+)
+@endpoint
+async def get_document_page(req: Request) -> Response:
+    """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
+    from shared.documents.page_html import page_html
+    from shared.documents.page_models import ViewedPicture
+    from shared.documents.page_views import page_elements, page_number_of
+
+    reader = await reader_of(req)
+    query = citation_query(req)
+    number = page_number_of(str(req.path_params["page"]))
+    material, state = await material_of(reader, query)
+    elements = page_elements(material, number)
+    sheet, has_picture = await sheet_of(material, state, number, reader.services)
+    kind = preferred(req.headers.get("accept"), (_HTML, _JSON))
+    picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
+    if kind == _JSON:
+        material = await _with_signed(material, material.figure_paths(elements), reader)
+        picture = await _signed_picture(picture, state.content_hash, number, sheet, reader)
+    view = await _page_view(material, number, picture if has_picture else None, sheet)
+    return json_response(view, headers=_VARYING) if kind == _JSON else _html(page_html(view))
+
+
+@blueprint.route(
+    route="documents/{doc_id}/pages/{page}/image", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS
+)
+@endpoint
+async def get_document_page_image(req: Request) -> Response:
+    """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
+    from shared.answering.cited_pages import readable_document
+    from shared.documents.page_views import page_number_of
+    from shared.ingestion.page_pictures import has_pictures, page_picture
+    from shared.platform.errors import NotFoundError
+    from shared.platform.names import WORK
+
+    reader = await reader_of(req)
+    number = page_number_of(str(req.path_params["page"]))
+    found = await readable_document(reader.doc_id, reader.user, reader.services)
+    if not has_pictures(found.state.filename):
+        raise NotFoundError("Pages of such a file have no picture.", "Only those of PDFs have one.")
+    blob = await page_picture(found.state, number, reader.services)
+    if is_known(req.headers.get("if-none-match"), blob.etag):
+        headers = {"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
+        return Response(status_code=304, headers=headers)
+    return await picture_response(reader.services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
+
+
+@blueprint.route(route="documents/{doc_id}/readable", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@endpoint
+async def get_readable_document(req: Request) -> Response:
+    """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
+    # Imported when used: a worker that starts does not wait for it.
+    from shared.documents.page_html import readable_html, readable_markdown
+    from shared.documents.page_models import ReadableQuery
+    from shared.documents.page_views import readable_part, readable_view
+
+    reader = await reader_of(req)
+    query = read_query(req, ReadableQuery)
+    material, _ = await material_of(reader, query)
+    kind = preferred(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
+    if kind == _JSON:
+        shown = await asyncio.to_thread(readable_part, material, query)
+        material = await _with_signed(material, material.figure_paths(shown), reader)
+    # In a thread: to find a passage in a long document takes longer than others should wait.
+    view = await asyncio.to_thread(readable_view, material, query)
+    if kind == _JSON:
+        return json_response(view, headers=_VARYING)
+    if kind == _MARKDOWN:
+        headers = {**_VARYING, "X-Content-Type-Options": "nosniff"}
+        return Response(readable_markdown(view), media_type=_MARKDOWN, headers=_next(headers, view.cursor))
+    return _html(readable_html(view))
+
+
+_VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
+
+
+async def _page_view(
+    material: "Material", number: int, picture: "ViewedPicture | None", sheet: "PageSheet | None"
+) -> "PageView":
+    from shared.documents.page_views import page_view
+
+    return await asyncio.to_thread(page_view, material, number, picture, sheet)
+
+
+def _html(page: str) -> Response:
+    from shared.documents.page_html import POLICY
+
+    headers = {
+        **_VARYING,
+        "Content-Security-Policy": POLICY,
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(page, media_type=_HTML, headers=headers)
+
+
+def _next(headers: dict[str, str], cursor: str | None) -> dict[str, str]:
+    """Markdown has no field for a cursor: it stands in a link. Source: RFC 8288."""
+    return {**headers, "Link": f'<?cursor={cursor}>; rel="next"'} if cursor else headers
+
+
+async def _with_signed(material: "Material", paths: list[str], reader: Reader) -> "Material":
+    """Whoever takes JSON shows pictures in a place of their own, where an address must bring its right."""
+    from shared.documents.figures import signed_urls
+    from shared.evidence.figures import blob_name_of_path
+
+    names = {path: blob_name_of_path(path) or "" for path in paths}
+    signed = await signed_urls(filter(None, names.values()), reader.services)
+    return material.with_signed({path: signed[name].url for path, name in names.items() if name in signed})
+
+
+async def _signed_picture(
+    picture: "ViewedPicture", content_hash: str, number: int, sheet: "PageSheet | None", reader: Reader
+) -> "ViewedPicture":
+    from shared.documents.figures import URL_LIFETIME_S
+    from shared.documents.page_files import picture_name
+    from shared.platform.errors import GroundworkError
+    from shared.platform.names import WORK
+
+    if sheet is None:
+        return picture
+    name = picture_name(reader.doc_id, content_hash, number)
+    try:
+        signed = await reader.services.blobs.read_url(WORK, name, URL_LIFETIME_S)
+    except GroundworkError:
+        return picture
+    return picture.model_copy(update={"image_url": signed.url})

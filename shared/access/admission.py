@@ -1,0 +1,108 @@
+"""admission."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from shared.access.models import Claimed, DirectoryPerson, UserContext
+from shared.access.security_filter import NOBODYS, PUBLIC
+from shared.platform.errors import AccessDeniedError, NotAuthenticatedError
+from shared.platform.models import Model
+
+ORGANISATION = "org:"
+_MAX_NAME_CHARS = 100
+Guests = Literal["named", "members", "refused"]
+
+
+class AdmissionRules(Model):
+    """What the deployment says of strangers.
+
+    Attributes:
+        tenants: those whose people are let in, in lower case; none named = whom the platform lets in.
+        guests: whether what is open to the organisation is open to its guests, or they are refused.
+        applications: whether programs may call as themselves.
+    """
+
+    tenants: tuple[str, ...] = ()
+    guests: Guests = "named"
+    applications: bool = False
+
+
+def plain_user(user: UserContext) -> UserContext:
+    """The same without what nobody may go by: names that stand for others, doubles, and blanks.
+
+    Raises:
+        NotAuthenticatedError: there is no user id, or it is such a name.
+    """
+    if not user.user_id.strip() or _is_reserved(user.user_id):
+        raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
+    department = user.department
+    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people choose their names themselves
+    return user.model_copy(
+        update={
+            "department": None if department is None or _is_reserved(department) else department,
+            "groups": _groups(user.groups),
+            "roles": tuple(dict.fromkeys(user.roles)),
+            "name": name or None,
+        }
+    )
+
+
+def admitted(claimed: Claimed, rules: AdmissionRules) -> UserContext:
+    """The user as whom the bearer of a token is let in, so far without groups that it has no room for.
+
+    Raises:
+        AccessDeniedError: a program, a guest, or somebody of a tenant that is not let in.
+    """
+    user = claimed.user
+    if rules.tenants and (user.org_id or "").casefold() not in rules.tenants:
+        raise AccessDeniedError("Your organisation is not let in here.", "Sign in with another account.")
+    if claimed.is_application and not rules.applications:
+        raise AccessDeniedError(
+            "Programs are not let in here as themselves.",
+            "Sign in as a person, or ask the operator for ALLOW_APPLICATIONS.",
+        )
+    return as_guest(user, rules) if claimed.is_guest else user
+
+
+def as_guest(user: UserContext, rules: AdmissionRules) -> UserContext:
+    """The user, being a guest of the organisation.
+
+    Raises:
+        AccessDeniedError: guests are refused.
+    """
+    if rules.guests == "refused":
+        raise AccessDeniedError("Guests are not let in here.", "Sign in with an account of the organisation.")
+    return user if rules.guests == "members" else user.model_copy(update={"org_id": None})
+
+
+def from_directory(
+    user_id: str, tenant_id: str, person: DirectoryPerson, groups: Iterable[str], rules: AdmissionRules
+) -> UserContext:
+    """The user whom somebody else has authenticated, with what the directory says of them.
+
+    Raises:
+        NotAuthenticatedError: the user id is none.
+        AccessDeniedError: a guest, or somebody of a tenant that is not let in.
+    """
+    user = UserContext(
+        user_id=user_id,
+        department=person.department,
+        org_id=tenant_id or None,
+        groups=tuple(sorted(groups)),
+        name=person.name,
+    )
+    return admitted(Claimed(user=plain_user(user), is_guest=person.is_guest), rules)
+
+
+def with_groups(user: UserContext, groups: Iterable[str]) -> UserContext:
+    """The user with these groups instead; sorted, as a directory tells them in no order."""
+    return user.model_copy(update={"groups": _groups(sorted(groups))})
+
+
+def _groups(groups: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(group for group in groups if group.strip() and not _is_reserved(group)))
+
+
+def _is_reserved(name: str) -> bool:
+    """Names that only an organisation, a conversation, or everybody goes by: a department is free text."""
+    return name.strip() == PUBLIC or name.strip().startswith((ORGANISATION, *NOBODYS))

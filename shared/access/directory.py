@@ -1,0 +1,300 @@
+"""`GroupDirectory` over Microsoft Graph, asked as the app itself.
+
+The token goes to the one host that is configured: no redirect is followed, and a next page that lies
+elsewhere is refused. What comes back is bounded, and is whole or an error.
+
+Source: Microsoft Graph v1.0, "List a user's memberships (direct and transitive)": casting to groups wants
+`ConsistencyLevel: eventual` and `$count`; pages of 999 at most; application permission GroupMember.Read.All.
+"Get user": User.Read.All.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from pydantic import Field, ValidationError
+
+from shared.access.models import DirectoryPerson
+from shared.platform.calls import GRAPH as SERVICE
+from shared.platform.calls import (
+    Deadline,
+    azure_errors,
+    call_span,
+    call_within,
+    failed,
+    rate_limited,
+    refused,
+)
+from shared.platform.connection import Connection
+from shared.platform.connections import Credentials
+from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.web_page import Wire, http_errors, not_understood
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+    from shared.platform.settings import Settings
+
+
+class GroupDirectory(Protocol):
+    """Who belongs to which groups, as the organisation's directory knows it."""
+
+    async def groups_of(self, user_id: str) -> frozenset[str]:
+        """Ids of all groups of a person, nested ones included; all or an error, never some.
+
+        Raises:
+            NotFoundError: the directory has no such person.
+            DependencyError: it does not answer, or refuses us.
+        """
+
+    async def person(self, user_id: str) -> DirectoryPerson:
+        """What it says of a person; errors as `groups_of`."""
+
+
+UNKNOWN_KEPT_S = 15.0  # somebody who was just added to the directory tries again
+MAX_GROUPS = 100_000  # ids in all, some 12 MB: 300 people with 300 groups each
+MAX_PEOPLE = 10_000
+Value = TypeVar("Value")
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[Value]):
+    """What is known of a person until `until`; None = the directory has no such person."""
+
+    value: Value | None
+    until: float
+    weight: int
+
+
+class CachedDirectory(GroupDirectory):
+    """Remembers what another directory says."""
+
+    def __init__(self, directory: GroupDirectory, kept_s: float, clock: Clock = time.monotonic) -> None:
+        """`kept_s` is also how long somebody who left a group keeps it; `clock` tells seconds."""
+        self._directory = directory
+        self._groups: _Answers[frozenset[str]] = _Answers(kept_s, MAX_GROUPS, clock)
+        self._people: _Answers[DirectoryPerson] = _Answers(kept_s, MAX_PEOPLE, clock)
+
+    async def groups_of(self, user_id: str) -> frozenset[str]:
+        """As they were at most so many seconds ago."""
+        return await self._groups.get(user_id, lambda: self._directory.groups_of(user_id), len)
+
+    async def person(self, user_id: str) -> DirectoryPerson:
+        """As it was at most so many seconds ago."""
+        return await self._people.get(user_id, lambda: self._directory.person(user_id), lambda _: 1)
+
+
+class _Answers(Generic[Value]):
+    """Answers by person, the one that was used last at the end; together no heavier than `most`."""
+
+    def __init__(self, kept_s: float, most: int, clock: Clock) -> None:
+        self._kept_s = kept_s
+        self._most = most
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept[Value]] = OrderedDict()
+        self._weight = 0
+        self._asking: dict[str, asyncio.Task[Value | None]] = {}
+
+    async def get(
+        self, user_id: str, ask: Callable[[], Awaitable[Value]], weigh: Callable[[Value], int]
+    ) -> Value:
+        """What is remembered, else what `ask` answers now; callers of the same time share its answer."""
+        kept = self._kept.get(user_id)
+        if kept is not None and self._clock() < kept.until:
+            self._kept.move_to_end(user_id)
+            value = kept.value
+        else:
+            value = await self._shared(user_id, ask, weigh)
+        if value is None:
+            raise NotFoundError("The directory knows no such person.")
+        return value
+
+    async def _shared(
+        self, user_id: str, ask: Callable[[], Awaitable[Value]], weigh: Callable[[Value], int]
+    ) -> Value | None:
+        asking = self._asking.get(user_id)
+        if asking is None:
+            asking = asyncio.create_task(self._asked(user_id, ask, weigh))
+            self._asking[user_id] = asking
+            asking.add_done_callback(lambda done: self._answered(user_id, done))
+        # A caller who goes away takes the question from none of the others.
+        return await asyncio.shield(asking)
+
+    async def _asked(
+        self, user_id: str, ask: Callable[[], Awaitable[Value]], weigh: Callable[[Value], int]
+    ) -> Value | None:
+        began = self._clock()
+        try:
+            value = await ask()
+        except NotFoundError:
+            self._keep(user_id, _Kept(None, began + min(UNKNOWN_KEPT_S, self._kept_s), 1))
+            return None
+        self._keep(user_id, _Kept(value, began + self._kept_s, 1 + weigh(value)))
+        return value
+
+    def _answered(self, user_id: str, done: asyncio.Task[Value | None]) -> None:
+        self._asking.pop(user_id, None)
+        if not done.cancelled():
+            done.exception()  # looked at: its callers may all have gone
+
+    def _keep(self, user_id: str, kept: _Kept[Value]) -> None:
+        before = self._kept.pop(user_id, None)
+        self._weight += kept.weight - (before.weight if before else 0)
+        self._kept[user_id] = kept
+        while self._weight > self._most and self._kept:
+            _, oldest = self._kept.popitem(last=False)
+            self._weight -= oldest.weight
+
+
+_CONNECT_TIMEOUT_S = 3
+_RETRIES = 2
+MAX_PAGES = 12  # some 12,000 groups; a person in more is a mistake, or an attack on the search service
+MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has some 130 KB
+_USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # goes into an address
+_QUERY = "$select=id&$top=999&$count=true"
+_PERSON = "$select=userType,department,displayName"
+Token = Callable[[], Awaitable[str]]
+
+
+class _Member(Wire):
+    id: str
+
+
+class _Members(Wire):
+    value: tuple[_Member, ...]
+    next_link: str | None = Field(default=None, alias="@odata.nextLink")
+
+
+class _Person(Wire):
+    user_type: str | None = Field(default=None, alias="userType")
+    department: str | None = None
+    display_name: str | None = Field(default=None, alias="displayName")
+
+
+Answer = TypeVar("Answer", bound=Wire)
+
+
+def connect_graph() -> Connection[ClientSession]:
+    """The HTTP session; it is made, and aiohttp and azure-identity imported, on first use."""
+
+    def make() -> ClientSession:
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        return ClientSession(
+            headers={"ConsistencyLevel": "eventual", "Accept": "application/json"},
+            timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
+            cookie_jar=DummyCookieJar(),
+        )
+
+    return Connection(make, ("aiohttp", "azure.identity.aio"))
+
+
+def graph_token(settings: Settings, credentials: Credentials) -> Token:
+    """The app's own token for Graph; azure-identity keeps it until it is about to end."""
+    scope = f"{settings.graph_endpoint.rstrip('/')}/.default"
+
+    async def token() -> str:
+        with azure_errors(SERVICE):
+            return (await credentials.for_directory().get_token(scope)).token
+
+    return token
+
+
+class GraphDirectory(GroupDirectory):
+    """One Microsoft Graph."""
+
+    def __init__(
+        self, connection: Connection[ClientSession], token: Token, endpoint: str, timeout_s: float
+    ) -> None:
+        """`timeout_s` limits one question with all its pages and tries, the token included."""
+        self._connection = connection
+        self._token = token
+        self._base = f"{endpoint.rstrip('/')}/v1.0/"
+        self._timeout_s = timeout_s
+
+    async def groups_of(self, user_id: str) -> frozenset[str]:
+        """All groups, security groups and Microsoft 365 groups alike.
+
+        Raises:
+            DependencyError: also where there are more than some 12,000.
+        """
+        deadline = Deadline(self._timeout_s)
+        address = f"{self._user(user_id)}/transitiveMemberOf/microsoft.graph.group?{_QUERY}"
+        groups: set[str] = set()
+        for _ in range(MAX_PAGES):
+            page = await self._read(address, _Members, deadline)
+            groups.update(member.id for member in page.value)
+            if page.next_link is None:
+                return frozenset(groups)
+            address = page.next_link
+            if not address.startswith(self._base):
+                raise not_understood(SERVICE)
+        raise DependencyError(
+            f"More than {len(groups)} groups come from {SERVICE.name}.", "Leave some, or ask the operator."
+        )
+
+    async def person(self, user_id: str) -> DirectoryPerson:
+        """Who is no member for certain is a guest."""
+        found = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
+        return DirectoryPerson(
+            is_guest=found.user_type != "Member", department=found.department, name=found.display_name
+        )
+
+    def _user(self, user_id: str) -> str:
+        if not _USER_ID.fullmatch(user_id):
+            raise _no_such_person()
+        return f"{self._base}users/{user_id}"
+
+    async def _read(self, address: str, kind: type[Answer], deadline: Deadline) -> Answer:
+        with call_span(SERVICE, "read"):
+            content = await call_within(deadline, _RETRIES, lambda: self._got(address, deadline))
+        try:
+            return kind.model_validate_json(content)
+        except ValidationError:
+            raise not_understood(SERVICE) from None
+
+    async def _got(self, address: str, deadline: Deadline) -> bytes:
+        with http_errors(SERVICE):
+            async with asyncio.timeout_at(deadline.at):
+                session = await self._connection.opened()
+                from yarl import URL  # comes with aiohttp
+
+                headers = {"Authorization": f"Bearer {await self._token()}"}
+                # As it is: the service signs the address of a next page, and quoting would change it.
+                url = URL(address, encoded=True)
+                async with session.get(url, headers=headers, allow_redirects=False) as response:
+                    _check(response.status, response.headers)
+                    return await _bounded(response.content.iter_any())
+
+
+async def _bounded(parts: AsyncIterator[bytes]) -> bytes:
+    answer = bytearray()
+    async for part in parts:
+        answer += part
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise not_understood(SERVICE)
+    return bytes(answer)
+
+
+def _check(status: int, headers: Mapping[str, str]) -> None:
+    if status == 200:
+        return
+    if status == 404:
+        raise _no_such_person()
+    if status in (401, 403):
+        raise refused(SERVICE)
+    if status == 429:
+        raise rate_limited(SERVICE, headers)
+    raise failed(SERVICE, status)
+
+
+def _no_such_person() -> NotFoundError:
+    return NotFoundError(f"{SERVICE.name[0].upper()}{SERVICE.name[1:]} knows no such person.")

@@ -1,0 +1,175 @@
+"""Requests that are sent again: the same person's same request under the same key makes one thing.
+
+A key is claimed before anything is made, with the id that the thing will have; then each write creates what
+is not there yet. So a crash anywhere in between is made good by the next repeat, and two at once make one.
+Unlike the limits this does not give way when the store fails: who sends a key relies on it.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from shared.access.models import UserContext
+from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError
+from shared.platform.hashing import digest
+from shared.platform.models import Model
+from shared.platform.telemetry import get_logger
+from shared.services import Services
+
+
+class Claim(Model):
+    """A key's first request.
+
+    Attributes:
+        route: such as `POST /chat`.
+        body: digest of what was asked for.
+        resource_id: of what it makes; chosen before anything is made.
+        content: digest of the file that came with it; None until it has arrived, and without one.
+        is_done: the resource was made. One that is not there any more then was deleted since.
+        revision: changes with every write; None before the first.
+    """
+
+    route: str
+    body: str
+    resource_id: str
+    created_at: datetime
+    content: str | None = None
+    is_done: bool = False
+    revision: str | None = None
+
+
+class IdempotencyStore(Protocol):
+    """The first request of each key, by person."""
+
+    async def create(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """The claim as stored. ConflictError when the person's key has one."""
+
+    async def get(self, user_id: str, key: str) -> Claim | None: ...
+
+    async def replace(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """The claim as stored. ConflictError when it changed, or went, since `claim.revision` was read."""
+
+    async def delete(self, user_id: str, key: str) -> None:
+        """Forget it; one that is gone is no error."""
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove claims made before `moment`; how many, at most `most`."""
+
+    async def forget(self, user_id: str) -> int:
+        """Remove all claims of a person; how many."""
+
+
+LIFETIME = timedelta(hours=24)  # who retries does so within minutes; a day spans a night's outage
+PURGED_AT_ONCE = 5000  # some tens of seconds of single deletions; the next hour goes on
+_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A key that a request may use.
+
+    Attributes:
+        claim: of the first request under this key.
+        is_repeat: this request is not the first.
+    """
+
+    user_id: str
+    key: str
+    claim: Claim
+    is_repeat: bool
+
+    @property
+    def resource_id(self) -> str:
+        return self.claim.resource_id
+
+
+def digest_of(order: Model) -> str:
+    """What tells one request from another: its fields, with their defaults."""
+    return digest(order.model_dump_json())
+
+
+async def claim_key(
+    key: str, user: UserContext, services: Services, *, route: str, body: str, resource_id: str
+) -> Claimed:
+    """Claim a key, or find what it was first used for.
+
+    Args:
+        route: such as `POST /chat`.
+        body: digest of what is asked for.
+        resource_id: of what will be made, if this is the first request.
+
+    Raises:
+        IdempotencyKeyReusedError: it was used for another request in the last 24 hours.
+        GroundworkError: the store failed.
+    """
+    now = datetime.now(UTC)
+    new = Claim(route=route, body=body, resource_id=resource_id, created_at=now)
+    store = services.idempotency
+    for _ in range(_TRIES):
+        try:
+            return Claimed(user.user_id, key, await store.create(user.user_id, key, new), is_repeat=False)
+        except ConflictError:
+            known = await store.get(user.user_id, key)
+        if known is None:
+            continue  # it was purged just now
+        if known.created_at > now - LIFETIME:
+            if (known.route, known.body) != (route, body):
+                raise reused()
+            return Claimed(user.user_id, key, known, is_repeat=True)
+        anew = new.model_copy(update={"revision": known.revision})
+        try:
+            return Claimed(user.user_id, key, await store.replace(user.user_id, key, anew), is_repeat=False)
+        except ConflictError:
+            continue  # another request was quicker
+    raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
+
+
+async def finish(claimed: Claimed, services: Services, content: str | None = None) -> Claimed:
+    """Note that the thing was made. Never fails: without the note a repeat looks for it, and finds it.
+
+    Args:
+        content: digest of the file that came with the request.
+
+    Raises:
+        IdempotencyKeyReusedError: another file came under this key at the same time.
+    """
+    claim = claimed.claim
+    if claim.is_done:
+        return claimed
+    done = claim.model_copy(update={"is_done": True, "content": content})
+    try:
+        return replace(claimed, claim=await services.idempotency.replace(claimed.user_id, claimed.key, done))
+    except ConflictError:
+        known = await services.idempotency.get(claimed.user_id, claimed.key)
+        if content is not None and known is not None and known.content not in (None, content):
+            raise reused() from None
+    except GroundworkError as failed:
+        get_logger().warning("idempotency.not_finished", error_type=failed.code)
+    return claimed
+
+
+async def give_up(claimed: Claimed, services: Services) -> None:
+    """Forget a key whose thing could not be begun: the next request under it begins anew. Never fails."""
+    try:
+        await services.idempotency.delete(claimed.user_id, claimed.key)
+    except GroundworkError as failed:
+        get_logger().warning("idempotency.not_given_up", error_type=failed.code)
+
+
+async def purge_old_requests(now: datetime, services: Services) -> int:
+    """Remove keys that hold no more, and limits of people who made no call for a day; how many rows."""
+    moment = now - LIFETIME
+    return await services.idempotency.delete_before(
+        moment, PURGED_AT_ONCE
+    ) + await services.user_limits.delete_before(moment, PURGED_AT_ONCE)
+
+
+def reused() -> IdempotencyKeyReusedError:
+    """The one refusal: what the key was used for is not told."""
+    return IdempotencyKeyReusedError(
+        "The Idempotency-Key was used for another request within 24 hours.",
+        "Send a new key with each new request, and the same one only with the very same request.",
+    )

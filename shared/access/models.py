@@ -1,0 +1,65 @@
+"""models."""
+
+from shared.platform.models import Model
+
+
+class UserContext(Model):
+    """The person on whose behalf a run reads documents.
+
+    Attributes:
+        user_id: stable id from the identity provider (`oid` or `sub`).
+        department: one more principal, when the token carries it.
+        org_id: the organisation; becomes the principal `org:<org_id>`.
+        groups: ids of every group the person belongs to.
+        roles: application roles, such as `admin`; never principals of a document.
+        name: what the identity provider calls them, for prompts; nobody is told apart by it.
+    """
+
+    user_id: str
+    department: str | None = None
+    org_id: str | None = None
+    groups: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    name: str | None = None
+
+
+class Claimed(Model):
+    """What a believable token says of its bearer, before anybody decides whether to let them in.
+
+    Attributes:
+        user: who they would be; `org_id` is the tenant of the token.
+        has_more_groups: the token has not room for all groups, and `user.groups` is not the list.
+        is_guest: their account is another organisation's.
+        is_application: a program that acts as itself; nobody is signed in.
+    """
+
+    user: UserContext
+    has_more_groups: bool = False
+    is_guest: bool = False
+    is_application: bool = False
+
+
+class DirectoryPerson(Model):
+    """A person as the organisation's directory knows them."""
+
+    is_guest: bool
+    department: str | None = None
+    name: str | None = None
+
+
+class Me(Model):
+    """The caller, as the app sees them.
+
+    Attributes:
+        org_id: the organisation whose documents are open to them as one of its members.
+        group_count: how many groups count for them; which ones is not shown.
+        is_administrator: they have the application role `admin`.
+    """
+
+    user_id: str
+    name: str | None
+    department: str | None
+    org_id: str | None
+    group_count: int
+    roles: tuple[str, ...]
+    is_administrator: bool

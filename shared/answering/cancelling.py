@@ -1,0 +1,75 @@
+"""Cancelling a run. Its last event decides: once that stands in the log, nothing follows it, and what else is
+stored about the run is brought in line with it."""
+
+from datetime import UTC, datetime
+
+from shared.access.limits import release
+from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
+from shared.quality.run_quality import note_end
+from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
+from shared.runs.events import TERMINAL_EVENTS, RunEvent
+from shared.runs.models import RunRecord
+from shared.services import Services
+from shared.subagents.background import begin_beside
+
+_CANCELLING_STEP = 9998  # no run decides so many steps
+_MESSAGE = "The run was cancelled by its owner."
+
+
+async def cancel_run(run_id: str, services: Services) -> RunRecord:
+    """End a run, unless it has ended; doing it twice changes nothing. The caller ends the orchestration.
+
+    Raises:
+        ConflictError: it has ended otherwise.
+    """
+    try:
+        journal = await open_journal(services.run_log, run_id, _CANCELLING_STEP)
+        await journal.write("ERROR", type=RunCancelledError.code, message=_MESSAGE, hints=[])
+    except (RunClosedError, StaleAttemptError):
+        pass  # it ended, or somebody else is cancelling it: what the log says counts
+    except NotFoundError:
+        return await _long_cancelled(run_id, services)
+    record = await keep_cancelled(run_id, services)
+    if record is None:
+        raise _has_ended()
+    await release(record.owner_id, run_id, services)
+    begin_beside(note_end(record, services))
+    return record
+
+
+async def keep_cancelled(run_id: str, services: Services) -> RunRecord | None:
+    """Make the record say what the log says, if that is that the run was cancelled; None if it is not."""
+    if not await _was_cancelled(run_id, services):
+        return None
+    record = await services.runs.get(run_id)
+    if record is None or record.status == "cancelled":
+        return record
+    ended = record.model_copy(
+        update={
+            "status": "cancelled",
+            "finished_at": datetime.now(UTC),
+            "error": _MESSAGE,
+            "error_type": RunCancelledError.code,
+        }
+    )
+    await services.runs.replace(ended)
+    return ended
+
+
+async def _long_cancelled(run_id: str, services: Services) -> RunRecord:
+    """The record of a run whose log is kept no more."""
+    record = await services.runs.get(run_id)
+    if record is None or record.status != "cancelled":
+        raise _has_ended()
+    return record
+
+
+def _has_ended() -> ConflictError:
+    return ConflictError("The run has ended already.", "Read its answer, or ask again.")
+
+
+async def _was_cancelled(run_id: str, services: Services) -> bool:
+    written = await services.run_log.read(run_id)
+    events = (RunEvent.from_kept(line) for line in reversed(written.lines))
+    last = next((event for event in events if event.name in TERMINAL_EVENTS), None)
+    return last is not None and last.data.get("type") == RunCancelledError.code

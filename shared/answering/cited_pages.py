@@ -1,0 +1,118 @@
+"""What a reader of a document may see of it: by the rights of now, and the citation that led there.
+
+The right is asked for each time, of the index and of the document's state: a revoked one counts at once. A
+citation comes from a run of the reader's own; anybody else's shows nothing, and says nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from shared.access.models import UserContext
+from shared.answering.shown_answer import shown_citations
+from shared.documents.models import Element, ElementKind
+from shared.documents.rights import may_see
+from shared.documents.state import DocumentState
+from shared.evidence.models import Citation
+from shared.platform.errors import DocumentNotFoundError, NotFoundError
+from shared.platform.names import RUN_LOG
+from shared.platform.odata import all_of, quote
+from shared.platform.search import IndexRow, SearchRequest
+from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.event_log import events_of
+from shared.runs.models import ID_PATTERN, RunAnswer, RunRecord
+from shared.runs.working_memory import answer_path
+from shared.services import Services
+
+_PAGE_ROWS = 500
+_MAX_BLOCKS = 20_000  # of a document from before its pieces were kept
+
+
+@dataclass(frozen=True)
+class ReadableDocument:
+    """A document that the reader may read, as it is now."""
+
+    record: DocumentRecord
+    state: DocumentState
+
+
+async def readable_document(doc_id: str, user: UserContext, services: Services) -> ReadableDocument:
+    """The document.
+
+    Raises:
+        DocumentNotFoundError: there is none, or the user may not read it; the two cannot be told apart.
+    """
+    record = await DocumentSearch(SecuredIndex(services.documents_index, user)).get(doc_id)
+    state = await services.documents.get(doc_id)
+    if state is None or not may_see(user, state):
+        raise DocumentNotFoundError(
+            f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
+        )
+    return ReadableDocument(record, state)
+
+
+async def own_citation(
+    run_id: str, n: int, doc_id: str, user: UserContext, services: Services
+) -> Citation | None:
+    """Citation `n` of the user's own run, if it is of this document; else None, whatever the reason."""
+    if not n or not re.fullmatch(ID_PATTERN, run_id):
+        return None
+    record = await services.runs.get(run_id)
+    if record is None or record.owner_id != user.user_id:
+        return None
+    try:
+        cited = await _citations(record, services)
+    except NotFoundError:  # the thread was cleared, and its answers went
+        return None
+    return next((one for one in cited if one.n == n and one.doc_id == doc_id), None)
+
+
+async def block_text(block_id: str, user: UserContext, services: Services) -> str:
+    """The text of a block; empty when it is gone."""
+    found = await BlockLookup(SecuredIndex(services.content_index, user)).get_many([block_id])
+    return (found[0].content or found[0].image_caption or "") if found else ""
+
+
+async def indexed_elements(doc_id: str, user: UserContext, services: Services) -> tuple[Element, ...]:
+    """A document's text from its blocks: by page, section and moment; no finer order is known of them."""
+    index = SecuredIndex(services.content_index, user)
+    rows: list[IndexRow] = []
+    while len(rows) < _MAX_BLOCKS:
+        request = SearchRequest(
+            filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
+            select=("block_id", "content", "heading_path", "page_number", "start_seconds"),
+            order_by=("page_number", "start_seconds", "block_id"),
+            top=_PAGE_ROWS,
+            skip=len(rows),
+        )
+        found = (await index.search(request)).rows
+        rows += found
+        if len(found) < _PAGE_ROWS:
+            break
+    return tuple(_elements(sorted(rows, key=_order)))
+
+
+def _order(row: IndexRow) -> tuple[int, float, str]:
+    return row.get("page_number") or 0, row.get("start_seconds") or 0.0, row.get("heading_path") or ""
+
+
+def _elements(rows: Iterable[IndexRow]) -> Iterator[Element]:
+    last_path = ""
+    for row in rows:
+        text, path, page = row.get("content") or "", row.get("heading_path") or "", row.get("page_number")
+        if path and path != last_path:
+            yield Element(kind="heading", text=path, level=1, page_number=page)
+        last_path = path
+        kind: ElementKind = "table" if text.startswith("|") else "paragraph"
+        yield Element(kind=kind, text=text, page_number=page, start_seconds=row.get("start_seconds"))
+
+
+async def _citations(record: RunRecord, services: Services) -> list[Citation]:
+    """Those of the answer; of a run without one, those that were shown so far."""
+    if record.status == "completed":
+        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        return list(RunAnswer.from_kept(content).citations)
+    return shown_citations(events_of(await services.run_log.read(record.run_id)))

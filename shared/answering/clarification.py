@@ -1,0 +1,294 @@
+"""The steps of a question back: find out whether one is needed, put it, take its answer."""
+
+import re
+from collections.abc import Mapping, Sequence
+from unicodedata import normalize
+
+from shared.platform.errors import CallerError
+from shared.platform.models import Model
+from shared.retrieval.document_names import (
+    fits_whole,
+    is_plural,
+    match_reference,
+    naming_words,
+    spelled_as_named,
+)
+from shared.retrieval.models import DocumentRecord
+from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
+from shared.runs.plan import QueryType
+
+_WORD = re.compile(r"[^\W_]+")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth".split(),
+    "one two three four five six seven eight nine".split(),
+    "1st 2nd 3rd 4th 5th 6th 7th 8th 9th".split(),
+    "erste zweite dritte vierte fünfte sechste siebte achte neunte".split(),
+    "ersten zweiten dritten vierten fünften sechsten siebten achten neunten".split(),
+    "erstes zweites drittes viertes fünftes sechstes siebtes achtes neuntes".split(),
+    "erster zweiter dritter vierter fünfter sechster siebter achter neunter".split(),
+    "eins zwei drei vier fünf sechs sieben acht neun".split(),
+)
+
+_NUMBER_WORDS = {word: number for words in _ORDINALS for number, word in enumerate(words, start=1)}
+_LAST = frozenset("last letzte letzten letztes letzter".split())
+_ALL = frozenset(
+    "all both every each any everything alle allen beide beiden egal jede jedes sämtliche".split()
+)
+_NEWEST = frozenset("newest latest recent newer neueste neuesten neuestes neuere aktuellste jüngste".split())
+_OLDEST = frozenset("oldest earliest older älteste ältesten ältestes ältere".split())
+
+_AROUND = frozenset(
+    "the a an this that one option number no nr nummer please bitte i we d mean meant want would like take "
+    "use it is of them these ones document documents file dokument dokumente datei und and or oder most "
+    "choose pick der die das den dem ich wir meine meinen nehme nimm von ihnen choice answer version".split()
+)
+
+
+def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOption]) -> Choice:
+    """What an answer comes to: options, all of them, or more wording for the question.
+
+    Raises:
+        CallerError: a number that no option has; its hints are the options.
+    """
+    if answer.choice is not None:
+        return Choice(said=str(answer.choice), numbers=_known([answer.choice], options))
+    said = answer.text or ""
+    # "②" is a digit to Python's `isdigit`, and no number to its `int`; normalised, it is both.
+    words = _WORD.findall(normalize("NFKC", said).casefold())
+    telling = [word for word in words if word not in _AROUND] or [
+        word for word in words if word in _NUMBER_WORDS
+    ]
+    numbers = _by_place(telling, options) or _by_words(telling, options)
+    if numbers is None:
+        return Choice(said=said, extra_words=said)
+    return Choice(said=said, numbers=numbers)
+
+
+def chosen_doc_ids(choice: Choice, options: Sequence[ClarificationOption]) -> tuple[str, ...]:
+    """Ids of the options that a choice means."""
+    return tuple(option.doc_id for option in options if not choice.numbers or option.number in choice.numbers)
+
+
+def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
+    """Numbers, ordinals, "the last", "both", "the newest", when the words say nothing else."""
+    if not words:
+        return None
+    if all(word.isdecimal() or word in _NUMBER_WORDS for word in words):
+        digits = [word for word in words if word.isdecimal()]
+        if digits and _bearing(digits, options):
+            return None  # a year, not a place
+        return _known([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)
+    for meanings, numbers in (
+        (_ALL, tuple(option.number for option in options)),
+        (_LAST, (options[-1].number,)),
+        (_NEWEST, _of_age(options, max(_age(option) for option in options))),
+        (_OLDEST, _of_age(options, min(_age(option) for option in options))),
+    ):
+        if set(words) <= meanings:
+            return numbers
+    return None
+
+
+def _by_words(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
+    """The options that bear the most words which not all of them bear; None when no word tells."""
+    bearing = [_words_of(option) for option in options]
+    telling = naming_words(*words) - frozenset.intersection(*bearing)
+    hits = [len(telling & borne) for borne in bearing]
+    if not any(hits):
+        return None
+    return tuple(option.number for option, hit in zip(options, hits, strict=True) if hit == max(hits))
+
+
+def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tuple[int, ...]:
+    unknown = [number for number in numbers if number not in {option.number for option in options}]
+    if unknown:
+        raise CallerError(
+            f"There is no option {unknown[0]}; choose one of 1 to {len(options)}.",
+            *(
+                f"{option.number}: {option.title or option.filename} ({option.filename}, {option.date})"
+                for option in options
+            ),
+        )
+    return tuple(sorted(set(numbers)))
+
+
+def _bearing(words: Sequence[str], options: Sequence[ClarificationOption]) -> bool:
+    """Whether these numbers stand in names and are no places of the list."""
+    places = {str(option.number) for option in options}
+    borne = frozenset().union(*(_words_of(option) for option in options))
+    return not set(words) <= places and set(words) <= borne
+
+
+def _of_age(options: Sequence[ClarificationOption], age: tuple[str, str]) -> tuple[int, ...]:
+    return tuple(option.number for option in options if _age(option) == age)
+
+
+def _age(option: ClarificationOption) -> tuple[str, str]:
+    """The last year in the name, then the date of the upload."""
+    years = _YEAR.findall(f"{option.filename} {option.title}")
+    return max(years, default=""), option.date
+
+
+def _words_of(option: ClarificationOption) -> frozenset[str]:
+    return naming_words(option.filename, option.title, option.date)
+
+
+MAX_OPTIONS = 9  # one digit each; a name that fits more documents is too general to choose by
+MAX_NAMED = 6  # documents that a search is narrowed to; more are no narrowing worth its risk
+_ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
+
+_QUANTIFIERS = (
+    "all both every each any either which what some several various most other no alle allen aller beide "
+    "beiden beider jede jeder jedes jedem jeden sämtliche sämtlichen welche welcher welches welchen mehrere "
+    "mehreren einige manche kein keine"
+).split()
+
+# "both of the", "all", "a": right before a reference they say that no single document is meant.
+_NOT_ONE = re.compile(
+    rf"\b(?:(?:{'|'.join(_QUANTIFIERS)})\s+(?:of\s+|von\s+)?(?:(?:the|our|these|those|der|den|die|unsere[rn]?)\s+)?"
+    r"|(?:an?|einen?|einem|einer|eines|ein)\s+)$"
+)
+_GERMAN = frozenset("der die das den dem ist sind wie wer was welche im und steht laut bitte fasse".split())
+
+
+class Resolution(Model):
+    """What the references of a question mean.
+
+    Attributes:
+        documents: those that are meant, each once; none when the question names none, or too many.
+        reference, candidates: a reference of which only its author knows what it means, and what it may mean.
+    """
+
+    documents: tuple[DocumentRecord, ...] = ()
+    reference: str = ""
+    candidates: tuple[DocumentRecord, ...] = ()
+
+
+def resolve_references(
+    question: str,
+    query_type: QueryType,
+    found: Mapping[str, Sequence[DocumentRecord]],
+    cited_before: Sequence[str] = (),
+    *,
+    may_ask: bool = True,
+) -> Resolution:
+    """Which documents a question is about.
+
+    Args:
+        question: standing alone, with the references in it.
+        found: reference -> documents that it may mean, as a search found them.
+        cited_before: ids of documents that the answer before cited: what is spoken of goes on being meant.
+        may_ask: False when the caller chose the documents.
+    """
+    named: dict[str, DocumentRecord] = {}
+    unclear = ""
+    candidates: tuple[DocumentRecord, ...] = ()
+    for reference, records in found.items():
+        name = spelled_as_named(reference, records)
+        fitting = _told_by_context(question, match_reference(name, records), cited_before)
+        asks = may_ask and not unclear and query_type in _ASKED_FOR
+        if asks and not _means_not_one(question, reference) and _is_unclear(question, name, fitting):
+            unclear, candidates = reference, fitting
+        else:
+            named |= {record.doc_id: record for record in fitting}
+    documents = tuple(named.values()) if len(named) <= MAX_NAMED else ()
+    return Resolution(documents=documents, reference=unclear, candidates=candidates)
+
+
+def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOption, ...]:
+    """Documents as numbered options."""
+    return tuple(
+        ClarificationOption(
+            number=number,
+            doc_id=record.doc_id,
+            filename=record.filename,
+            title=record.title,
+            date=record.upload_date.date().isoformat(),
+        )
+        for number, record in enumerate(candidates, start=1)
+    )
+
+
+def question_back(question: str, reference: str, option_count: int) -> str:
+    """What the author is asked, in German for a German question, else in English."""
+    if len(_GERMAN & set(_WORD.findall(question.casefold()))) > 1:
+        return (
+            f"„{reference}“ kann {option_count} Dokumente meinen. Welches ist gemeint? "
+            "Antworten Sie mit der Nummer oder in eigenen Worten."
+        )
+    return (
+        f"“{reference}” may mean {option_count} documents. Which one do you mean? "
+        "Answer with its number, or in your own words."
+    )
+
+
+def event_name(ask_step: int) -> str:
+    """The external event that says that a question was answered: one name per question."""
+    return f"answered-{ask_step}"
+
+
+def _told_by_context(
+    question: str, fitting: Sequence[DocumentRecord], cited_before: Sequence[str]
+) -> tuple[DocumentRecord, ...]:
+    """Those that the rest of the question, or else the turn before, speaks of; all when it tells nothing."""
+    if len(fitting) < 2:
+        return tuple(fitting)
+    told = _told_apart(question, fitting)
+    if len(told) < len(fitting):
+        return tuple(told)
+    cited = tuple(record for record in fitting if record.doc_id in cited_before)
+    return cited or tuple(fitting)
+
+
+def _told_apart(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
+    """The documents with the most words of the question that not all of them bear; numbers count first."""
+    bearing = [_all_words(record) for record in fitting]
+    telling = naming_words(question) - frozenset.intersection(*bearing)
+    numbers = frozenset(word for word in telling if word.isdigit())
+    for words in (numbers, telling):
+        told = [(record, words & borne) for record, borne in zip(fitting, bearing, strict=True)]
+        if any(hits for _, hits in told):
+            most = max(len(hits) for _, hits in told)
+            return [record for record, hits in told if len(hits) == most]
+    return list(fitting)
+
+
+def _is_unclear(question: str, reference: str, fitting: Sequence[DocumentRecord]) -> bool:
+    if _different(fitting) < 2 or len(fitting) > MAX_OPTIONS:
+        return False
+    if not all(fits_whole(reference, record) for record in fitting):
+        return False  # words were left out: the search may look there, but nobody named them
+    if _each_is_told(question, fitting):
+        return False
+    return not is_plural(reference, fitting)
+
+
+def _different(fitting: Sequence[DocumentRecord]) -> int:
+    """How many different contents: copies of one file are no choice."""
+    return len({record.content_hash or record.doc_id for record in fitting})
+
+
+def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
+    """The question names each by a word of its own: "2023 and 2024"."""
+    words = naming_words(question)
+    bearing = [_all_words(record) for record in fitting]
+    shared = frozenset.intersection(*bearing)
+    told = [words & (borne - shared) for borne in bearing]
+    return all(told) and len(set(told)) > 1
+
+
+def _means_not_one(question: str, reference: str) -> bool:
+    """Whether a word right before the reference, or in it, says that no single document is meant."""
+    named = reference.casefold()
+    before, found, _ = question.casefold().partition(named)
+    is_inside = not set(_QUANTIFIERS).isdisjoint(_WORD.findall(named))
+    return is_inside or bool(found and _NOT_ONE.search(before))
+
+
+def _all_words(record: DocumentRecord) -> frozenset[str]:
+    people = (record.author or "", record.department or "")
+    return naming_words(
+        record.filename, record.title, record.document_type or "", *people, " ".join(record.tags)
+    )

@@ -1,0 +1,98 @@
+"""Ending a run: what is promised to be stored is stored before the last event says so."""
+
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+
+from shared.access.limits import release
+from shared.answering.steps import CommitAnswer, ReportFailure
+from shared.conversations.threads import ask_to_remember, close_turn
+from shared.platform.concurrency import both, together
+from shared.platform.errors import NotFoundError
+from shared.platform.names import RUN_LOG
+from shared.quality.run_quality import note_end
+from shared.runs.event_log import Journal, RunClosedError
+from shared.runs.models import RunAnswer, RunRecord
+from shared.runs.plan import TodoItem
+from shared.runs.working_memory import WorkingMemory, answer_path
+from shared.services import Services
+
+
+async def commit_answer(
+    answer: RunAnswer, action: CommitAnswer, services: Services, journal: Journal
+) -> None:
+    """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
+    content = answer.model_dump_json().encode()
+    request, (record, _) = await both(
+        WorkingMemory(services.blobs, answer.run_id).request(),
+        both(
+            services.runs.get(answer.run_id),
+            services.blobs.write(RUN_LOG, answer_path(answer.run_id), content),
+        ),
+    )
+    if record is not None:
+        ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(action.todo)}
+        record = record.model_copy(update=ended)
+        await _commit_record(record, answer, services)
+    # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
+    complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, action.todo))
+    beside: list[Coroutine[None, None, None]] = []
+    if record is not None:
+        beside = [ask_to_remember(record, services), release(record.owner_id, record.run_id, services)]
+    try:
+        await together([complete, *beside])
+    except NotFoundError:
+        raise await _withdrawn(answer.run_id, services) from None
+    await note_end(record, services, answer, action.answer_step)
+
+
+async def report_failure(run_id: str, action: ReportFailure, services: Services, journal: Journal) -> None:
+    """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
+    record = await services.runs.get(run_id)
+    if record is not None and record.status == "completed":
+        content = await services.blobs.read(RUN_LOG, answer_path(run_id))
+        answer = RunAnswer.from_kept(content)
+        await journal.write("COMPLETE", **_complete(answer, record.thread_id, record.todo))
+        await note_end(record, services, answer)
+        return
+    if record is not None:
+        ended = {
+            "status": "failed",
+            "finished_at": datetime.now(UTC),
+            "error": action.message,
+            "error_type": action.error_type,
+        }
+        record = record.model_copy(update=ended)
+        await services.runs.replace(record)
+    error = {"type": action.error_type, "message": action.message, "hints": list(action.hints)}
+    told = journal.write("ERROR", **error)
+    await (both(told, release(record.owner_id, run_id, services)) if record is not None else told)
+    await note_end(record, services)
+
+
+async def _commit_record(record: RunRecord, answer: RunAnswer, services: Services) -> None:
+    """Store the end in the thread and in the run's record.
+
+    Raises:
+        RunClosedError: the thread went meanwhile; nothing of the answer stays.
+    """
+    try:
+        # The thread first: whoever sees the run completed can ask on, and the answer is in the conversation.
+        await close_turn(record, answer, services)
+        await services.runs.replace(record)
+    except (RunClosedError, NotFoundError):
+        raise await _withdrawn(record.run_id, services) from None
+
+
+async def _withdrawn(run_id: str, services: Services) -> RunClosedError:
+    """Take an answer away that was stored when its thread was gone already."""
+    await services.blobs.delete(RUN_LOG, answer_path(run_id))
+    return RunClosedError("The run's thread was cleared or deleted.")
+
+
+def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> dict[str, object]:
+    return {
+        "run_id": answer.run_id,
+        "thread_id": thread_id,
+        "answer": answer.model_dump(mode="json", exclude={"run_id"}),
+        "todo": [item.model_dump(mode="json") for item in todo],
+    }

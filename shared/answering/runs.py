@@ -1,0 +1,227 @@
+"""Runs from the outside: begin one, look at one, close one whose orchestration died."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.access.limits import hold, slot_of_run
+from shared.access.models import UserContext
+from shared.answering.asking import pending_clarification
+from shared.answering.closing import report_failure
+from shared.answering.steps import ReportFailure
+from shared.conversations.threads import OpenedTurn, open_turn
+from shared.platform.concurrency import both, together
+from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
+from shared.platform.hashing import digest
+from shared.platform.names import RUN_LOG
+from shared.platform.telemetry import note_fields
+from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
+from shared.runs.events import LogSlice, RunEvent
+from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
+from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
+from shared.runs.plan import TodoItem
+from shared.runs.working_memory import WorkingMemory, answer_path
+from shared.services import Services
+from shared.subagents.views import live_views
+
+Admit = Callable[[], Awaitable[None]]
+"""Lets a question in, or raises."""
+
+_CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
+
+
+async def begin_run(
+    chat: ChatRequest,
+    user: UserContext,
+    services: Services,
+    arrived_at: datetime | None = None,
+    *,
+    run_id: str | None = None,
+    admit: Admit | None = None,
+) -> RunRequest:
+    """Store a question and its first event; the caller then starts the orchestration.
+
+    Without a thread id a thread begins with it, else it is added to the user's thread of that id.
+
+    Args:
+        arrived_at: when the question came, with zone: from then on its time counts. None = now.
+        run_id: of a run that may have been begun already, in part or whole: then what is not there yet is
+            made. None = a new one.
+        admit: awaited beside what nobody can see yet, and before what can be seen; raises to refuse.
+
+    Raises:
+        PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
+        NotFoundError: the user has no such thread.
+    """
+    limit = services.settings.max_question_chars
+    if len(chat.question) > limit:
+        raise PayloadTooLargeError(
+            f"The question has {len(chat.question)} characters; at most {limit} are taken.",
+            "Shorten it, or upload the material as a document and ask about that.",
+        )
+    run_id = run_id or uuid.uuid4().hex
+    request = RunRequest(
+        run_id=run_id,
+        thread_id=chat.thread_id or digest("thread", run_id)[:32],  # a repeat begins the same thread
+        user=user,
+        question=chat.question,
+        project_id=chat.project_id,
+        doc_ids=chat.doc_ids,
+        deep=chat.deep,
+        created_at=arrived_at or datetime.now(UTC),
+    )
+    note_fields(run_id=request.run_id, thread_id=request.thread_id)
+    turn = await _open(request, services, admit, is_new=chat.thread_id is None)
+    if chat.thread_id is not None:
+        request = request.model_copy(update={"conversation": turn.conversation})
+        keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
+        request, _ = await both(keeping, _create(_record(request, turn.number), services))
+        return request
+    # The record comes last: a run that can be looked up has its log, in which it can be closed.
+    await _create(_record(request, turn.number), services)
+    return request
+
+
+async def renew_run(run_id: str, user: UserContext, arrived_at: datetime, services: Services) -> None:
+    """Have a run that was stored, and never set to work, count as asked now, by whoever asks for it again.
+
+    The same key may come a day later: by then its time would be over, and its asker may have other rights.
+    """
+    memory = WorkingMemory(services.blobs, run_id)
+    request = await memory.request()
+    await memory.put_request(request.model_copy(update={"user": user, "created_at": arrived_at}))
+    await hold(user.user_id, slot_of_run(run_id, services.settings), services)
+
+
+def begun_log(request: RunRequest) -> LogSlice:
+    """How the log of a run begins that `begin_run` has just begun: its reader need not ask for that."""
+    line = _accepted(request).model_dump_json()
+    return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
+
+
+async def view_run(record: RunRecord, services: Services, reader: UserContext | None = None) -> RunView:
+    """The run with its todo list, what it asks, and its answer once that is committed.
+
+    The answer's figures get signed addresses for `reader`, and none without one; sub-agents are shown while
+    they work, too.
+    """
+    answer: RunAnswer | None = None
+    told: tuple[dict[str, Any], ...] = ()
+    if record.status == "completed":
+        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        answer = RunAnswer.from_kept(content)
+        answer = await refresh_answer(answer, reader, services) if reader else answer
+    if record.has_log and not (answer and record.todo):
+        told = await _told(record.run_id, services)
+    return RunView(
+        run_id=record.run_id,
+        thread_id=record.thread_id,
+        question=record.question,
+        status=record.status,
+        created_at=record.created_at,
+        finished_at=record.finished_at,
+        error=record.error,
+        error_type=record.error_type,
+        todo=record.todo or _latest_todo(told),
+        answer=answer,
+        sub_agents=answer.sub_agents if answer else await _sub_agents(record, told, services, reader),
+        clarification=await pending_clarification(record, services),
+        feedback=record.feedback,
+        events_url=f"/api/runs/{record.run_id}/events",
+    )
+
+
+async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
+    """End a run whose orchestration ended without a word: its readers must not wait for ever."""
+    action = ReportFailure(
+        step=_CLOSING_STEP,
+        error_type="InternalError",
+        message=reason,
+        hints=("Ask again; if it happens again, tell the operator the run id.",),
+    )
+    try:
+        journal = await open_journal(services.run_log, run_id, _CLOSING_STEP)
+        await report_failure(run_id, action, services, journal)
+    except (RunClosedError, StaleAttemptError, NotFoundError):
+        return  # another reader, or the run itself, was quicker; or its thread was deleted, and its log went
+
+
+async def _open(request: RunRequest, services: Services, admit: Admit | None, *, is_new: bool) -> OpenedTurn:
+    """Add the question to its thread while the log is begun: neither waits for the other.
+
+    In a new thread nothing was said before, so the request is whole, and is stored at the same time.
+    """
+    memory = WorkingMemory(services.blobs, request.run_id)
+    writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
+    if is_new:
+        writes.append(memory.keep_request(request))
+
+    async def open_when_admitted() -> OpenedTurn:
+        if admit is not None:
+            await admit()
+        return await open_turn(request, services, is_new=is_new)
+
+    opened, written = await asyncio.gather(open_when_admitted(), together(writes), return_exceptions=True)
+    if isinstance(opened, BaseException):
+        # Then no repeat of it can have come further; after other errors it may, and needs them.
+        if isinstance(opened, NotFoundError | TooManyRequestsError):
+            await both(services.run_log.delete(request.run_id), memory.erase())
+        raise opened
+    if isinstance(written, BaseException):
+        raise written
+    return opened
+
+
+async def _create(record: RunRecord, services: Services) -> None:
+    try:
+        await services.runs.create(record)
+    except ConflictError:
+        return  # an earlier attempt, or one at the same time, came so far: ids are given out once
+
+
+def _record(request: RunRequest, turn: int) -> RunRecord:
+    return RunRecord(
+        run_id=request.run_id,
+        thread_id=request.thread_id,
+        owner_id=request.user.user_id,
+        question=request.question,
+        created_at=request.created_at,
+        turn=turn,
+    )
+
+
+async def _first_event(request: RunRequest, services: Services) -> None:
+    await services.run_log.create(request.run_id)
+    try:
+        await services.run_log.append(request.run_id, [_accepted(request)], at_offset=0)
+    except ConflictError:
+        return  # it is there already: nobody else begins this run's log
+
+
+def _accepted(request: RunRequest) -> RunEvent:
+    told = {"step": 0, "state": "accepted", "run_id": request.run_id, "thread_id": request.thread_id}
+    return RunEvent(name="STATUS", data=told)
+
+
+async def _told(run_id: str, services: Services) -> tuple[dict[str, Any], ...]:
+    """What the events of a run hold so far."""
+    written = await services.run_log.read(run_id)
+    return tuple(json.loads(line)["data"] for line in written.lines)
+
+
+def _latest_todo(told: Sequence[dict[str, Any]]) -> tuple[TodoItem, ...]:
+    lists = [data["todo"] for data in told if data.get("todo")]
+    return tuple(TodoItem.model_validate(item) for item in lists[-1]) if lists else ()
+
+
+async def _sub_agents(
+    record: RunRecord, told: Sequence[dict[str, Any]], services: Services, reader: UserContext | None
+) -> tuple[SubagentView, ...]:
+    """Those that the run has set to work, as far as they are now; most runs have none, and cost no look."""
+    if not any(data.get("decision") == "delegate" for data in told):
+        return ()
+    views = await live_views(record, services)
+    return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

@@ -1,0 +1,124 @@
+"""Answering from documents in process, message by message.
+
+A run that asks which document is meant ends its events with ASK_USER, and is kept. The next message of the
+same user in the same session is the answer to it, until it has waited too long; then it is a new question.
+"""
+
+import asyncio
+import hashlib
+import uuid
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.answering.clarification import read_answer
+from shared.answering.inline import run_to_end, waits
+from shared.answering.loop import observe
+from shared.answering.loop_state import LoopState
+from shared.answering.steps import AnswerArrived
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import CallerError, NotFoundError
+from shared.platform.models import Model
+from shared.platform.names import WORK
+from shared.runs.events import RunEvent
+from shared.runs.memory_run_log import MemoryRunLog
+from shared.runs.models import MAX_ANSWER_CHARS, Clarification, ClarificationAnswer, RunRequest
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+
+
+class WaitingRun(Model):
+    """A run that waits for the next message of its session."""
+
+    run_id: str
+    state: LoopState
+    asked: Clarification
+
+
+async def answer_from_documents(
+    services: Services, user: UserContext, user_message: str, session_id: str | None
+) -> AsyncGenerator[RunEvent]:
+    """Every event of the answer as it happens; COMPLETE, ERROR or ASK_USER is the last."""
+    session = _Session(services.blobs, user, session_id or uuid.uuid4().hex)
+    waiting = await session.waiting()
+    if waiting is None:
+        run_id, state = await _begun(services.blobs, user, user_message, session.session_id), None
+    else:
+        try:
+            answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
+            choice = read_answer(answer, waiting.asked.options).model_copy(update={"asker": user})
+        except CallerError as unknown:
+            yield _asked_again(waiting, unknown)
+            return
+        await WorkingMemory(services.blobs, waiting.run_id).put_choice(waiting.state.ask_step, choice)
+        await session.forget()
+        run_id, state = waiting.run_id, observe(waiting.state, AnswerArrived())
+    async for event in _events(replace(services, run_log=MemoryRunLog()), run_id, state, session):
+        yield event
+
+
+async def _events(
+    services: Services, run_id: str, state: LoopState | None, session: "_Session"
+) -> AsyncGenerator[RunEvent]:
+    log = services.run_log
+    assert isinstance(log, MemoryRunLog)  # noqa: S101  # made by the caller above
+    await log.create(run_id)
+
+    async def run_and_keep() -> None:
+        ended = await run_to_end(run_id, services, state)
+        if waits(ended):
+            await session.keep(run_id, ended)
+
+    run: asyncio.Task[object] = asyncio.create_task(run_and_keep())
+    try:
+        async for event in log.follow(run_id, run):
+            if event.name == "ASK_USER":
+                await asyncio.wait({run})  # whoever sees the options can answer at once
+            yield event
+    finally:
+        run.cancel()
+
+
+async def _begun(blobs: BlobStore, user: UserContext, question: str, thread_id: str) -> str:
+    request = RunRequest(
+        run_id=uuid.uuid4().hex,
+        thread_id=thread_id,
+        user=user,
+        question=question,
+        created_at=datetime.now(UTC),
+    )
+    await WorkingMemory(blobs, request.run_id).put_request(request)
+    return request.run_id
+
+
+def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
+    asked = waiting.asked.model_dump(mode="json")
+    data = {"step": waiting.state.ask_step, **asked, "question": f"{unknown.detail} {waiting.asked.question}"}
+    return RunEvent(name="ASK_USER", data=data)
+
+
+class _Session:
+    """Where the waiting run of one user's session is kept."""
+
+    def __init__(self, blobs: BlobStore, user: UserContext, session_id: str) -> None:
+        self.session_id = session_id
+        self._blobs = blobs
+        # A session's id is the caller's own word: hashed, it is a name, and bound to the user.
+        key = hashlib.sha256(f"{user.user_id}\n{session_id}".encode()).hexdigest()
+        self._path = f"sessions/{key}.json"
+
+    async def waiting(self) -> WaitingRun | None:
+        try:
+            kept = WaitingRun.from_kept(await self._blobs.read(WORK, self._path))
+        except NotFoundError:
+            return None
+        return kept if kept.asked.expires_at > datetime.now(UTC) else None
+
+    async def keep(self, run_id: str, state: LoopState) -> None:
+        asked = await WorkingMemory(self._blobs, run_id).clarification(state.ask_step)
+        waiting = WaitingRun(run_id=run_id, state=state, asked=asked)
+        await self._blobs.write(WORK, self._path, waiting.model_dump_json().encode())
+
+    async def forget(self) -> None:
+        await self._blobs.delete(WORK, self._path)

@@ -1,0 +1,75 @@
+"""Keeping readers and storage in step: what stands in the log as an answer is the answer that is stored.
+
+Two attempts at one step may both write an answer, and the first to store its own wins. Whoever finds, after
+storing or before using an answer, that readers have seen another one withdraws that and shows the right one,
+all in one append.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable
+
+from shared.evidence.models import Citation
+from shared.platform.errors import ConflictError
+from shared.runs.event_log import RunClosedError, events_of
+from shared.runs.events import TERMINAL_EVENTS, RunEvent
+from shared.runs.models import RunAnswer
+from shared.runs.run_log import RunLog
+
+_WITHDRAWN = ("restarted", "discarded")
+
+
+async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
+    """Make what readers have of a step equal the stored answer.
+
+    Raises:
+        RunClosedError: the run has ended.
+    """
+    while True:
+        written = await log.read(answer.run_id)
+        events = events_of(written)
+        if any(event.name in TERMINAL_EVENTS for event in events):
+            raise RunClosedError("The run has ended.")
+        if shown_text(events, step) == answer.text:
+            return
+        try:
+            await log.append(answer.run_id, _announcement(answer, step), at_offset=written.next_offset)
+        except ConflictError:
+            continue  # somebody wrote meanwhile: look again
+        return
+
+
+def shown_text(events: Iterable[RunEvent], step: int) -> str:
+    """The text of a step as a reader has it who drops what was withdrawn."""
+    text = ""
+    for event in events:
+        if event.data.get("step") != step:
+            continue
+        if event.name == "TOKEN":
+            text += event.data["text"]
+        elif event.name == "STATUS" and event.data.get("state") in _WITHDRAWN:
+            text = ""
+    return text
+
+
+def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
+    """The citations of all steps, as a reader has them who drops what was withdrawn."""
+    shown: dict[int, list[Citation]] = {}
+    for event in events:
+        step = event.data.get("step", 0)
+        if event.name == "CITATION":
+            told = {name: event.data[name] for name in Citation.model_fields}
+            shown.setdefault(step, []).append(Citation.model_validate(told))
+        elif event.name == "STATUS" and event.data.get("state") in _WITHDRAWN:
+            shown.pop(step, None)
+    return [citation for of_step in shown.values() for citation in of_step]
+
+
+def _announcement(answer: RunAnswer, step: int) -> list[RunEvent]:
+    begun = {"step": step, "state": "restarted", "attempt": uuid.uuid4().hex[:8]}
+    citations = [json.loads(citation.model_dump_json()) for citation in answer.citations]
+    return [
+        RunEvent(name="STATUS", data=begun),
+        *(RunEvent(name="CITATION", data={"step": step, **citation}) for citation in citations),
+        RunEvent(name="TOKEN", data={"step": step, "text": answer.text}),
+    ]

@@ -1,0 +1,74 @@
+"""The spans of a run and of its sub-agents, recorded when the run has ended, from what is stored of them.
+
+Their ids were known from the beginning, so their parts may have been recorded long before. Never raises: a
+trace is not worth an answer.
+"""
+
+from datetime import UTC, datetime
+
+from shared.platform import tracing
+from shared.platform.errors import GroundworkError
+from shared.platform.telemetry import get_logger, pseudonym
+from shared.platform.tracing import TraceLink, link_below
+from shared.runs.models import RunRecord
+from shared.services import Services
+from shared.subagents.artifacts import Child, children_of, delegations_of
+from shared.subagents.models import Delegation
+from shared.subagents.views import final_status
+
+
+async def record_end(run_id: str, link: TraceLink, services: Services) -> None:
+    """Record the spans of a run that has ended. `link`: its orchestration's place in a trace."""
+    if not tracing.is_on():
+        return
+    try:
+        record = await services.runs.get(run_id)
+        delegations = await delegations_of(services.blobs, run_id)
+        children = await children_of(services.blobs, delegations)
+    except GroundworkError as failed:
+        get_logger().warning("trace.incomplete", run_id=run_id, error_type=failed.code)
+        return
+    by_step = {delegation.step: delegation for delegation in delegations}
+    for child in children:
+        is_cancelled = record is not None and record.status == "cancelled"
+        _record_child(child, by_step[child.task.step], link, is_cancelled=is_cancelled)
+    if record is not None:
+        _record_run(record, link)
+
+
+def _record_run(record: RunRecord, link: TraceLink) -> None:
+    attributes: tracing.Attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "groundwork",
+        "gen_ai.conversation.id": record.thread_id,
+        "run_id": record.run_id,
+        "thread_id": record.thread_id,
+        "user_id": pseudonym(record.owner_id),
+        "groundwork.status": record.status,
+    }
+    error_type = record.error_type or "" if record.status == "failed" else ""
+    tracing.record("answer_question", link, attributes, error_type=error_type, ended_at=record.finished_at)
+
+
+def _record_child(child: Child, delegation: Delegation, parent: TraceLink, *, is_cancelled: bool) -> None:
+    task, state = child.task, child.state
+    link = link_below(parent.own, task.child_id, delegation.decided_at)
+    if link is None:
+        return
+    ended_at = min((state and state.ended_at) or task.deadline, datetime.now(UTC))
+    is_cut_off = is_cancelled and (state is None or state.status == "running")
+    status = "cancelled" if is_cut_off else final_status(child, datetime.now(UTC))
+    attributes: tracing.Attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": task.profile,
+        "run_id": task.run_id,
+        "child": task.index,
+        "groundwork.status": status,
+        "groundwork.turns": state.turns_ended if state else 0,
+        "groundwork.tokens": state.tokens if state else 0,
+        "groundwork.findings": len(state.findings) if state else 0,
+    }
+    error_type = "SubagentFailed" if status == "failed" else ""
+    tracing.record(
+        f"run_sub_agent {task.profile}", link, attributes, error_type=error_type, ended_at=ended_at
+    )

@@ -1,0 +1,308 @@
+"""Memory after the turn: the rolling summary of a thread, and episodic memory across threads.
+
+Runs on a queue, so no answer waits for it. It looks at the thread and not at the message: a message that is
+lost, late or repeated changes nothing, since the next one finds what is left to do. What its owner deletes
+meanwhile does not come back: every write is followed by a look whether it is still wanted.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.conversations.models import (
+    ConversationSummary,
+    MemoriesDeleted,
+    Memory,
+    MemoryList,
+    RememberTask,
+    Thread,
+    ThreadTurn,
+)
+from shared.conversations.window import (
+    MEMORY_CHARS,
+    QUESTION_CHARS,
+    SUMMARY_CHARS,
+    excerpt,
+    summary_material,
+    turns_to_fold,
+)
+from shared.platform.concurrency import together
+from shared.platform.errors import (
+    AccessDeniedError,
+    CallerError,
+    ConflictError,
+    GroundworkError,
+    NotFoundError,
+)
+from shared.platform.language_models.models import CallLimits, Embedder, Prompt
+from shared.platform.names import TURNS_QUEUE
+from shared.platform.odata import all_of, quote
+from shared.platform.prompts import load
+from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest, VectorQuery
+from shared.platform.telemetry import get_logger
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.fusion import cosine_of_vector_score, fuse_scores
+from shared.retrieval.keyword_query import keyword_query
+from shared.retrieval.secured_index import SecuredIndex
+from shared.services import Services
+
+MAX_RECALLED = 10
+_CANDIDATES = 30  # per ranking (unmeasured; a person has hundreds of memories, not millions)
+_FIELDS = ("memory_id", "thread_id", "question", "answer_summary", "created_at", "doc_ids")
+_SCORE = "@search.score"
+
+
+class Memories:
+    """The index of memories, bound to one user."""
+
+    def __init__(self, index: SearchIndex, user: UserContext | None) -> None:
+        """Bind `index` to `user`.
+
+        Raises:
+            AccessDeniedError: there is no user, or one without an id.
+        """
+        if user is None or not user.user_id.strip():
+            raise AccessDeniedError("Memories need a user context.", "Sign in, or bind a user to the tools.")
+        self._index = index
+        self._own = f"user_id eq {quote(user.user_id)}"
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        """The request's rows that are the user's own."""
+        trimmed = all_of(self._own, request.filter)
+        return await self._index.search(request.model_copy(update={"filter": trimmed}))
+
+    async def newest(self, limit: int, skip: int = 0) -> list[Memory]:
+        """Memories, newest first."""
+        request = SearchRequest(
+            select=_FIELDS, order_by=("created_at desc", "memory_id asc"), top=limit, skip=skip
+        )
+        return [_memory(row) for row in (await self.search(request)).rows]
+
+    async def ids(self, limit: int) -> list[str]:
+        """Ids of some memories."""
+        page = await self.search(SearchRequest(select=("memory_id",), top=limit))
+        return [str(row["memory_id"]) for row in page.rows]
+
+
+class MemorySearch:
+    """Finds what a person asked before, by words and by meaning."""
+
+    def __init__(
+        self, memories: Memories, embedder: Embedder, limits: CallLimits, documents: DocumentSearch
+    ) -> None:
+        """`documents` of the same user say which answers may still be told."""
+        self._memories = memories
+        self._documents = documents
+        self._embedder = embedder
+        self._limits = limits
+
+    async def recall(self, query: str, top_k: int = 5) -> list[Memory]:
+        """The user's own past questions that bear on `query`, best first; scores as in block search.
+
+        Args:
+            top_k: clamped to 1-10.
+        """
+        if not query.strip():
+            return []
+        (vector,) = await self._embedder.embed([query], self._limits)
+        by_keyword, by_vector = await together(
+            self._memories.search(request)
+            for request in (
+                SearchRequest(text=keyword_query(query), select=_FIELDS, top=_CANDIDATES),
+                SearchRequest(
+                    vectors=(VectorQuery(vector=vector, field="vector", k=_CANDIDATES),),
+                    select=_FIELDS,
+                    top=_CANDIDATES,
+                ),
+            )
+        )
+        best = _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
+        return await as_told_now(best, self._documents)
+
+
+async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
+    """The memories, without answers that cite a document which is closed to their owner, or gone, by now."""
+    cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
+    readable = await documents.get_many(sorted(cited))
+    return [
+        memory if readable.keys() >= set(memory.doc_ids) else memory.model_copy(update={"answer_summary": ""})
+        for memory in memories
+    ]
+
+
+def _fused(by_keyword: Sequence[IndexRow], by_vector: Sequence[IndexRow]) -> list[Memory]:
+    rows = {str(row["memory_id"]): row for row in (*by_keyword, *by_vector)}
+    keyword = {str(row["memory_id"]): float(row[_SCORE]) for row in by_keyword}
+    cosine = {str(row["memory_id"]): cosine_of_vector_score(float(row[_SCORE])) for row in by_vector}
+    return [_memory(rows[memory_id], round(score, 6)) for memory_id, score in fuse_scores(keyword, cosine)]
+
+
+def _memory(row: IndexRow, score: float | None = None) -> Memory:
+    return Memory.model_validate(
+        {**{name: row[name] for name in _FIELDS if row.get(name) is not None}, "score": score}
+    )
+
+
+_TURNS_READ = 50  # of one thread at a time: what a queue that stood still for a while left behind
+_SUMMARY_LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1500)
+_EMBEDDING_LIMITS = CallLimits(timeout_s=30, max_retries=2)
+_WRITE_TRIES = 4
+_MAX_TRIES = 7  # pauses of 10 s doubled: 21 minutes in all, then the poison queue
+_FIRST_PAUSE_S = 10.0
+_DELETED_AT_ONCE = 1000  # the service's most
+_MAX_LISTED = 100_000  # the service skips no farther
+_DELETE_ROUNDS = 50
+_INDEX_LAG_S = 1.0  # until the service shows a deletion; usually less
+
+
+async def remember(task: RememberTask, services: Services) -> None:
+    """Do what is left to do for the thread of an answered turn.
+
+    Raises:
+        GroundworkError: it cannot be done; a passing failure is tried again by a later message instead.
+    """
+    try:
+        await _remember_thread(task.owner_id, task.thread_id, services)
+    except GroundworkError as failed:
+        if not failed.retryable or task.tries >= _MAX_TRIES:
+            raise
+        pause_s = max(_FIRST_PAUSE_S * 2**task.tries, failed.retry_after_s or 0.0)
+        get_logger().warning("turn.remembered_later", run_id=task.run_id, error_type=failed.code)
+        again = task.model_copy(update={"tries": task.tries + 1})
+        await services.queues.send(TURNS_QUEUE, again.model_dump_json(), pause_s)
+
+
+async def list_memories(
+    user: UserContext, services: Services, limit: int, cursor: str | None = None
+) -> MemoryList:
+    """The user's memories, newest first.
+
+    Raises:
+        CallerError: the cursor is none of ours.
+    """
+    skip = _read_cursor(cursor)
+    found = await Memories(services.memory_index, user).newest(limit + 1, skip)
+    has_more = len(found) > limit and skip + limit < _MAX_LISTED
+    shown = tuple(await as_told_now(found[:limit], _documents(user, services)))
+    return MemoryList(memories=shown, count=len(shown), cursor=str(skip + limit) if has_more else None)
+
+
+async def forget_all(user: UserContext, services: Services) -> MemoriesDeleted:
+    """Delete every memory of the user; turns that were asked until now are not remembered later either."""
+    memories = Memories(services.memory_index, user)
+    await services.threads.forget_before(user.user_id, datetime.now(UTC))
+    deleted: set[str] = set()
+    for _ in range(_DELETE_ROUNDS):
+        found = set(await memories.ids(_DELETED_AT_ONCE))
+        if not found:
+            break
+        if found <= deleted:  # the service still shows what it has deleted
+            await asyncio.sleep(_INDEX_LAG_S)
+        await services.memory_index.delete(sorted(found))
+        deleted |= found
+    return MemoriesDeleted(deleted=len(deleted))
+
+
+def memory_search(services: Services, user: UserContext) -> MemorySearch:
+    """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
+    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
+    memories = Memories(services.memory_index, user)
+    return MemorySearch(memories, services.embedder, limits, _documents(user, services))
+
+
+def _documents(user: UserContext, services: Services) -> DocumentSearch:
+    return DocumentSearch(SecuredIndex(services.documents_index, user))
+
+
+async def _remember_thread(owner_id: str, thread_id: str, services: Services) -> None:
+    thread = await services.threads.get(owner_id, thread_id)
+    if thread is None or thread.is_deleted:
+        return
+    turns = await services.threads.turns(owner_id, thread_id, _TURNS_READ)
+    alive = [turn for turn in turns if turn.number > thread.cleared_count and turn.status != "erased"]
+    for turn in reversed(alive):
+        if turn.status == "answered" and not turn.is_remembered:
+            await _remember_turn(owner_id, turn, services)
+    await _summarise(thread, alive, services)
+
+
+async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Services) -> None:
+    if await _is_wanted(owner_id, turn, services):
+        question = excerpt(turn.question, QUESTION_CHARS)
+        summary = excerpt(turn.answer, MEMORY_CHARS)
+        (vector,) = await services.embedder.embed([f"{question}\n{summary}"], _EMBEDDING_LIMITS)
+        row = {
+            "memory_id": turn.run_id,
+            "user_id": owner_id,
+            "thread_id": turn.thread_id,
+            "question": question,
+            "answer_summary": summary,
+            "vector": list(vector),
+            "created_at": turn.asked_at.isoformat(),
+            "doc_ids": list(turn.doc_ids),
+        }
+        await services.memory_index.upload([row])
+        # Deleted while it was written: the deletion may have found nothing yet.
+        if not await _is_wanted(owner_id, turn, services):
+            await services.memory_index.delete([turn.run_id])
+    await _mark_remembered(owner_id, turn, services)
+
+
+async def _is_wanted(owner_id: str, turn: ThreadTurn, services: Services) -> bool:
+    thread, current, forgotten = await asyncio.gather(
+        services.threads.get(owner_id, turn.thread_id),
+        services.threads.turn(owner_id, turn.thread_id, turn.number),
+        services.threads.forgotten_until(owner_id),
+    )
+    if thread is None or thread.is_deleted or thread.cleared_count >= turn.number:
+        return False
+    if current is None or current.status == "erased":
+        return False
+    return forgotten is None or turn.asked_at > forgotten
+
+
+async def _mark_remembered(owner_id: str, turn: ThreadTurn, services: Services) -> None:
+    try:
+        await services.threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
+    except (ConflictError, NotFoundError):
+        return  # erased, or another message was quicker; remembering twice changes nothing
+
+
+async def _summarise(thread: Thread, turns: list[ThreadTurn], services: Services) -> None:
+    folded = turns_to_fold(thread, turns, services.settings.conversation_turns)
+    if not folded:
+        return
+    user = summary_material(thread.summary, folded)
+    prompt = Prompt(name="summarise_turns", system=load("conversations", "summarise_turns"), user=user)
+    said = await services.chat_model.parse(prompt, ConversationSummary, _SUMMARY_LIMITS)
+    summary = excerpt(said.summary, SUMMARY_CHARS)
+    await _keep_summary(thread, summary, folded[-1].number, services)
+
+
+async def _keep_summary(thread: Thread, summary: str, through: int, services: Services) -> None:
+    """Write it into the thread, unless the thread was cleared, or summarised by another, meanwhile."""
+    current: Thread | None = thread
+    for _ in range(_WRITE_TRIES):
+        if current is None or current.is_deleted:
+            return
+        if (current.cleared_count, current.summarised_count) != (
+            thread.cleared_count,
+            thread.summarised_count,
+        ):
+            return
+        changed = current.model_copy(update={"summary": summary, "summarised_count": through})
+        try:
+            await services.threads.replace(current, changed)
+        except (ConflictError, NotFoundError):
+            current = await services.threads.get(thread.owner_id, thread.thread_id)
+        else:
+            return
+
+
+def _read_cursor(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 6 or int(cursor) > _MAX_LISTED:
+        raise CallerError("The cursor is none of ours.", "Send the cursor of the page before, unchanged.")
+    return int(cursor)

@@ -1,0 +1,182 @@
+"""Episodic memory: a person's own past questions, each with what was answered."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from shared.platform.models import Model
+from shared.runs.models import Feedback, RunAnswer, RunStatus
+
+MAX_TITLE_CHARS = 120  # what a list shows in one line
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_CHARS)]
+
+
+class Thread(Model):
+    """A thread as it is stored. Turns are counted from 1; the numbers of cleared ones are not used again.
+
+    Attributes:
+        updated_at: when its last question was asked, or it was made.
+        turn_count: number of its newest turn.
+        cleared_count: turns up to this number are cleared; nobody sees them.
+        erased_count: turns up to this number are gone from every store.
+        summary: what the turns from `cleared_count` up to `summarised_count` were about.
+        is_deleted: nobody sees it; it stays until everything of it is gone.
+        revision: changes with every write; None before the first.
+    """
+
+    thread_id: str
+    owner_id: str
+    title: str = ""
+    created_at: datetime
+    updated_at: datetime
+    turn_count: int = 0
+    cleared_count: int = 0
+    erased_count: int = 0
+    summary: str = ""
+    summarised_count: int = 0
+    is_deleted: bool = False
+    revision: str | None = None
+
+
+class ThreadTurn(Model):
+    """A turn as it is stored: what later questions need of it; the answer itself lies with its run.
+
+    Attributes:
+        answer: excerpt of the answer's text; empty until there is one.
+        status: "erased" when the thread was cleared or deleted: no answer is taken any more.
+        is_remembered: episodic memory has it.
+    """
+
+    thread_id: str
+    number: int
+    run_id: str
+    question: str
+    asked_at: datetime
+    status: Literal["asked", "answered", "erased"] = "asked"
+    answer: str = ""
+    doc_ids: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+    is_remembered: bool = False
+    revision: str | None = None
+
+
+class ThreadPage(Model):
+    """Threads, the one that was last asked in first. `cursor` leads to the next ones; None at the end."""
+
+    threads: tuple[Thread, ...]
+    cursor: str | None = None
+
+
+class NewThread(Model):
+    """Body of POST /api/threads."""
+
+    title: Title | None = Field(default=None, description="Left out: the first question becomes the title.")
+
+
+class ThreadRename(Model):
+    """Body of PATCH /api/threads/{thread_id}."""
+
+    title: Title
+
+
+class ThreadView(Model):
+    """A thread as its owner sees it. `turn_count` counts what is to be seen."""
+
+    thread_id: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    turn_count: int
+
+
+class ThreadList(Model):
+    """Answer of GET /api/threads."""
+
+    threads: tuple[ThreadView, ...]
+    count: int
+    cursor: str | None = None
+
+
+class ThreadMessage(Model):
+    """One turn as its owner sees it: the question, and the answer once it is committed."""
+
+    run_id: str
+    number: int
+    question: str
+    status: RunStatus
+    created_at: datetime
+    finished_at: datetime | None = None
+    error: str | None = None
+    error_type: str | None = None
+    answer: RunAnswer | None = None
+    feedback: Feedback | None = None
+
+
+class MessageList(Model):
+    """Answer of GET /api/threads/{thread_id}/messages: oldest first; `cursor` leads to older ones."""
+
+    thread_id: str
+    messages: tuple[ThreadMessage, ...]
+    count: int
+    cursor: str | None = None
+
+
+class RememberTask(Model):
+    """Message of the queue `turns`: a turn was answered. `tries` counts those that failed."""
+
+    owner_id: str
+    thread_id: str
+    run_id: str
+    tries: int = 0
+
+
+class EraseTask(Model):
+    """Message of the queue `erasures`: turns of a thread are to go.
+
+    Attributes:
+        through: the number of the last one.
+        is_last: the second pass, after every step that was still at work has ended.
+    """
+
+    owner_id: str
+    thread_id: str
+    through: int
+    is_last: bool = False
+
+
+class ConversationSummary(Model):
+    """Structured output of the call that compresses older turns."""
+
+    summary: str = Field(description="What was asked and what was answered, shorter than the turns.")
+
+
+class Memory(Model):
+    """One remembered turn. `memory_id` is the run's id; `score` (0-1) is there when it was searched for.
+
+    Attributes:
+        answer_summary: empty as well when a document that the answer cites is not open to its owner any more.
+        doc_ids: the documents that the answer cites; for that check, and shown to nobody.
+    """
+
+    memory_id: str
+    thread_id: str
+    question: str
+    answer_summary: str
+    created_at: datetime
+    score: float | None = None
+    doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
+
+
+class MemoryList(Model):
+    """Answer of GET /api/memory, newest first; `cursor` leads to older ones."""
+
+    memories: tuple[Memory, ...]
+    count: int
+    cursor: str | None = None
+
+
+class MemoriesDeleted(Model):
+    """Answer of DELETE /api/memory."""
+
+    deleted: int

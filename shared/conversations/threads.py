@@ -1,0 +1,374 @@
+"""A thread's turns as its owner reads them: questions and whole answers, with addresses that are good now."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.conversations.models import (
+    EraseTask,
+    MessageList,
+    RememberTask,
+    Thread,
+    ThreadList,
+    ThreadMessage,
+    ThreadTurn,
+    ThreadView,
+)
+from shared.conversations.window import QUESTION_CHARS, answered, conversation_from, excerpt, title_of
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE
+from shared.platform.telemetry import get_logger
+from shared.runs.event_log import RunClosedError
+from shared.runs.fresh_urls import refresh_answers
+from shared.runs.models import ID_PATTERN, Conversation, RunAnswer, RunRecord, RunRequest
+from shared.runs.working_memory import answer_path
+from shared.services import Services
+
+TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
+Check = Callable[[ThreadView], None]
+"""Raises when a change is not to be made to the thread as it is."""
+
+_TRIES = 8  # of a write that somebody else's came before
+
+
+async def new_thread(
+    title: str | None, user: UserContext, services: Services, thread_id: str | None = None
+) -> ThreadView:
+    """Begin a thread. Without a title its first question becomes it.
+
+    Args:
+        thread_id: of a thread that may have been begun already; None = a new one.
+    """
+    now = datetime.now(UTC)
+    thread = Thread(
+        thread_id=thread_id or uuid.uuid4().hex,
+        owner_id=user.user_id,
+        title=title or "",
+        created_at=now,
+        updated_at=now,
+    )
+    try:
+        return view_of(await services.threads.create(thread))
+    except ConflictError:
+        return view_of(await owned_thread(thread.thread_id, user, services))
+
+
+async def list_threads(
+    user: UserContext, services: Services, limit: int, cursor: str | None = None
+) -> ThreadList:
+    """The user's threads, the one that was last asked in first.
+
+    Raises:
+        CallerError: the cursor is none of ours.
+    """
+    page = await services.threads.page(user.user_id, limit, cursor)
+    shown = tuple(view_of(thread) for thread in page.threads)
+    return ThreadList(threads=shown, count=len(shown), cursor=page.cursor)
+
+
+async def owned_thread(thread_id: str, user: UserContext, services: Services) -> Thread:
+    """The thread.
+
+    Raises:
+        NotFoundError: there is none, it is somebody else's, or it was deleted; nobody can tell which.
+    """
+    is_id = re.fullmatch(ID_PATTERN, thread_id) is not None
+    thread = await services.threads.get(user.user_id, thread_id) if is_id else None
+    if thread is None or thread.is_deleted:
+        raise not_there(thread_id)
+    return thread
+
+
+async def rename_thread(
+    thread_id: str, title: str, user: UserContext, services: Services, check: Check | None = None
+) -> ThreadView:
+    """Give the thread another title, unless `check` raises. NotFoundError as `owned_thread`."""
+
+    def renamed(thread: Thread) -> Thread:
+        if check is not None:
+            check(view_of(thread))
+        return thread.model_copy(update={"title": title})
+
+    return view_of(await change_thread(thread_id, user, services, renamed))
+
+
+async def clear_thread(thread_id: str, user: UserContext, services: Services) -> ThreadView:
+    """Forget the thread's turns and its summary, and keep the thread. NotFoundError as `owned_thread`."""
+
+    def cleared(thread: Thread) -> Thread:
+        return thread.model_copy(
+            update={
+                "cleared_count": thread.turn_count,
+                "summary": "",
+                "summarised_count": thread.turn_count,
+            }
+        )
+
+    thread = await change_thread(thread_id, user, services, cleared)
+    await ask_to_erase(thread, services)
+    return view_of(thread)
+
+
+async def delete_thread(
+    thread_id: str, user: UserContext, services: Services, check: Check | None = None
+) -> None:
+    """Delete the thread, unless `check` raises: nobody sees it from now on. Again while it goes: no error.
+
+    Raises:
+        NotFoundError: as `owned_thread`, but for one that is going.
+    """
+
+    def deleted(found: Thread) -> Thread:
+        if check is not None:
+            check(view_of(found))
+        return found.model_copy(update={"is_deleted": True})
+
+    try:
+        thread = await change_thread(thread_id, user, services, deleted)
+    except NotFoundError:
+        known = await services.threads.get(user.user_id, thread_id)
+        if known is None:
+            raise
+        thread = known
+    await ask_to_erase(thread, services)
+
+
+async def ask_to_erase(thread: Thread, services: Services) -> None:
+    """Have what was cleared or deleted of the thread erased from every store."""
+    through = thread.turn_count if thread.is_deleted else thread.cleared_count
+    task = EraseTask(owner_id=thread.owner_id, thread_id=thread.thread_id, through=through)
+    await services.queues.send(ERASURES_QUEUE, task.model_dump_json())
+
+
+async def change_thread(
+    thread_id: str, user: UserContext, services: Services, change: Callable[[Thread], Thread]
+) -> Thread:
+    """Apply a change to the thread as it is, again when somebody else's came before.
+
+    Raises:
+        NotFoundError: as `owned_thread`.
+        ConflictError: others changed it all the time.
+    """
+    for attempt in range(_TRIES):
+        thread = await owned_thread(thread_id, user, services)
+        try:
+            return await services.threads.replace(thread, change(thread))
+        except ConflictError:
+            await asyncio.sleep(0.01 * attempt)
+    raise ConflictError("The thread is being changed by others.", "Try again.")
+
+
+async def conversation_of(thread_id: str, user: UserContext, services: Services) -> Conversation:
+    """What was said in a thread, as a new question in it needs it. One round trip to the table.
+
+    Raises:
+        NotFoundError: as `owned_thread`.
+    """
+    return conversation_from(*await thread_and_turns(thread_id, user, services))
+
+
+async def thread_and_turns(
+    thread_id: str, user: UserContext, services: Services
+) -> tuple[Thread, list[ThreadTurn]]:
+    """The thread and its newest turns, newest first. NotFoundError as `owned_thread`."""
+    if not re.fullmatch(ID_PATTERN, thread_id):
+        raise not_there(thread_id)
+    # Together: the turns of a thread that turns out not to be there are none.
+    return await asyncio.gather(
+        owned_thread(thread_id, user, services),
+        services.threads.turns(user.user_id, thread_id, TURNS_READ),
+    )
+
+
+def view_of(thread: Thread) -> ThreadView:
+    """The thread as its owner sees it."""
+    return ThreadView(
+        thread_id=thread.thread_id,
+        title=thread.title,
+        created_at=thread.created_at,
+        updated_at=thread.updated_at,
+        turn_count=thread.turn_count - thread.cleared_count,
+    )
+
+
+def not_there(thread_id: str) -> NotFoundError:
+    """The one answer for a thread that is absent, foreign or deleted."""
+    return NotFoundError(
+        f"There is no thread {thread_id[:64]!r}.", "Check the id; threads are seen by their owner."
+    )
+
+
+_SENDING_S = 5.0  # the answer is told beside it; what is not sent is made good by the next turn
+_REMEMBER_AFTER_S = 1.0  # by then the run has ended
+
+
+@dataclass(frozen=True)
+class OpenedTurn:
+    """A turn that waits for its answer, and what was said before it."""
+
+    number: int
+    conversation: Conversation
+
+
+async def open_turn(request: RunRequest, services: Services, *, is_new: bool) -> OpenedTurn:
+    """Add a question to its thread, unless it is there; `is_new`: to a thread that begins with it.
+
+    Raises:
+        NotFoundError: the user has no such thread.
+        ConflictError: too many questions at once.
+    """
+    if is_new:
+        return await _begin_thread(request, services)
+    for attempt in range(_TRIES):
+        thread, turns = await thread_and_turns(request.thread_id, request.user, services)
+        own = next((turn for turn in turns if turn.run_id == request.run_id), None)
+        conversation = conversation_from(thread, [turn for turn in turns if turn is not own])
+        if own is not None:
+            return OpenedTurn(own.number, conversation)
+        number = thread.turn_count + 1
+        changed = thread.model_copy(
+            update={
+                "turn_count": number,
+                "updated_at": max(request.created_at, thread.updated_at),
+                "title": thread.title or title_of(request.question),
+            }
+        )
+        try:
+            await services.threads.replace(thread, changed, _asked(request, number))
+        except NotFoundError:
+            raise not_there(request.thread_id) from None
+        except ConflictError:
+            await asyncio.sleep(0.01 * attempt)
+        else:
+            return OpenedTurn(number, conversation)
+    raise ConflictError("Too many questions at once in this thread.", "Ask again in a moment.")
+
+
+async def close_turn(record: RunRecord, answer: RunAnswer, services: Services) -> None:
+    """Keep in the thread what later questions need of the answer. Doing it twice changes nothing.
+
+    Raises:
+        RunClosedError: the thread was cleared or deleted meanwhile; the answer belongs nowhere.
+    """
+    if not record.turn:
+        return
+    for _ in range(_TRIES):
+        turn = await services.threads.turn(record.owner_id, record.thread_id, record.turn)
+        if turn is None or turn.status == "erased":
+            raise RunClosedError("The run's thread was cleared or deleted.")
+        if turn.status == "answered":
+            return
+        try:
+            await services.threads.replace_turn(record.owner_id, answered(turn, answer))
+        except (ConflictError, NotFoundError):
+            continue  # it was erased, or another attempt was quicker: the next look tells
+        else:
+            return
+    raise ConflictError("The turn is being changed by others.", "Try again.")
+
+
+async def ask_to_remember(record: RunRecord, services: Services) -> None:
+    """Have the turn remembered, later and elsewhere. Never fails: the answer does not depend on it."""
+    if not record.turn:
+        return
+    task = RememberTask(owner_id=record.owner_id, thread_id=record.thread_id, run_id=record.run_id)
+    try:
+        async with asyncio.timeout(_SENDING_S):
+            await services.queues.send(TURNS_QUEUE, task.model_dump_json(), _REMEMBER_AFTER_S)
+    except (GroundworkError, TimeoutError) as failed:
+        get_logger().warning("turn.not_sent", run_id=record.run_id, error_type=type(failed).__name__)
+
+
+async def _begin_thread(request: RunRequest, services: Services) -> OpenedTurn:
+    thread = Thread(
+        thread_id=request.thread_id,
+        owner_id=request.user.user_id,
+        title=title_of(request.question),
+        created_at=request.created_at,
+        updated_at=request.created_at,
+        turn_count=1,
+    )
+    try:
+        await services.threads.create(thread, _asked(request, 1))
+    except ConflictError:
+        begun = await services.threads.turn(request.user.user_id, request.thread_id, 1)
+        if begun is None or begun.run_id != request.run_id:
+            raise
+    return OpenedTurn(1, Conversation())
+
+
+def _asked(request: RunRequest, number: int) -> ThreadTurn:
+    return ThreadTurn(
+        thread_id=request.thread_id,
+        number=number,
+        run_id=request.run_id,
+        question=excerpt(request.question, QUESTION_CHARS),
+        asked_at=request.created_at,
+    )
+
+
+async def read_messages(
+    thread_id: str, user: UserContext, services: Services, limit: int, before: int | None = None
+) -> MessageList:
+    """The newest turns, or the newest before a number, oldest first; addresses in answers are fresh.
+
+    Raises:
+        NotFoundError: as `owned_thread`.
+    """
+    thread = await owned_thread(thread_id, user, services)
+    found = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
+    shown = [turn for turn in found[:limit] if _is_shown(turn, thread)]
+    messages = await asyncio.gather(*(_message(turn, user, services) for turn in reversed(shown)))
+    present = await _refreshed([message for message in messages if message is not None], user, services)
+    has_more = len(shown) == limit and len(found) > limit and _is_shown(found[limit], thread)
+    return MessageList(
+        thread_id=thread_id,
+        messages=tuple(present),
+        count=len(present),
+        cursor=str(shown[-1].number) if has_more else None,
+    )
+
+
+def _is_shown(turn: ThreadTurn, thread: Thread) -> bool:
+    return turn.number > thread.cleared_count and turn.status != "erased"
+
+
+async def _message(turn: ThreadTurn, user: UserContext, services: Services) -> ThreadMessage | None:
+    """None for a question whose run was never stored, because the process ended in between."""
+    record = await services.runs.get(turn.run_id)
+    if record is None or record.owner_id != user.user_id:
+        return None
+    return ThreadMessage(
+        run_id=record.run_id,
+        number=turn.number,
+        question=record.question,
+        status=record.status,
+        created_at=record.created_at,
+        finished_at=record.finished_at,
+        error=record.error,
+        error_type=record.error_type,
+        answer=await _answer(record, services),
+        feedback=record.feedback,
+    )
+
+
+async def _answer(record: RunRecord, services: Services) -> RunAnswer | None:
+    if record.status != "completed":
+        return None
+    try:
+        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+    except NotFoundError:  # the thread is being erased at this moment
+        return None
+    return RunAnswer.from_kept(content)
+
+
+async def _refreshed(
+    messages: list[ThreadMessage], user: UserContext, services: Services
+) -> list[ThreadMessage]:
+    answers = [message.answer for message in messages if message.answer is not None]
+    fresh = {answer.run_id: answer for answer in await refresh_answers(answers, user, services)}
+    return [message.model_copy(update={"answer": fresh.get(message.run_id)}) for message in messages]

@@ -1,0 +1,149 @@
+"""What a follow-up question takes from the conversation before it. Pure."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from shared.conversations.models import MAX_TITLE_CHARS, Thread, ThreadTurn
+from shared.platform.prompts import element
+from shared.runs.models import Conversation, RunAnswer, Turn
+
+if TYPE_CHECKING:
+    from shared.evidence.models import AnswerFigure, Citation
+
+QUESTION_CHARS = 4000  # of a stored turn; the whole question lies with its run
+ANSWER_CHARS = 2000  # of a stored turn: some 500 tokens, an answer's usual length
+CONVERSATION_CHARS = 12_000  # what a prompt carries of a conversation: some 3,000 tokens (unmeasured)
+SUMMARY_CHARS = 2000
+MEMORY_CHARS = 600  # of an answer in episodic memory: what one reads to recognise it
+MAX_DOCUMENTS = 10  # of a turn
+MAX_FOLDED = 12  # turns that one call of the model compresses: 72,000 characters at most
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]")
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
+
+
+def excerpt(text: str, limit: int) -> str:
+    """The beginning of a text, cut at a word, without control characters other than line ends."""
+    clean = _CONTROL.sub(" ", text).strip()
+    if len(clean) <= limit:
+        return clean
+    cut = clean[: limit - 1]
+    at_word = re.sub(r"\s+\S*\Z", "", cut)
+    return f"{at_word if len(at_word) > limit // 2 else cut}…"
+
+
+def title_of(question: str) -> str:
+    """A thread's title, in one line, from its first question."""
+    return excerpt(" ".join(question.split()), MAX_TITLE_CHARS)
+
+
+def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
+    """The turn with what later questions need of its answer; addresses of pictures are no part of it."""
+    cited: dict[str, str] = {}
+    sources: tuple[Citation | AnswerFigure, ...] = (*answer.citations, *answer.figures)
+    for source in sources:
+        cited.setdefault(source.doc_id, source.filename)
+    documents = list(cited.items())[:MAX_DOCUMENTS]
+    return turn.model_copy(
+        update={
+            "status": "answered",
+            "answer": excerpt(plain_answer(answer.text), ANSWER_CHARS),
+            "doc_ids": tuple(doc_id for doc_id, _ in documents),
+            "filenames": tuple(excerpt(filename, 256) for _, filename in documents),
+        }
+    )
+
+
+def plain_answer(text: str) -> str:
+    """An answer without its source references and the addresses of its pictures."""
+    return _REFERENCE.sub("", _PICTURE.sub(r"\1", text))
+
+
+def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversation:
+    """The summary and the newest turns that fit, oldest first.
+
+    Args:
+        turns: of the thread, in any order; summarised, cleared and erased ones are left out.
+    """
+    known = max(thread.summarised_count, thread.cleared_count)
+    left = CONVERSATION_CHARS - len(thread.summary)
+    chosen: list[Turn] = []
+    for turn in sorted(turns, key=lambda turn: -turn.number):
+        left -= len(turn.question) + len(turn.answer)
+        if turn.number <= known or turn.status == "erased" or left < 0:
+            break
+        chosen.append(_turn(turn))
+    return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)))
+
+
+def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> list[ThreadTurn]:
+    """The turns that are to go into the summary, oldest first; none while no more than `most` are left out.
+
+    Half of `most` stay as they are: so the model is asked once in a few turns, not after each.
+    """
+    known = max(thread.summarised_count, thread.cleared_count)
+    waiting = sorted((turn for turn in turns if turn.number > known), key=lambda turn: turn.number)
+    if len(waiting) <= most:
+        return []
+    return waiting[: min(len(waiting) - max(most // 2, 1), MAX_FOLDED)]
+
+
+def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
+    """What the model compresses: the summary so far, and the turns after it, each side of a turn marked."""
+    said = "\n".join(
+        f'<turn role="user">{escape(turn.question, quote=False)}</turn>\n'
+        f'<turn role="assistant">{escape(turn.answer or "(no answer)", quote=False)}</turn>'
+        for turn in turns
+    )
+    return f"{element('previous_summary', previous)}\n<conversation>\n{said}\n</conversation>"
+
+
+def _turn(turn: ThreadTurn) -> Turn:
+    return Turn(question=turn.question, answer=turn.answer, doc_ids=turn.doc_ids, filenames=turn.filenames)
+
+
+# "Who wrote it?", "in that report", "dieses Dokument": the document before is meant, not a thing in it.
+_KIND = (
+    r"(?:documents?|files?|reports?|manuals?|polic(?:y|ies)|guides?|handbooks?|contracts?|papers?|memos?|"
+    r"dokumente?s?|datei(?:en)?|berichte?s?|handb[uü]ch(?:er|s)?|richtlinien?|vertr[aä]ge?s?|leitf[aä]den)"
+)
+
+_BACK = re.compile(
+    rf"\b(?:that|this|these|those|the same|dies\w*|jene\w*|dem\s?selben|derselben|dasselbe)\s+{_KIND}\b"
+    r"|\b(?:who|when|wer|wann)\b.{0,40}\b(?:wrote|written|published|uploaded|updated|created|verfasst|"
+    r"geschrieben|veröffentlicht|erstellt)\b.{0,20}\b(?:it|they|them|es|ihn|sie|das)\b"
+    r"|\b(?:who|when|wer|wann)\b.{0,20}\b(?:it|they|them|es|er|ihn|sie|das)\b.{0,20}\b(?:wrote|written|published|"
+    r"uploaded|updated|created|verfasst|geschrieben|veröffentlicht|erstellt)\b"
+    r"|\b(?:summari[sz]e|summary of|fasse?)\s+(?:it|them|this|that|es|sie|das|ihn)\b"
+    r"|\bin (?:it|there|that one|this one)\b|\b(?:darin|daraus)\b",
+    re.IGNORECASE,
+)
+
+
+def conversation_element(conversation: Conversation) -> str:
+    """`<conversation>` for a prompt, everything in it escaped; empty when nothing was said before."""
+    if not conversation.summary and not conversation.turns:
+        return ""
+    summary = [element("summary", conversation.summary)] if conversation.summary else []
+    turns = [part for turn in conversation.turns for part in _conversation_context_turn(turn)]
+    return "\n".join(["<conversation>", *summary, *turns, "</conversation>"])
+
+
+def cited_before(conversation: Conversation) -> Turn | None:
+    """The newest turn whose answer cited documents."""
+    return next((turn for turn in reversed(conversation.turns) if turn.doc_ids), None)
+
+
+def points_back(question: str) -> bool:
+    """Whether a question speaks of a document that it does not name: "that report", "who wrote it?"."""
+    return _BACK.search(question) is not None
+
+
+def _conversation_context_turn(turn: Turn) -> list[str]:
+    said = [f'<turn role="user">{escape(turn.question, quote=False)}</turn>']
+    if turn.answer:
+        documents = f' documents="{escape(", ".join(turn.filenames))}"' if turn.filenames else ""
+        said.append(f'<turn role="assistant"{documents}>{escape(turn.answer, quote=False)}</turn>')
+    return said

@@ -1,0 +1,79 @@
+"""Pictures of documents, for those who may read the document: the blob itself, and signed addresses.
+
+The right is asked for each time, of the index and of the document's state: a revoked one counts at once.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+
+from shared.access.models import UserContext
+from shared.documents.rights import may_see
+from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
+from shared.platform.blobs import BlobProperties, SignedUrl
+from shared.platform.errors import DocumentNotFoundError, GroundworkError
+from shared.platform.names import FIGURES
+from shared.platform.telemetry import get_logger
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import Hit
+from shared.retrieval.secured_index import SecuredIndex
+from shared.services import Services
+
+URL_LIFETIME_S = 2 * 3600.0  # an hour is promised; a page that is opened now may be looked at for a while
+
+
+async def readable_figure(doc_id: str, name: str, user: UserContext, services: Services) -> BlobProperties:
+    """The blob of a picture, for a user who may read its document.
+
+    Raises:
+        DocumentNotFoundError: there is no such picture, or the user may not read the document; the two
+            cannot be told apart.
+    """
+    blob_name = figure_blob_name(doc_id, name)
+    readable = await readable_documents([doc_id], user, services) if blob_name else frozenset()
+    blob = await services.blobs.properties(FIGURES, blob_name) if blob_name and readable else None
+    if blob is None:
+        raise DocumentNotFoundError(
+            f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
+            "It went with an older version, or the document is not yours to read.",
+        )
+    return blob
+
+
+async def readable_documents(
+    doc_ids: Collection[str], user: UserContext, services: Services
+) -> frozenset[str]:
+    """Those of the documents that the user may read by the rights applied and by those about to be."""
+    documents = DocumentSearch(SecuredIndex(services.documents_index, user))
+    found = await documents.get_many(sorted(set(doc_ids)))
+    states = await asyncio.gather(*(services.documents.get(doc_id) for doc_id in found))
+    return frozenset(state.doc_id for state in states if state is not None and may_see(user, state))
+
+
+async def image_urls(hits: Iterable[Hit], services: Services) -> dict[str, str]:
+    """An address for each picture among the hits of a search, by block_id; the search trimmed them already.
+
+    Signed, and good for an hour at least; where nothing could be signed, the one in our own API, which wants
+    an identity.
+    """
+    paths = {hit.block_id: path for hit in hits if (path := figure_path(hit.image_url))}
+    names = {block_id: blob_name_of_path(path) or "" for block_id, path in paths.items()}
+    signed = await signed_urls(filter(None, names.values()), services)
+    return {
+        block_id: signed[names[block_id]].url if names[block_id] in signed else path
+        for block_id, path in paths.items()
+    }
+
+
+async def signed_urls(blob_names: Iterable[str], services: Services) -> dict[str, SignedUrl]:
+    """A signed address for each picture that one could be made for. Never raises for a failing service."""
+    names = list(dict.fromkeys(blob_names))
+    signed = await asyncio.gather(*(_signed(name, services) for name in names))
+    return {name: url for name, url in zip(names, signed, strict=True) if url is not None}
+
+
+async def _signed(blob_name: str, services: Services) -> SignedUrl | None:
+    try:
+        return await services.blobs.read_url(FIGURES, blob_name, URL_LIFETIME_S)
+    except GroundworkError as failed:
+        get_logger().warning("figure.not_signed", error_type=failed.code)
+        return None

@@ -1,0 +1,154 @@
+"""Rows of the indexes: how blocks and documents are written there, and how rows are read back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from pathlib import PurePosixPath
+
+from shared.documents.models import Block, Chunk
+from shared.documents.state import Rights
+from shared.platform.errors import DependencyError
+from shared.platform.hashing import digest
+from shared.platform.odata import quote
+from shared.platform.search import IndexRow, SearchIndex, SearchRequest
+from shared.retrieval.keyword_query import document_names, document_words
+from shared.retrieval.models import DocumentRecord
+from shared.services import Services
+
+MIN_NAMED_BLOCKS = 4
+_PAGE_ROWS = 1000
+_REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # a service that takes longer is asked again as a step
+
+
+def copied_fields(record: DocumentRecord) -> IndexRow:
+    """What every block's row copies from its document, so that retrieval can filter by it."""
+    return {
+        "project_id": record.project_id,
+        "filename": record.filename,
+        "document_type": record.document_type,
+        "department": record.department,
+        "access_control_list": list(record.access_control_list),
+    }
+
+
+def copied_hash(record: DocumentRecord) -> str:
+    """A hash of the copied fields: while it stays, rows that are kept need no write."""
+    return digest(*(repr(value) for _, value in sorted(copied_fields(record).items())))[:32]
+
+
+def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> IndexRow:
+    """The whole row of a block. A figure has a caption and no content."""
+    is_image = block.block_type == "image"
+    row = block.model_dump(mode="json", exclude_none=True, exclude={"content"} if is_image else None)
+    field = "image_caption_vector" if is_image else "content_vector"
+    return {**row, **copied_fields(record), field: list(vector)}
+
+
+def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
+    """The fields of a row whose text or picture, and so its vector, stays."""
+    stays = {"doc_id", "block_type", "content", "image_url", "image_caption"}
+    row = block.model_dump(mode="json", exclude=stays)
+    return {**row, **copied_fields(record)}
+
+
+def document_row(record: DocumentRecord) -> IndexRow:
+    """The row of a document, without what `naming_fields` adds."""
+    return record.model_dump(mode="json")
+
+
+def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
+    """What a document is recognised by in a question: its names, and the words that it uses at all.
+
+    A short document has no names: its few blocks hold them, and to count them twice ranks worse
+    (docs/decisions/0013).
+    """
+    texts = [chunk.text for chunk in chunks]
+    has_names = len(chunks) >= MIN_NAMED_BLOCKS
+    names = document_names(record.filename, record.title, texts) if has_names else ()
+    return {"names": list(names), "words": " ".join(document_words(names, texts))}
+
+
+def rights_fields(rights: Rights) -> IndexRow:
+    """What rights say in either index; the documents' rows have the owner beside it."""
+    return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
+
+
+async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
+    """block_id -> content_hash of every row of a document."""
+    return {
+        str(row["block_id"]): str(row.get("content_hash") or "")
+        async for page in _pages(index, doc_id)
+        for row in page
+    }
+
+
+async def block_ids(index: SearchIndex, doc_id: str) -> list[str]:
+    """The keys of every row of a document."""
+    return list(await block_hashes(index, doc_id))
+
+
+async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
+    """Delete every row of a document until none is found.
+
+    The service shows what was written a moment ago with some delay.
+
+    Raises:
+        DependencyError: they are shown all the same.
+    """
+    for pause_s in (0.0, *_REMOVAL_PAUSES_S):
+        # Before the list, not after it: what was listed long ago may have been written anew meanwhile.
+        await asyncio.sleep(pause_s)
+        keys = await block_ids(index, doc_id)
+        if not keys:
+            return
+        await index.delete(keys)
+    raise DependencyError("Blocks that were deleted are still found.", "It is tried again.")
+
+
+async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
+    """The keys of the pictures that a document's rows show, but for some rows."""
+    return {
+        PurePosixPath(str(row["image_url"])).stem
+        async for page in _pages(index, doc_id)
+        for row in page
+        if row.get("image_url") and row["block_id"] not in without
+    }
+
+
+async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRow, ...]]:
+    # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
+    last = ""
+    while True:
+        page = await index.search(
+            SearchRequest(
+                filter=f"doc_id eq {quote(doc_id)} and block_id gt {quote(last)}",
+                select=("block_id", "content_hash", "image_url"),
+                order_by=("block_id",),
+                top=_PAGE_ROWS,
+            )
+        )
+        if page.rows:
+            yield page.rows
+        if len(page.rows) < _PAGE_ROWS:
+            return
+        last = str(page.rows[-1]["block_id"])
+
+
+async def merge_rights(services: Services, doc_id: str, rights: Rights) -> int:
+    """Write rights into every row of the document that there is; the number of its blocks."""
+    fields = rights_fields(rights)
+    keys = await block_ids(services.content_index, doc_id)
+    await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+    if await document_record(services.documents_index, doc_id) is not None:
+        owner = {"doc_id": doc_id, "owner_id": rights.owner_id, "source_url": rights.source_url}
+        await services.documents_index.merge([{**owner, **fields}])
+    return len(keys)
+
+
+async def document_record(index: SearchIndex, doc_id: str) -> DocumentRecord | None:
+    """The document's row as it stands in the index, None when there is none."""
+    page = await index.search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
+    if not page.rows:
+        return None
+    row = page.rows[0]
+    known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
+    return DocumentRecord.model_validate(known)

@@ -1,0 +1,468 @@
+"""A page of a document, and its readable text, as whole HTML pages. Pure. No script; links are our own."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby, pairwise
+
+from shared.documents.page_models import (
+    CitedPassage,
+    PageView,
+    ReadableView,
+    TextMark,
+    ViewedElement,
+    ViewedFigure,
+    ViewedPicture,
+)
+from shared.evidence.citations import CITED_ID
+from shared.evidence.document_prompt import clock_time, moment_url
+
+_MAX_LEVEL = 6
+_PIPE = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"\|(?: *:?-+:? *\|)+ *")
+_BULLET = re.compile(r"[-\u2013\u2022\u00b7\u25aa\u25cf*o]\s+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # not allowed in HTML text
+BY_MODEL = "Described by a model; the picture itself is the source."
+
+
+class ElementsHtml:
+    """Writes the pieces of one view; the first mark of all gets the anchor."""
+
+    def __init__(
+        self, source_url: str | None = None, *, shows_pages: bool = False, anchor: str = CITED_ID
+    ) -> None:
+        """Begin a view.
+
+        Args:
+            source_url: where a recording can be seen.
+            shows_pages: a line where a page begins.
+            anchor: what an address calls the first mark.
+        """
+        self._anchor_name = anchor
+        self._source_url = source_url
+        self._shows_pages = shows_pages
+        self._is_anchored = False
+        self._page: int | None = None
+        self._anchors: set[str] = set()
+
+    def written(self, elements: Sequence[ViewedElement]) -> str:
+        """The HTML of all pieces; list items that follow each other are one list."""
+        parts: list[str] = []
+        for key, group in groupby(elements, key=lambda one: (one.kind == "list_item", one.page_number)):
+            is_list, page_number = key
+            parts += self._page_line(page_number)
+            items = [self._element(element) for element in group]
+            parts += ["<ul>", *items, "</ul>"] if is_list else items
+        return "\n".join(parts)
+
+    def _page_line(self, page_number: int | None) -> Iterator[str]:
+        if self._shows_pages and page_number is not None and page_number != self._page:
+            self._page = page_number
+            yield f'<div class="page" id="page-{page_number}">Page {page_number}</div>'
+
+    def _element(self, element: ViewedElement) -> str:
+        if element.kind == "figure":
+            return self._figure(element)
+        if element.kind == "table":
+            return self._table(element)
+        text = self._marked(element, after_bullet(element), len(element.text))
+        if element.kind == "heading":
+            level = min(_MAX_LEVEL, (element.level or 1) + 1)  # the document's title is the page's h1
+            return f"<h{level}{self._anchor(element)}>{text}</h{level}>"
+        if element.kind == "code":
+            return f'<pre tabindex="0"><code>{text}</code></pre>'
+        tag = "li" if element.kind == "list_item" else "p"
+        return f"<{tag}{self._anchor(element)}>{self._moment(element)}{text}</{tag}>"
+
+    def _anchor(self, element: ViewedElement) -> str:
+        """Where the address of a moment leads."""
+        if element.start_seconds is None or (name := moment_id(element.start_seconds)) in self._anchors:
+            return ""
+        self._anchors.add(name)
+        return f' id="{name}"'
+
+    def _moment(self, element: ViewedElement) -> str:
+        if element.start_seconds is None:
+            return ""
+        clock = clock_time(element.start_seconds)
+        address = moment_url(self._source_url, element.start_seconds)
+        if address is None:
+            return f'<span class="moment">{clock}</span>'
+        return f'<a class="moment" rel="noreferrer noopener" href="{escape(address)}">{clock}</a>'
+
+    def _figure(self, element: ViewedElement) -> str:
+        words = self._marked(element, 0, len(element.text))
+        if element.figure is None:
+            return f'<p class="none">[Figure] {words}</p>'
+        figure = element.figure
+        is_said = bool(figure.caption) and element.text in (figure.caption or "") and not element.marks
+        lines = [words] if words and not is_said else []
+        if figure.caption and figure.caption != element.text:
+            lines.append(as_text(figure.caption))
+        if figure.by_model:
+            lines.append(f"<small>{BY_MODEL}</small>")
+        said = "<br>".join(lines)
+        caption = f'<figcaption dir="auto">{said}</figcaption>' if said else ""
+        return f'<figure class="picture">{_image(figure, element.text)}{caption}</figure>'
+
+    def _table(self, element: ViewedElement) -> str:
+        rows = list(table_rows(element.text))
+        if not rows:
+            return f"<p>{self._marked(element, 0, len(element.text))}</p>"
+        header, *body = (
+            [self._marked(element, start, end).replace("\\|", "|") for start, end in row] for row in rows
+        )
+        cells = "".join(f'<th scope="col">{cell}</th>' for cell in header)
+        lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
+        return (
+            f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead><tr>{cells}</tr>'
+            f"</thead><tbody>{lines}</tbody></table></div>"
+        )
+
+    def _marked(self, element: ViewedElement, start: int, end: int) -> str:
+        """The characters from `start` to `end`, with the marks that touch them."""
+        parts: list[str] = []
+        position = start
+        for mark in _within(element.marks, start, end):
+            parts.append(as_text(element.text[position : mark.start]))
+            anchor = "" if self._is_anchored else f' id="{self._anchor_name}"'
+            self._is_anchored = True
+            parts.append(f"<mark{anchor}>{as_text(element.text[mark.start : mark.end])}</mark>")
+            position = mark.end
+        parts.append(as_text(element.text[position:end]))
+        return "".join(parts)
+
+
+def after_bullet(element: ViewedElement) -> int:
+    """Where the text of a list item begins: some formats keep the sign before it, and a list has its own."""
+    found = _BULLET.match(element.text) if element.kind == "list_item" else None
+    return found.end() if found else 0
+
+
+def moment_id(seconds: float) -> str:
+    """The anchor of a moment: `t-83`. Fractions are cut off, as in the addresses that lead there."""
+    return f"t-{max(0, int(seconds))}"
+
+
+def table_rows(markdown: str) -> Iterator[list[tuple[int, int]]]:
+    """The cells of a Markdown table as (start, end) in its text, row by row, without the rule."""
+    offset = 0
+    for line in markdown.split("\n"):
+        if line.startswith("|") and not _RULE.fullmatch(line):
+            borders = [found.start() for found in _PIPE.finditer(line)]
+            yield [_stripped(line, left + 1, right, offset) for left, right in pairwise(borders)]
+        offset += len(line) + 1
+
+
+def _stripped(line: str, start: int, end: int, offset: int) -> tuple[int, int]:
+    cell = line[start:end]
+    first = start + len(cell) - len(cell.lstrip())
+    return offset + first, offset + max(first, start + len(cell.rstrip()))
+
+
+def _within(marks: Sequence[TextMark], start: int, end: int) -> Iterator[TextMark]:
+    for mark in marks:
+        if mark.start < end and mark.end > start:
+            yield TextMark(start=max(mark.start, start), end=min(mark.end, end))
+
+
+def _image(figure: ViewedFigure, label: str) -> str:
+    alternative = as_text(" ".join((figure.caption or label or "Figure").split()))
+    return f'<img loading="lazy" src="{escape(figure.path)}" alt="{alternative}">'
+
+
+def as_text(text: str) -> str:
+    """Text as it may stand in HTML, also between quotes."""
+    return escape(_CONTROL.sub("", text))
+
+
+_SIGNS = re.compile(r"[\\`*_\[\]<]")
+_LINE_START = re.compile(r"^(\s*)(#{1,6}\s|[-+>]\s?|={3,}|~{3,})", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\s*\d+)([.)]\s)", re.MULTILINE)
+_FENCE = re.compile(r"`{3,}")
+
+
+def readable_markdown(view: ReadableView) -> str:
+    """A part of the whole text; the first part begins with the document's title."""
+    parts = [] if view.previous_cursor else [f"# {_escaped(view.title or view.filename)}"]
+    parts += [_element(element) for element in view.elements]
+    return "\n\n".join(_joined_lists(parts, view.elements)) + "\n"
+
+
+def _joined_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:
+    """Items of a list without blank lines between them."""
+    joined: list[str] = list(parts[: len(parts) - len(elements)])
+    was_item = False
+    for part, element in zip(parts[len(joined) :], elements, strict=True):
+        is_item = element.kind == "list_item"
+        if is_item and was_item:
+            joined[-1] += f"\n{part}"
+        else:
+            joined.append(part)
+        was_item = is_item
+    return joined
+
+
+def _element(element: ViewedElement) -> str:
+    if element.kind == "table":
+        return _CONTROL.sub("", element.text).replace("<", "&lt;")
+    if element.kind == "code":
+        fence = max([*_FENCE.findall(element.text), "``"], key=len) + "`"
+        return f"{fence}\n{_CONTROL.sub('', element.text)}\n{fence}"
+    text = _escaped(element.text[after_bullet(element) :])
+    if element.kind == "heading":
+        return f"{'#' * min(6, (element.level or 1) + 1)} {' '.join(text.split())}"
+    if element.kind == "list_item":
+        return f"- {text}"
+    if element.kind == "figure":
+        return _figure(element)
+    moment = f"**{clock_time(element.start_seconds)}** " if element.start_seconds is not None else ""
+    return moment + text
+
+
+def _figure(element: ViewedElement) -> str:
+    label = _escaped(" ".join(element.text.split()))
+    if element.figure is None:
+        return f"*\\[Figure\\] {label}*" if label else "*\\[Figure\\]*"
+    caption = _escaped(" ".join((element.figure.caption or "").split()))
+    lines = [f"![{label or caption or 'Figure'}]({element.figure.path})"]
+    if caption and caption != label:
+        lines.append(f"*{caption}*")
+    if element.figure.by_model:
+        lines.append(f"*({BY_MODEL})*")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    signs = _SIGNS.sub(r"\\\g<0>", _CONTROL.sub("", text))
+    return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", signs))
+
+
+STYLE = """
+:root { color-scheme: light dark; --ground: #f6f7f9; --paper: #ffffff; --ink: #1b1f24; --soft: #57606a;
+  --line: #d0d7de; --link: #0b57d0; --mark: #ffe58a; --mark-ink: #1b1f24; --box: #d9a400; --badge: #1a7f37; }
+@media (prefers-color-scheme: dark) { :root { --ground: #14171b; --paper: #1d2126; --ink: #e6e9ec;
+  --soft: #a0a8b1; --line: #3a4149; --link: #8ab4f8; --mark: #7a5f00; --mark-ink: #fff6d6; --box: #f2c230;
+  --badge: #6fdd8b; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--ground); color: var(--ink); line-height: 1.6;
+  font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
+a { color: var(--link); }
+a:focus-visible, main:focus-visible, [tabindex]:focus-visible { outline: 3px solid var(--link);
+  outline-offset: 2px; }
+.skip { position: absolute; left: -99rem; padding: .5rem 1rem; background: var(--paper); }
+.skip:focus { left: 1rem; top: 1rem; z-index: 2; }
+header { background: var(--paper); border-bottom: 1px solid var(--line); padding: 1rem 1.5rem; }
+header > * { max-width: 84rem; margin-inline: auto; }
+h1 { font-size: 1.35rem; line-height: 1.3; margin-block: 0; overflow-wrap: anywhere; }
+.about { margin-block: .25rem .5rem; color: var(--soft); overflow-wrap: anywhere; }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; }
+nav .off { color: var(--soft); }
+main { max-width: 87rem; margin: 0 auto; padding: 1.25rem 1.5rem 3rem; }
+main.two { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 1.5rem;
+  align-items: start; }
+main.one { max-width: 55rem; }
+@media (max-width: 62rem) { main.two { grid-template-columns: minmax(0, 1fr); } }
+.cited { grid-column: 1 / -1; background: var(--paper); border: 1px solid var(--line);
+  border-left: .35rem solid var(--box); border-radius: .4rem; padding: .6rem 1rem; margin-bottom: .25rem; }
+main.one .cited { margin-bottom: 1rem; }
+.cited p { margin: .2rem 0; }
+.cited blockquote { margin: .2rem 0; white-space: pre-line; overflow-wrap: anywhere; }
+.badge { color: var(--badge); font-weight: 600; }
+.sheet { position: relative; margin: 0; background: #ffffff; border: 1px solid var(--line);
+  border-radius: .4rem; overflow: hidden; box-shadow: 0 1px 4px rgb(0 0 0 / 12%); }
+.sheet img { display: block; width: 100%; height: auto; color: #57606a; }
+.sheet svg { position: absolute; inset: 0; width: 100%; height: 100%; }
+.sheet rect { fill: #ffd43b; fill-opacity: .38; stroke: #b58100; stroke-width: 1.5px;
+  vector-effect: non-scaling-stroke; mix-blend-mode: multiply; }
+.sheet rect.anchor { fill: none; stroke: none; }
+.text { background: var(--paper); border: 1px solid var(--line); border-radius: .4rem;
+  padding: .75rem 1.25rem 1.25rem; overflow-wrap: anywhere; }
+.text h2, .text h3, .text h4, .text h5, .text h6 { line-height: 1.3; margin: 1.1em 0 .4em; }
+.text h2 { font-size: 1.3rem; } .text h3 { font-size: 1.15rem; }
+.text h4, .text h5, .text h6 { font-size: 1rem; }
+.text p { margin: .6em 0; white-space: pre-line; }
+.text ul { margin: .6em 0; padding-inline-start: 1.4rem; }
+.text li { white-space: pre-line; }
+.text pre { background: var(--ground); border-radius: .3rem; padding: .75rem; overflow-x: auto; }
+.scroll { overflow-x: auto; margin: .8em 0; }
+table { border-collapse: collapse; font-size: .92rem; }
+th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: start; vertical-align: top;
+  overflow-wrap: normal; }
+th { background: var(--ground); }
+figure.picture { margin: 1em 0; }
+figure.picture img { max-width: 100%; height: auto; background: #ffffff; border: 1px solid var(--line);
+  border-radius: .3rem; }
+figcaption { color: var(--soft); font-size: .92rem; white-space: pre-line; }
+mark { background: var(--mark); color: var(--mark-ink); border-radius: .15rem; padding: 0 .08em;
+  scroll-margin-top: 30vh; }
+.page { color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); margin: 1.5rem 0 .5rem;
+  padding-top: .3rem; }
+.page:first-child { border-top: 0; margin-top: 0; }
+.moment { font-variant-numeric: tabular-nums; color: var(--soft); margin-inline-end: .6em; }
+p:target, li:target { background: var(--mark); color: var(--mark-ink); }
+.none { color: var(--soft); }
+@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
+@media print { nav, .skip { display: none; } body { background: none; } }
+"""
+
+_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""What a browser may load for such a page (Content Security Policy, level 3)."""
+
+TEXT_ID = "cited-text"
+"""The anchor of the first marked place in the text, where the picture has marks, too."""
+
+_SEEN_ABOVE = 0.12  # of a page: so much is seen above the passage when an address leads to it
+
+
+def page_html(view: PageView) -> str:
+    """One page: its picture with the cited passage marked, beside its text."""
+    noun = "Page" if view.has_pages else "Part"
+    place = f"{noun} {view.page_number} of {view.page_count}"
+    path = f"/api/documents/{view.doc_id}/pages"
+    before = f"{path}/{view.page_number - 1}" if view.page_number > 1 else None
+    after = f"{path}/{view.page_number + 1}" if view.page_number < view.page_count else None
+    links = [
+        _link(before, f"Previous {noun.lower()}", "prev"),
+        _link(after, f"Next {noun.lower()}", "next"),
+        _link(view.readable_url, "Whole text"),
+        *_sources(view),
+    ]
+    # An address leads to the passage in the picture, where there is one: it says more than its text.
+    anchor = TEXT_ID if _has_boxes(view) else CITED_ID
+    text = ElementsHtml(view.source_url, anchor=anchor).written(view.elements)
+    if not text:
+        text = f'<p class="none">No text was found on this {noun.lower()}.</p>'
+    body = [
+        _cited(view.cited, view),
+        "" if view.picture is None else _sheet(view.picture, place, view.filename),
+        _text(text, f"Text of {place.lower()}", view.language),
+    ]
+    return _page(view, place, links, body, columns="one" if view.picture is None else "two")
+
+
+def readable_html(view: ReadableView) -> str:
+    """A part of the whole text."""
+    path = f"/api/documents/{view.doc_id}/readable"
+    is_first = view.previous_cursor is None
+    links = [
+        _link(None if is_first else f"{path}?cursor={view.previous_cursor}", "Previous part", "prev"),
+        _link(f"{path}?cursor={view.cursor}" if view.cursor else None, "Next part", "next"),
+        *_sources(view),
+    ]
+    if is_first and view.cursor is None:
+        links = links[2:]
+    text = ElementsHtml(view.source_url, shows_pages=True).written(view.elements)
+    if not text:
+        text = '<p class="none">No text was found in this document.</p>'
+    body = [_cited(view.cited, view), _text(text, "Text of the document", view.language)]
+    return _page(view, "Readable view", links, body, columns="one")
+
+
+def _page(view: PageView | ReadableView, place: str, links: list[str], body: list[str], columns: str) -> str:
+    title = view.title or view.filename
+    about = place if title == view.filename else f"{view.filename} · {place}"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{as_text(title)} · {as_text(place)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<a class="skip" href="#text">Skip to the text</a>
+<header>
+<h1 dir="auto"{_lang(view.language)}>{as_text(title)}</h1>
+<p class="about">{as_text(about)}</p>
+<nav aria-label="Document">{" ".join(link for link in links if link)}</nav>
+</header>
+<main id="text" class="{columns}" tabindex="-1">
+{chr(10).join(part for part in body if part)}
+</main>
+</body>
+</html>
+"""
+
+
+def _link(address: str | None, words: str, relation: str = "") -> str:
+    if address is None:
+        return f'<span class="off">{words}</span>'
+    rel = f' rel="{relation}"' if relation else ""
+    return f'<a{rel} href="{as_text(address)}">{words}</a>'
+
+
+def _sources(view: PageView | ReadableView) -> list[str]:
+    links = [_link(view.content_url, "Open the file")]
+    if view.source_url:
+        links.append(_link(view.source_url, "Where it was taken from", "noreferrer noopener"))
+    return links
+
+
+def _cited(cited: CitedPassage | None, view: PageView | ReadableView) -> str:
+    if cited is None:
+        return ""
+    said = '<span class="badge">verbatim in the document</span>' if cited.verified else "from a description"
+    return (
+        f'<aside class="cited" aria-label="Cited passage"><p><strong>Cited passage [{cited.n}]</strong> · '
+        f"{said}</p>\n<blockquote>{as_text(cited.quote)}</blockquote>\n{_where(cited, view)}</aside>"
+    )
+
+
+def _where(cited: CitedPassage, view: PageView | ReadableView) -> str:
+    """Where to look for it; empty when there is nothing to say."""
+    if isinstance(view, PageView) and _has_boxes(view):
+        in_text = any(element.marks for element in view.elements)
+        second = f' · <a href="#{TEXT_ID}">in the text</a>' if in_text else ""
+        return f'<p>Marked: <a href="#{CITED_ID}">in the picture</a>{second}</p>'
+    if cited.is_marked:
+        return f'<p>Marked: <a href="#{CITED_ID}">in the text</a></p>'
+    shown = view.page_number if isinstance(view, PageView) and view.has_pages else None
+    if cited.page_number is not None and shown is not None and cited.page_number != shown:
+        address = f"/api/documents/{view.doc_id}/pages/{cited.page_number}?run={cited.run_id}&n={cited.n}"
+        return f'<p>It stands on <a href="{as_text(address)}">page {cited.page_number}</a>.</p>'
+    return "<p>It could not be marked here: the document may have changed since it was cited.</p>"
+
+
+def _has_boxes(view: PageView) -> bool:
+    return view.picture is not None and bool(view.picture.marks)
+
+
+def _sheet(picture: ViewedPicture, place: str, filename: str) -> str:
+    size = ""
+    if picture.width_px and picture.height_px:
+        size = f' width="{picture.width_px}" height="{picture.height_px}"'
+    words = f"{place} of {filename} as a picture. Its text follows."
+    boxes = "".join(
+        f'<rect x="{area.left * 1000:.1f}" y="{area.top * 1000:.1f}" rx="3" '
+        f'width="{(area.right - area.left) * 1000:.1f}" height="{(area.bottom - area.top) * 1000:.1f}"/>'
+        for area in picture.marks
+    )
+    if boxes:
+        top = max(0.0, min(area.top for area in picture.marks) - _SEEN_ABOVE)
+        boxes = (
+            f'<rect id="{CITED_ID}" class="anchor" x="0" y="{top * 1000:.1f}" width="1" height="1"/>{boxes}'
+        )
+    overlay = (
+        f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" aria-hidden="true">{boxes}</svg>'
+        if boxes
+        else ""
+    )
+    image = f'<img src="{as_text(picture.path)}"{size} alt="{as_text(words)}">'
+    return f'<figure class="sheet">{image}{overlay}</figure>'
+
+
+def _text(text: str, label: str, language: str | None) -> str:
+    about = f'dir="auto" aria-label="{as_text(label)}"{_lang(language)}'
+    return f'<section class="text" {about}>\n{text}\n</section>'
+
+
+def _lang(language: str | None) -> str:
+    return f' lang="{as_text(language)}"' if language else ""

@@ -1,0 +1,181 @@
+"""Documents as people read them: one page with its picture, or the whole text in parts."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from shared.documents.models import Element, ElementKind
+from shared.evidence.models import PageArea, PageWord
+from shared.platform.models import Model
+
+_DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def _plain(text: Any) -> Any:
+    """Python reads more as a number than people mean: `1_0`, ` 1`, digits of other scripts."""
+    if isinstance(text, str) and not _DIGITS.fullmatch(text):
+        raise ValueError("takes a whole number in plain digits")
+    return text
+
+
+Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
+
+
+class CitationQuery(Model):
+    """Of what a citation leads to. One that is not the caller's own marks nothing."""
+
+    run: str = Field(default="", max_length=64, description="The run whose answer cites it.")
+    n: Number = Field(default=0, description="The citation's number.")
+
+
+class ReadableQuery(CitationQuery):
+    """Of the readable view: by cursor, else by citation, page or moment; else from the beginning."""
+
+    cursor: str = Field(
+        default="", pattern=r"^([0-9]{1,7})?$", description="`cursor` or `previous_cursor` of a view."
+    )
+    page: Number = Field(default=0, description="The page to begin at.")
+    t: Number = Field(default=0, description="The moment of a recording to begin at, in seconds.")
+
+
+class PageSheet(Model):
+    """A rendered page: the size of its picture, and its words in the order of the page's content.
+
+    `words` is empty for a scan.
+    """
+
+    width_px: int
+    height_px: int
+    words: tuple[PageWord, ...] = ()
+
+
+class Reading(Model):
+    """The pieces of one version of a document in reading order, kept as long as the version lives."""
+
+    elements: tuple[Element, ...]
+    page_count: int | None = None
+
+
+class TextMark(Model):
+    """Characters of a text that are marked: from `start`, up to `end` without it."""
+
+    start: int
+    end: int
+
+
+class ViewedFigure(Model):
+    """A picture among the text.
+
+    Attributes:
+        path: its address in our own API, which wants an identity.
+        image_url: a signed address that needs none, for at least an hour; None where nothing could be signed.
+        caption: None = nobody described it.
+        by_model: a model wrote the caption from the picture: it proves nothing.
+    """
+
+    path: str
+    image_url: str | None = Field(default=None, repr=False)
+    caption: str | None = None
+    by_model: bool = False
+
+
+class ViewedElement(Model):
+    """One piece of a document.
+
+    Attributes:
+        text: plain text; of a table, a Markdown table, header row first.
+        level: 1-6 for headings, else None.
+        marks: where the cited passage stands in `text`.
+        figure: of a figure, its picture; None where there is none.
+    """
+
+    kind: ElementKind
+    text: str
+    page_number: int | None = None
+    level: int | None = None
+    start_seconds: float | None = None
+    marks: tuple[TextMark, ...] = ()
+    figure: ViewedFigure | None = None
+
+
+class CitedPassage(Model):
+    """The citation that a view was opened with.
+
+    Attributes:
+        page_number: where it stands; None = the document has no pages.
+        is_marked: it was found in what is shown, and is marked there.
+    """
+
+    run_id: str
+    n: int
+    quote: str
+    verified: bool
+    page_number: int | None = None
+    is_marked: bool = False
+
+
+class ViewedPicture(Model):
+    """The picture of a page.
+
+    Attributes:
+        path: its address in our own API, which wants an identity.
+        image_url: a signed address that needs none, for at least an hour; None until the picture was made.
+        width_px, height_px: None until it was made.
+        marks: where the cited passage stands.
+    """
+
+    path: str
+    image_url: str | None = Field(default=None, repr=False)
+    width_px: int | None = None
+    height_px: int | None = None
+    marks: tuple[PageArea, ...] = ()
+
+
+class PageView(Model):
+    """Answer of GET /api/documents/{doc_id}/pages/{page}.
+
+    Attributes:
+        page_number: counted from 1; slide or sheet of a presentation or workbook. A document without pages
+            is cut into parts, which are counted the same way.
+        has_pages: its own pages, not parts of ours.
+        picture: None where the format has no pages to make pictures of.
+        cited: None when no citation was asked for, or the caller has no such citation of this document.
+        content_url, readable_url: the file, and the whole text.
+        source_url: where the document was taken from, if somebody said so.
+    """
+
+    doc_id: str
+    filename: str
+    title: str
+    language: str | None = None
+    source_url: str | None = None
+    page_number: int
+    page_count: int
+    has_pages: bool
+    picture: ViewedPicture | None = None
+    elements: tuple[ViewedElement, ...] = ()
+    cited: CitedPassage | None = None
+    content_url: str
+    readable_url: str
+
+
+class ReadableView(Model):
+    """Answer of GET /api/documents/{doc_id}/readable: a part of the document's text.
+
+    Attributes:
+        cursor: leads to the next part; None at the end.
+        previous_cursor: leads to the part before; None at the beginning.
+    """
+
+    doc_id: str
+    filename: str
+    title: str
+    language: str | None = None
+    source_url: str | None = None
+    page_count: int | None = None
+    elements: tuple[ViewedElement, ...] = ()
+    cited: CitedPassage | None = None
+    content_url: str
+    cursor: str | None = None
+    previous_cursor: str | None = None

@@ -1,0 +1,101 @@
+"""requests."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from shared.platform.models import Model
+
+MAX_PRINCIPALS = 500
+Principal = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"),
+]
+"""A user id, a group id, a department, `org:<id>`, or `*` for everybody."""
+
+ProjectId = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$"),
+]
+AccessList = Annotated[tuple[Principal, ...], Field(max_length=MAX_PRINCIPALS)]
+SourceUrl = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=2000, pattern=r"^https?://[!-~]+$")
+]
+"""A plain address of the web."""
+
+ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+
+
+class UploadRequest(Model):
+    """The form fields of POST /api/documents, and the body of POST /api/documents/uploads.
+
+    Attributes:
+        folder: a path below the uploader's own folder; the same folder and name are the same document.
+        acl: who may read it beside its owner; None keeps what holds already, for a new document nobody.
+        project_id: None keeps what holds already.
+        source_url: where the file was taken from, such as the recording that a transcript is of; moments of
+            answers then lead there. None keeps what is known already.
+        size_bytes: how large the file will be, if that is known.
+    """
+
+    filename: str = Field(min_length=1, max_length=1000)
+    folder: str = Field(default="", max_length=1000)
+    project_id: ProjectId | None = None
+    acl: AccessList | None = None
+    source_url: SourceUrl | None = None
+    size_bytes: int | None = Field(default=None, ge=0)
+
+
+class UploadForm(Model):
+    """The parts of the form of POST /api/documents, the file last."""
+
+    folder: str = Field(default="", max_length=1000, description="A path below the caller's own folder.")
+    project_id: ProjectId | None = Field(default=None, description="The project it belongs to.")
+    acl: AccessList = Field(default=(), description="Who may read it; repeated, or separated by commas.")
+    source_url: SourceUrl | None = Field(
+        default=None, description="Where it was taken from, such as the recording that a transcript is of."
+    )
+    file: bytes = Field(description="The file. What it is called decides how it is read.")
+
+
+class UploadTicket(Model):
+    """Where to send a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
+
+    Attributes:
+        location: where the document's status is read; it appears there when the file has arrived.
+    """
+
+    doc_id: str
+    filename: str
+    url: str = Field(repr=False)
+    method: str = "PUT"
+    headers: dict[str, str]
+    expires_at: datetime
+    location: str
+
+
+class AccessChange(Model):
+    """Body of PUT /api/documents/{doc_id}/access: the whole list; the owner reads the document in any case.
+
+    Attributes:
+        project_id: None leaves the document where it is.
+    """
+
+    acl: AccessList
+    project_id: ProjectId | None = None
+
+
+class MetadataCorrection(Model):
+    """Body of PATCH /api/documents/{doc_id}: fields that are sent replace what was extracted, for good.
+
+    null empties a field, where a document may be without it.
+    """
+
+    title: ShortText = ""
+    document_type: ShortText = ""
+    author: ShortText | None = None
+    department: ShortText | None = None
+    language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = None
+    tags: Annotated[tuple[Tag, ...], Field(max_length=30)] = ()

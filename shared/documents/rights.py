@@ -1,0 +1,112 @@
+"""Rights of a document: from its sidecar, its blob's metadata, or the default. Pure. Fails closed.
+
+Whatever cannot be understood opens the document to its owner alone; no owner, and nobody reads it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from shared.access.models import UserContext
+from shared.access.security_filter import may_read
+from shared.documents.state import DocumentState, Rights
+from shared.evidence.document_prompt import web_address
+
+ADMIN = "admin"
+
+
+def is_admin(user: UserContext) -> bool:
+    """Whether the identity provider gave the user the application role of administrators."""
+    return ADMIN in user.roles
+
+
+def may_see(user: UserContext, state: DocumentState) -> bool:
+    """Rights that are wanted count as well as those applied only where both admit the user.
+
+    While rights change, the narrower of the two holds; before the first success only the wanted ones exist.
+    """
+    applied = may_read(user, state.rights.acl) or not state.blob_etag
+    return applied and may_read(user, state.wanted_rights.acl)
+
+
+def may_change(user: UserContext, state: DocumentState) -> bool:
+    """Owners and administrators change and delete a document. The role alone lets nobody read it."""
+    return is_admin(user) or user.user_id == state.wanted_rights.owner_id
+
+
+_FIELDS = frozenset({"acl", "owner_id", "project_id", "source_url"})
+_MAX_PRINCIPALS = 500
+
+
+class _UnreadableError(ValueError):
+    """What came as rights is not in a form that is understood."""
+
+
+def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_access: str) -> Rights:
+    """Who may read the document, and where it belongs.
+
+    A sidecar says more than blob metadata, and metadata more than the default, each field for itself.
+
+    Args:
+        metadata: of the blob, keys in lower case: `acl`, `owner_id`, `project_id`, `source_url`.
+        sidecar: content of NAME.acl.json: a list of principals, or an object with the same four fields.
+        default_access: principals, comma separated, for documents that bring no list.
+    """
+    known = Rights(
+        owner_id=_text(metadata.get("owner_id")),
+        project_id=_text(metadata.get("project_id")),
+        source_url=web_address(metadata.get("source_url")),
+    )
+    try:
+        fields = _read_sidecar(sidecar) if sidecar is not None else {}
+        said = {name: _text(fields.get(name)) for name in ("owner_id", "project_id")}
+        said["source_url"] = web_address(_text(fields.get("source_url")))
+        known = known.model_copy(update={name: value for name, value in said.items() if value})
+        acl = _principals(fields.get("acl", metadata.get("acl", default_access)))
+    except _UnreadableError as error:
+        return _open_to((), known, f"{error} Only the owner can read the document.")
+    warning = None
+    if not acl and known.owner_id is None:
+        warning = "Nobody can read the document: it has no access list and no owner."
+    return _open_to(acl, known, warning)
+
+
+def _open_to(acl: Sequence[str], known: Rights, warning: str | None) -> Rights:
+    principals = {*acl, known.owner_id} if known.owner_id else set(acl)
+    names = tuple(sorted(name for name in principals if name))
+    return known.model_copy(update={"acl": names, "warning": warning})
+
+
+def _read_sidecar(sidecar: str) -> Mapping[str, object]:
+    try:
+        content = json.loads(sidecar)
+    except ValueError:
+        raise _UnreadableError("The sidecar is not JSON.") from None
+    fields = {"acl": content} if isinstance(content, list) else content
+    if not isinstance(fields, dict) or not _FIELDS.issuperset(fields):
+        raise _UnreadableError(
+            "The sidecar is neither a list nor an object of acl, owner_id, project_id and source_url."
+        )
+    return fields
+
+
+def _principals(value: object) -> tuple[str, ...]:
+    """From a list, a JSON list as text, or names separated by commas."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise _UnreadableError("The access list begins like JSON and is not.") from None
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _UnreadableError("The access list is not a list of names.")
+    if len(names) > _MAX_PRINCIPALS:
+        raise _UnreadableError(f"The access list has more than {_MAX_PRINCIPALS} entries.")
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _UnreadableError("An owner, a project or a source is not a text.")
+    return value.strip() or None

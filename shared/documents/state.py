@@ -1,0 +1,115 @@
+"""state."""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Protocol
+
+from pydantic import Field
+
+from shared.documents.models import Corrections
+from shared.platform.models import Model
+from shared.retrieval.models import DocumentStatus
+
+
+class Rights(Model):
+    """Who may read a document, and where it belongs.
+
+    Attributes:
+        acl: principals, sorted, the owner among them; empty = nobody.
+        source_url: where it was taken from, such as the recording that a transcript is of.
+        warning: what was wrong with the rights that came with the file; it is open to its owner only.
+    """
+
+    acl: tuple[str, ...] = ()
+    owner_id: str | None = None
+    project_id: str | None = None
+    source_url: str | None = None
+    warning: str | None = None
+
+
+class PhaseTime(Model):
+    """When a document entered a status, and how many answers of models it has cost there so far."""
+
+    status: DocumentStatus
+    at: datetime
+    model_calls: int = 0
+
+
+class DocumentState(Model):
+    """What is known of a document's ingestion; readable at any moment, also before it can be searched.
+
+    Attributes:
+        revision: the store's version of this row; a replace of an older one is a conflict.
+        blob_etag, content_hash, pipeline, rights: what the indexes hold now; empty until the first success.
+        wanted_etag, wanted_rights: what they are to hold when this ingestion is done.
+        pipeline: hash of what else decides the blocks: embedding model, block size, version of the rules.
+        copied_hash: hash of the fields that each block's row copies from its document.
+        version: 1 for the first content, one more for each later one.
+        holder, held_until: the instance that works on the document, and until when it is believed alive.
+        pending: an event came while the document was held; the holder looks again before it ends.
+        phases: statuses of the last ingestion in order.
+        rows_outdated: what rows copy of the document changed while it was held; the last step writes it.
+        sidecar_etag: of the file with rights that was read last; empty when there was none.
+        corrections: metadata as people corrected them; they win over whatever is extracted.
+        failed_tries: ingestions of the same bytes that failed, one after the other.
+        tried_hash, tried_reason: of the bytes that were read last, and why they failed before.
+    """
+
+    doc_id: str
+    blob_name: str
+    filename: str
+    revision: str | None = None
+    status: DocumentStatus = "queued"
+    reason: str | None = None
+    hint: str | None = None
+    warnings: tuple[str, ...] = ()
+    rights: Rights = Rights()
+    wanted_rights: Rights = Rights()
+    blob_etag: str = ""
+    wanted_etag: str = ""
+    content_hash: str = ""
+    pipeline: str = ""
+    copied_hash: str = ""
+    version: int = 0
+    page_count: int | None = None
+    block_count: int = 0
+    holder: str | None = None
+    held_until: datetime | None = None
+    pending: bool = False
+    phases: tuple[PhaseTime, ...] = ()
+    rows_outdated: bool = False
+    sidecar_etag: str = ""
+    corrections: Corrections = Field(default_factory=dict)
+    failed_tries: int = 0
+    tried_hash: str = ""
+    tried_reason: str | None = None
+    updated_at: datetime
+
+
+class DocumentStore(Protocol):
+    """The ingestion state of each document; the indexes know a document only once it can be searched."""
+
+    async def get(self, doc_id: str) -> DocumentState | None: ...
+
+    async def create(self, state: DocumentState) -> DocumentState:
+        """The state as stored, with its revision. ConflictError when the document has one."""
+
+    async def replace(self, state: DocumentState) -> DocumentState:
+        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
+
+    async def delete(self, state: DocumentState) -> None:
+        """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
+
+    def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
+        """States of documents with ids from `low` to before `high` (None = to the last), in no order."""
+
+    def unfinished(self) -> AsyncIterator[DocumentState]:
+        """States of documents that are in work or failed: those that the index does not tell of."""
+
+    def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
+        """States that were written at `moment` or later, by their own clock (`updated_at`)."""
+
+    async def ensure_table(self) -> None: ...

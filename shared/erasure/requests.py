@@ -1,0 +1,112 @@
+"""Erasing a person, from the outside: ask for it, look how far it is, have those that stopped go on."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+from pydantic import ValidationError
+
+from shared.erasure.models import DocumentsWish, EraseUserTask, ErasureRecord, ErasureView
+from shared.erasure.policy import erasure_id, view_of
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.names import ERASURES_QUEUE, WORK
+from shared.platform.telemetry import get_logger, pseudonym
+from shared.services import Services
+
+FOLDER = "erasures/"
+
+
+async def find_record(blobs: BlobStore, erasure_id: str) -> ErasureRecord | None:
+    """The erasure, at work or ended; None when there was none, or its report has gone."""
+    try:
+        return ErasureRecord.from_kept(await blobs.read(WORK, _path(erasure_id)))
+    except NotFoundError:
+        return None
+
+
+async def keep_record(blobs: BlobStore, record: ErasureRecord) -> ErasureRecord:
+    """Keep it in place of the one before."""
+    await blobs.write(WORK, _path(record.erasure_id), record.model_dump_json().encode())
+    return record
+
+
+async def remove_record(blobs: BlobStore, erasure_id: str) -> None:
+    """Take the report away."""
+    await blobs.delete(WORK, _path(erasure_id))
+
+
+async def all_records(blobs: BlobStore) -> AsyncIterator[ErasureRecord]:
+    """Every erasure that is kept. One that nobody can read is told of, and the others go on."""
+    names = [found.name async for found in blobs.list_blobs(WORK, FOLDER)]
+    for name in names:
+        try:
+            record = await find_record(blobs, name.removeprefix(FOLDER).removesuffix(".json"))
+        except ValidationError as failed:
+            get_logger().error(
+                "user_erasure.unreadable", kind="ErasureRecord", error_type=type(failed).__name__
+            )
+            continue
+        if record is not None:
+            yield record
+
+
+def _path(erasure_id: str) -> str:
+    return f"{FOLDER}{erasure_id}.json"
+
+
+async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: Services) -> ErasureView:
+    """Have everything that is kept of a person erased. While that is at work, asking again changes nothing.
+
+    Raises:
+        ConflictError: one is at work that treats their documents otherwise.
+    """
+    known = await find_record(services.blobs, erasure_id(user_id))
+    if known is not None and known.status == "running":
+        if known.documents != documents:
+            raise ConflictError(
+                f"An erasure is at work that is to {known.documents} their documents.",
+                "Ask again when it has ended.",
+            )
+        await send_on(known, services)
+        return view_of(known, user_id)
+    now = datetime.now(UTC)
+    record = ErasureRecord(
+        erasure_id=erasure_id(user_id), user_id=user_id, documents=documents, asked_at=now, not_before=now
+    )
+    # The record first: a message that is lost is sent again by the timer, for what is kept.
+    await keep_record(services.blobs, record)
+    await send_on(record, services)
+    get_logger().info("user_erasure.asked", subject=pseudonym(user_id), documents=documents)
+    return view_of(record, user_id)
+
+
+async def erasure_of(user_id: str, services: Services) -> ErasureView:
+    """How far the erasure of a person is, or what it has done.
+
+    Raises:
+        NotFoundError: nobody asked for one, or its report was purged.
+    """
+    record = await find_record(services.blobs, erasure_id(user_id))
+    if record is None:
+        raise NotFoundError("There is no erasure of this person.", "Ask for one with DELETE.")
+    return view_of(record, user_id)
+
+
+async def resume_user_erasures(now: datetime, services: Services) -> int:
+    """Ask again for erasures that are due; how many. Purges reports older than RUN_RETENTION_DAYS."""
+    limit = now - timedelta(days=services.settings.run_retention_days)
+    resumed = 0
+    async for record in all_records(services.blobs):
+        if record.status == "running" and record.not_before <= now:
+            await send_on(record, services)
+            resumed += 1
+        elif record.finished_at is not None and record.finished_at < limit:
+            await remove_record(services.blobs, record.erasure_id)
+    return resumed
+
+
+async def send_on(record: ErasureRecord, services: Services) -> None:
+    """Have the erasure go on when it is due."""
+    wait_s = max(0.0, (record.not_before - datetime.now(UTC)).total_seconds())
+    task = EraseUserTask(erasure_id=record.erasure_id)
+    await services.queues.send(ERASURES_QUEUE, task.model_dump_json(), wait_s)

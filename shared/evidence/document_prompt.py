@@ -1,0 +1,117 @@
+"""Rendering prompts. Pure: templates are given as text, material is escaped, so that it stays data."""
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from shared.platform.prompts import element
+from shared.retrieval.models import DocumentRecord, Hit
+
+MAX_ADDRESS_CHARS = 2000  # what browsers and proxies take everywhere
+_YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
+_PLAIN = re.compile(r"[\x21-\x7e]+")  # no blanks, no control characters, nothing outside ASCII
+
+# What a Markdown link or a sentence would end at is written in its percent form.
+_SAFE = "%/:=&?~#+!$,;@*-._"
+
+
+def clock_time(seconds: float) -> str:
+    """`01:23`, and `1:02:03` from an hour on. Fractions are cut off: a link may begin early, never late."""
+    whole = max(0, int(seconds))
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
+
+
+def web_address(url: str | None) -> str | None:
+    """The address, if it is a plain one of the web; None for anything else, such as `javascript:`."""
+    text = (url or "").strip()
+    is_plain = len(text) <= MAX_ADDRESS_CHARS and not text.startswith("/")
+    return text if is_plain and moment_url(text, 0) is not None else None
+
+
+def moment_url(url: str | None, seconds: float) -> str | None:
+    """The address of a recording, or of our own API, with the moment at which to begin.
+
+    None where `url` is none of ours and no plain web address. Players read `#t=83`; YouTube wants it as a
+    parameter. Source: Media Fragments URI 1.0, section 4.2.1.
+    """
+    if not url or not _PLAIN.fullmatch(url):
+        return None
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return None
+    is_ours = not parts.scheme and not parts.netloc and url.startswith("/") and not url.startswith("//")
+    if not is_ours and not (parts.scheme in ("http", "https") and host):
+        return None
+    start = max(0, int(seconds))
+    if _YOUTUBE.fullmatch(host):
+        query = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("t", "start")]
+        timed = parts._replace(query=urlencode([*query, ("t", f"{start}s")]), fragment="")
+    else:
+        timed = parts._replace(fragment=f"t={start}")
+    return quote(urlunsplit(timed), safe=_SAFE)
+
+
+def documents_with_blocks(hits: Iterable[Hit], records: Mapping[str, DocumentRecord]) -> str:
+    """`<documents>` holding each document's blocks, documents in the order of their best block."""
+    by_document: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_document.setdefault(hit.doc_id, []).append(hit)
+    parts = [
+        _open_document(doc_id, found[0].filename, records.get(doc_id))
+        + "\n".join(_block(hit) for hit in found)
+        + "\n</document>"
+        for doc_id, found in by_document.items()
+    ]
+    return "<documents>\n" + "\n".join(parts) + "\n</documents>"
+
+
+def documents_with_summaries(records: Iterable[DocumentRecord], total: int | None = None) -> str:
+    """`<documents>` holding each document's metadata and brief summary, no blocks.
+
+    When there are more documents than `records`, it says so: `<documents total="60" shown="50">`.
+    """
+    parts = [
+        _open_document(record.doc_id, record.filename, record)
+        + element("summary", record.summary_brief)
+        + "\n</document>"
+        for record in records
+    ]
+    counts = {"total": total, "shown": len(parts)} if total is not None and total > len(parts) else {}
+    return f"<documents{_attributes(counts)}>\n" + "\n".join(parts) + "\n</documents>"
+
+
+def _open_document(doc_id: str, filename: str, record: DocumentRecord | None) -> str:
+    values: dict[str, object] = {"doc_id": doc_id, "filename": filename}
+    if record is not None:
+        values |= {
+            "title": record.title,
+            "document_type": record.document_type,
+            "author": record.author,
+            "department": record.department,
+            "language": record.language,
+            "upload_date": record.upload_date.date().isoformat(),
+            "version": record.version if record.version > 1 else None,
+            "page_count": record.page_count,
+            "tags": ", ".join(record.tags),
+        }
+    return f"<document{_attributes(values)}>\n"
+
+
+def _block(hit: Hit) -> str:
+    kind = "image" if hit.block_type == "image" else "table" if hit.content.startswith("|") else "text"
+    values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
+    if kind == "image":
+        # Pictures alone are referred to by their block; quotations are found by their words.
+        values["block_id"] = hit.block_id
+    if hit.start_seconds is not None:
+        values["time"] = clock_time(hit.start_seconds)
+    text = hit.image_caption if hit.block_type == "image" else hit.content
+    return f"<block{_attributes(values)}>{escape(text or '', quote=False)}</block>"
+
+
+def _attributes(values: Mapping[str, object]) -> str:
+    return "".join(f' {name}="{escape(str(value))}"' for name, value in values.items() if value)

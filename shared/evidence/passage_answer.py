@@ -1,0 +1,93 @@
+"""An answer without a model: what the documents say, word for word, where it fits the question best. Pure.
+
+It says nothing of its own about the question, so it can be incomplete and never wrong: each line is a
+quotation that is proved as any other.
+"""
+
+import re
+from collections.abc import Sequence
+
+from shared.evidence.citations import CitationBook, marker
+from shared.evidence.messages import OwnWords
+from shared.evidence.reader_text import readable
+from shared.evidence.text import split_sentences
+from shared.retrieval.keyword_query import FUNCTION_WORDS
+from shared.retrieval.models import DocumentRecord, Hit
+
+MAX_PASSAGES = 4  # a reader takes in no more at once; unmeasured
+MAX_DOCUMENTS = 20
+_MAX_QUOTE_CHARS = 300
+_WORD = re.compile(r"\w+")
+_SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
+_LONGEST_TITLE_CHARS = 100
+_TABLE_RULE = re.compile(r"[\s|:-]+")
+
+
+def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
+    """The best passages of the book's blocks as a list; empty when there are none to quote.
+
+    Cites into `book`.
+    """
+    wanted = _words(question) - FUNCTION_WORDS
+    found = [(hit.doc_id, _best_sentence(hit, wanted)) for hit in book.hits]
+    said = [(doc_id, quote) for doc_id, quote in found if _says_something(quote)]
+    quotes = said or [(doc_id, quote) for doc_id, quote in found if quote]
+    fewest = max((len(wanted & _words(quote)) for _, quote in quotes), default=0) / 2
+    lines: list[str] = []
+    for doc_id, quote in quotes:
+        if len(wanted & _words(quote)) < fewest:  # it shares a name with the question, and no more
+            continue
+        proof = book.prove(doc_id, quote)
+        if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
+            continue
+        lines.append(f"- “{shown_quote(quote)}”{marker(proof[0])}")
+        if len(lines) == MAX_PASSAGES:
+            break
+    return "\n".join((words.passages, "", *lines)) if lines else ""
+
+
+def list_documents(records: Sequence[DocumentRecord], words: OwnWords) -> str:
+    """The documents that were found as a list; empty when there are none."""
+    lines = [f"- {_described(record)}" for record in records[:MAX_DOCUMENTS]]
+    return "\n".join((words.documents, "", *lines)) if lines else ""
+
+
+def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
+    """The sentence of a block that shares most words with the question; cut if long.
+
+    A title is none, unless there is nothing else. Of equals one with a number, which the heading of a table
+    rarely has; then the first.
+    """
+    if hit.block_type != "text":
+        return ""
+    sentences = [sentence for sentence in split_sentences(hit.content) if not _TABLE_RULE.fullmatch(sentence)]
+
+    def fit(sentence: str) -> tuple[bool, int, bool]:
+        shared = len(wanted & _words(sentence))
+        return _says_something(sentence), shared, any(map(str.isdigit, sentence))
+
+    best = max(sentences, key=fit, default="")
+    # Cut at a blank: a quotation of half a word proves nothing.
+    return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
+
+
+def _says_something(sentence: str) -> bool:
+    """Whether it is a sentence, a part of one that was cut, or the row of a table: a title is shorter."""
+    return bool(_SENTENCE_END.search(sentence)) or "|" in sentence or len(sentence) > _LONGEST_TITLE_CHARS
+
+
+def shown_quote(quote: str) -> str:
+    """A quotation on one line; the cells of a table's row are parted by dots."""
+    cells = [" ".join(cell.split()) for cell in quote.split("|")]
+    return readable(" · ".join(cell for cell in cells if cell))
+
+
+def _described(record: DocumentRecord) -> str:
+    name = readable(" ".join((record.title or record.filename).split()))
+    file = readable(" ".join(record.filename.split()))
+    date = record.upload_date.date().isoformat()
+    return f"{name} ({date})" if name == file else f"{name} ({file}, {date})"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text))

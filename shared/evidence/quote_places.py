@@ -1,0 +1,188 @@
+"""Where a quotation stands among texts, to mark it for a reader. Pure; proves nothing.
+
+Only letters and digits are compared, without case and accents: white space, hyphens at line ends, table
+borders and bullets differ between a page's words, its paragraphs, and what a model was shown of it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shared.evidence.models import PageArea, PageWord
+
+_CONTEXT_LETTERS = 80  # to either side: tells one "15 bar" of a page from another
+_MIN_CELL_LETTERS = 6  # of a table's cell that is looked for alone: shorter ones stand anywhere
+_PARTS = re.compile(r"\n+")
+_SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
+_CELLS = re.compile(r"[|\n]+")
+_SAME_LINE = 0.5  # of the lower word's height, that two words of a line share
+_WORD_GAP = 2.5  # line heights: further apart, words belong to different columns
+
+
+@dataclass(frozen=True)
+class Place:
+    """Characters of one of the texts: from `start`, up to `end` without it."""
+
+    index: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Folded:
+    """The letters of texts, and where each stands: (text, character)."""
+
+    letters: str
+    places: tuple[tuple[int, int], ...]
+
+    def occurrences(self, wanted: str) -> list[int]:
+        """Where `wanted` begins, as whole words."""
+        found = list(_positions(self.letters, wanted))
+        return [start for start in found if self._is_edge(start) and self._is_edge(start + len(wanted))]
+
+    def _is_edge(self, position: int) -> bool:
+        """Whether a word begins or ends before this letter."""
+        if not 0 < position < len(self.places):
+            return True
+        (before_text, before), (after_text, after) = self.places[position - 1], self.places[position]
+        return before_text != after_text or after - before > 1
+
+
+def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Place]:
+    """Where the quotation stands; empty when it is not found.
+
+    Args:
+        texts: in reading order; a quotation may go over several.
+        context: text around the quotation, such as its block: of several places the one that fits it best.
+    """
+    folded = _fold(texts)
+    around = _fold([context]).letters
+    whole = _best(folded, _fold([quote]).letters, around)
+    if whole is not None:
+        return _with_end(_merged(folded, [whole]), texts, quote)
+    spans = [span for part in _PARTS.split(quote) for span in _part_spans(folded, part, around)]
+    return _merged(folded, spans)
+
+
+def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tuple[PageArea, ...]:
+    """The rectangles of a page that the quotation covers, one for each run of words on a line."""
+    touched = sorted({place.index for place in quote_places([word.text for word in words], quote, context)})
+    areas: list[PageArea] = []
+    last = -2
+    for index in touched:
+        area = words[index].area
+        if index == last + 1 and areas and _on_one_line(areas[-1], area):
+            areas[-1] = _around(areas[-1], area)
+        else:
+            areas.append(area)
+        last = index
+    return tuple(areas)
+
+
+def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
+    """The places with the signs that the quotation ends with, such as its full stop."""
+    end = _SIGNS_AT_END.search(quote)
+    if not places or end is None:
+        return places
+    last = places[-1]
+    if not texts[last.index].startswith(end[0], last.end):
+        return places
+    return [*places[:-1], Place(last.index, last.start, last.end + len(end[0]))]
+
+
+def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
+    """A line of a quotation; if it is not found, those of its cells that stand in one place only."""
+    whole = _best(folded, _fold([part]).letters, around)
+    if whole is not None:
+        yield whole
+        return
+    for cell in _CELLS.split(part):
+        letters = _fold([cell]).letters
+        found = folded.occurrences(letters) if len(letters) >= _MIN_CELL_LETTERS else []
+        if len(found) == 1:
+            yield found[0], found[0] + len(letters)
+
+
+def _best(folded: _Folded, wanted: str, around: str) -> tuple[int, int] | None:
+    found = folded.occurrences(wanted) if wanted else []
+    if not found:
+        return None
+    inner = around.find(wanted)
+    before = around[max(0, inner - _CONTEXT_LETTERS) : inner] if inner >= 0 else ""
+    after = around[inner + len(wanted) :][:_CONTEXT_LETTERS] if inner >= 0 else ""
+
+    def fits(start: int) -> int:
+        end = start + len(wanted)
+        return _shared(
+            folded.letters[max(0, start - _CONTEXT_LETTERS) : start][::-1], before[::-1]
+        ) + _shared(folded.letters[end : end + _CONTEXT_LETTERS], after)
+
+    start = max(found, key=fits)  # the first of equals
+    return start, start + len(wanted)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    count = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
+
+
+def _positions(letters: str, wanted: str) -> Iterator[int]:
+    start = letters.find(wanted)
+    while start >= 0:
+        yield start
+        start = letters.find(wanted, start + 1)
+
+
+def _fold(texts: Sequence[str]) -> _Folded:
+    letters: list[str] = []
+    places: list[tuple[int, int]] = []
+    for index, text in enumerate(texts):
+        for position, character in enumerate(text):
+            for letter in _letters_of(character):
+                letters.append(letter)
+                places.append((index, position))
+    return _Folded("".join(letters), tuple(places))
+
+
+def _letters_of(character: str) -> Sequence[str]:
+    if character.isascii():
+        return character.lower() if character.isalnum() else ""
+    parts = unicodedata.normalize("NFKD", character.casefold())
+    return [part for part in parts if part.isalnum()]
+
+
+def _merged(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
+    """Spans of letters as places in the texts, in order, none overlapping another."""
+    covered = sorted({letter for start, end in spans for letter in range(start, end)})
+    places: list[Place] = []
+    last = -2
+    for letter in covered:
+        index, position = folded.places[letter]
+        if letter == last + 1 and places and places[-1].index == index:
+            places[-1] = Place(index, places[-1].start, position + 1)
+        else:
+            places.append(Place(index, position, position + 1))
+        last = letter
+    return places
+
+
+def _on_one_line(one: PageArea, other: PageArea) -> bool:
+    lower = min(one.bottom - one.top, other.bottom - other.top)
+    shared = min(one.bottom, other.bottom) - max(one.top, other.top)
+    gap = max(other.left - one.right, one.left - other.right)
+    return shared >= _SAME_LINE * lower and gap <= _WORD_GAP * max(lower, 0.005)
+
+
+def _around(one: PageArea, other: PageArea) -> PageArea:
+    return PageArea(
+        left=min(one.left, other.left),
+        top=min(one.top, other.top),
+        right=max(one.right, other.right),
+        bottom=max(one.bottom, other.bottom),
+    )

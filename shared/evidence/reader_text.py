@@ -1,0 +1,309 @@
+"""What a model writes, made safe to show. Pure, incremental.
+
+A model may repeat what a document told it to write. So outside code its text cannot load a picture, link
+anywhere, hold HTML, or look like one of our proofs ` (Source: manual.pdf, S. 3)[1]`:
+
+- `[text](target)` and `![text](target)` become `text`; `[1]` becomes `(1)`; `(Source:` `(Source unchecked:`;
+- control characters, invisible ones and those that turn the direction of reading are left out;
+- whatever could still begin a link, a picture, a reference or HTML is parted by a blank or a backslash.
+
+Code is what every CommonMark reader takes for code: fences at the start of a line, and spans on one line of
+a paragraph in which no earlier backtick is left open. Everything else counts as text.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+TAIL_CHARS = 48  # what the rules see of the text before
+_FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
+_FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
+
+# Letters that look like those of "Source" and are none, after NFKC and in lower case.
+_LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
+_WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
+_WORD_OR_CELL = re.compile(r"[\w|]")
+_LINE_BREAKS = ("<br>", "<br/>", "<br />")
+_HARMLESS_AFTER_LESS_THAN = re.compile(r"[\s\d=]")
+_BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
+
+
+def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
+    """What is shown for the sign that `window` begins with, and how many characters that stands for.
+
+    None when more text must come first.
+
+    Args:
+        window: the model's text from the sign on.
+        tail: the last characters shown before.
+        line: what is shown of the line before, in parts.
+        may_grow: whether more text may come behind `window`.
+    """
+    rules: dict[str, Callable[[], tuple[str, int] | None]] = {
+        "]": lambda: (")" if _FORGED_NUMBER.search(tail) else "]", 1),
+        "(": lambda: (" (" if tail.endswith("]") else "(", 1),
+        "/": lambda: (" /" if tail.endswith(":/") else "/", 1),
+        ".": lambda: (" ." if _WWW.search(tail) else ".", 1),
+        ":": lambda: _colon(window, tail, may_grow=may_grow),
+        "\uff1a": lambda: _colon(window, tail, may_grow=may_grow),
+        "<": lambda: _less_than(window, line, may_grow=may_grow),
+        "&": lambda: _ampersand(window, may_grow=may_grow),
+    }
+    return rules[window[0]]()
+
+
+def _colon(window: str, tail: str, *, may_grow: bool) -> tuple[str, int] | None:
+    if may_grow and _is_cut_off(window, ("://",)):
+        return None
+    before = " unchecked" if _FORGED_SOURCE.search(_as_seen(tail)) else " " if tail.endswith("]") else ""
+    return (f"{before}: //", 3) if window.startswith("://") else (f"{before}{window[0]}", 1)
+
+
+def _as_seen(text: str) -> str:
+    """The letters that a reader sees, whatever stands for them."""
+    visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
+    return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)
+
+
+def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
+    if may_grow and (len(window) == 1 or _is_cut_off(window.lower(), _LINE_BREAKS)):
+        return None
+    tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
+    # Cells of tables need line breaks; at the start of a line one would begin a block of HTML.
+    if tag is not None and any(_WORD_OR_CELL.search(part) for part in line):
+        return window[: len(tag)], len(tag)
+    return ("<" if _HARMLESS_AFTER_LESS_THAN.match(window, 1) else "&lt;"), 1
+
+
+def _ampersand(window: str, *, may_grow: bool) -> tuple[str, int] | None:
+    if may_grow and _is_cut_off(window, _BRACKET_ENTITIES):
+        return None
+    return ("&amp;" if window.startswith(_BRACKET_ENTITIES) else "&"), 1
+
+
+def _is_cut_off(window: str, words: Iterable[str]) -> bool:
+    """Whether `window` is the beginning of a word, and not a whole one."""
+    return any(len(window) < len(word) and word.startswith(window) for word in words)
+
+
+_MAX_HELD = 500  # characters; a longer link, code span or fence line is given as text, its signs parted
+_SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
+_RUN = re.compile(r"`+|~+")
+_FENCE = re.compile(r"(`{3,})[^`\n]*\n|(~{3,})[^\n]*\n")
+_FENCE_CLOSES = re.compile(r" {0,3}(`+|~+)[ \t]*\Z")
+_LABEL = re.compile(r"\[([^\[\]`\\\n]*)\]")
+_OPEN_LABEL = re.compile(r"\[[^\[\]`\\\n]*\Z")
+_NUMBER = re.compile(r"\s*\d{1,3}\s*")
+_TARGET = re.compile(r"""\s*(?:<[^<>]*>|[^\s<]\S*|)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*""")
+_ODD_BACKSLASHES = re.compile(r"(?<!\\)\\(?:\\\\)*\Z")
+
+# A lone carriage return would begin a line for some readers, and not for others. Terminals obey control
+# characters; what is invisible or turns the direction of reading hides what is written, and from whom.
+_SHOWN_AS = {
+    ord("\r"): " ",
+    **dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"),
+    **dict.fromkeys(
+        (0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080))
+    ),
+    ord("\uff3b"): "(",  # full-width brackets, which look like those of a citation
+    ord("\uff3d"): ")",
+}
+
+Shown = tuple[str, int]
+"""What is shown, and how many characters of the model's text it stands for."""
+
+
+@dataclass
+class ReaderText:
+    """Feed it the model's text; it gives what may be shown, the same whatever the cuts.
+
+    Not more is held back than what may be part of a link, a code span or the first line of a fence.
+    """
+
+    _held: str = ""
+    _tail: str = ""
+    _line: list[str] = field(default_factory=list)  # parts: joining as it grows would be quadratic
+    _fence: str = ""
+    _has_open_backtick: bool = False
+
+    def feed(self, text: str) -> str:
+        """What can be shown for certain."""
+        return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
+
+    def note(self, note: str) -> str:
+        """What was held back, then `note`: text of our own, shown as it is."""
+        before = self.finish()
+        blank = " " if (before or self._tail) and not self._tail[-1:].isspace() else ""
+        return before + self.own(blank + note)
+
+    def own(self, text: str) -> str:
+        """Text of our own, shown as it is. Ask `finish` before for what was held back."""
+        return self._shown(text)
+
+    @property
+    def open_fence(self) -> str:
+        """What closes the fenced code that the text is in; empty when it is in none."""
+        return self._fence
+
+    def finish(self) -> str:
+        """What is left when the model has ended."""
+        return self._read(self._held, at_end=True)
+
+    def _read(self, text: str, *, at_end: bool) -> str:
+        self._held = ""
+        parts: list[str] = []
+        position = 0
+        while position < len(text):
+            step = self._step(text, position, at_end=at_end)
+            if step is None:
+                self._held = text[position:]
+                break
+            parts.append(step[0])
+            position += step[1]
+        return "".join(parts)
+
+    def _step(self, text: str, position: int, *, at_end: bool) -> Shown | None:
+        """What is shown for the text at `position`; None when more must come first.
+
+        Looks no further than `_MAX_HELD`, so that the outcome does not depend on how much has arrived.
+        """
+        if self._fence:
+            end = text.find("\n", position) + 1 or len(text)
+            return self._plain(text[position:end])
+        special = _SPECIAL.search(text, position)
+        start = len(text) if special is None else special.start()
+        if start > position:
+            return self._plain(text[position:start])
+        window = text[position : position + _MAX_HELD]
+        may_grow = not at_end and len(window) < _MAX_HELD
+        if window[0] in "`~":
+            return self._backticks(window, may_grow=may_grow)
+        if window[0] in "![":
+            return self._bracket(window, may_grow=may_grow)
+        return self._sign(window, may_grow=may_grow)
+
+    def _plain(self, text: str) -> Shown:
+        return self._shown(text), len(text)
+
+    def _sign(self, window: str, *, may_grow: bool) -> Shown | None:
+        found = shown_sign(window, self._tail, self._line, may_grow=may_grow)
+        return None if found is None else (self._shown(found[0]), found[1])
+
+    def _shown(self, text: str) -> str:
+        """Keep in mind what is shown: a line that ends may close a fence or a paragraph."""
+        self._tail = (self._tail + text)[-TAIL_CHARS:]
+        *lines, rest = text.split("\n")
+        for line in lines:
+            self._end_line("".join((*self._line, line)))
+            self._line = []
+        if rest:
+            self._line.append(rest)
+        return text
+
+    def _end_line(self, line: str) -> None:
+        closing = _FENCE_CLOSES.match(line)
+        if self._fence and closing and closing[1].startswith(self._fence):
+            self._fence = ""
+        if not line.strip(" \t"):
+            self._has_open_backtick = False
+
+    def _backticks(self, window: str, *, may_grow: bool) -> Shown | None:
+        """A run of backticks or tildes: the first line of a fence, a code span, or mere text."""
+        run = _RUN.match(window)
+        length = run.end() if run else 1
+        if may_grow and length == len(window):
+            return None
+        if not self._line and length >= len("```"):
+            return self._fence_line(window, may_grow=may_grow)
+        return (
+            self._plain(window[:length])
+            if window[0] == "~"
+            else self._span(window, length, may_grow=may_grow)
+        )
+
+    def _fence_line(self, window: str, *, may_grow: bool) -> Shown | None:
+        if opening := _FENCE.match(window):
+            shown = self._plain(opening[0])
+            self._fence, self._has_open_backtick = opening[1] or opening[2], False
+            return shown
+        if may_grow and "\n" not in window:
+            return None
+        # A reader could yet see a fence here that we do not, so it is made to be none.
+        self._has_open_backtick = True
+        return self._shown("\\" + window[0]), 1
+
+    def _span(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
+        if _ODD_BACKSLASHES.search(self._tail):
+            return self._plain("`")
+        line, line_break, _ = window.partition("\n")
+        end = None if self._has_open_backtick else _span_end(line, length)
+        may_grow = may_grow and not line_break
+        if end is not None and not (may_grow and end == len(window)):
+            return self._plain(window[:end])
+        if may_grow and not self._has_open_backtick:
+            return None
+        self._has_open_backtick = True
+        return self._plain(window[:length])
+
+    def _bracket(self, window: str, *, may_grow: bool) -> Shown | None:
+        """`[text](target)`, with or without `!` before it; a number or other words in brackets."""
+        start = 1 if window[0] == "!" else 0
+        if start == len(window):
+            return None if may_grow else self._plain("!")
+        if window[start] != "[":
+            return self._plain("!")
+        label = _LABEL.match(window, start)
+        if label is None:
+            is_open = may_grow and _OPEN_LABEL.match(window, start)
+            return None if is_open else self._open_bracket(start)
+        if may_grow and label.end() == len(window):
+            return None
+        return self._label(window, label, may_grow=may_grow)
+
+    def _label(self, window: str, label: re.Match[str], *, may_grow: bool) -> Shown | None:
+        end = label.end()
+        if window.startswith("(", end):
+            target_end = _closing_parenthesis(window, end)
+            if target_end is None and may_grow and "\n\n" not in window:
+                return None
+            if target_end is not None and _TARGET.fullmatch(window, end + 1, target_end):
+                end = target_end + 1
+        if _NUMBER.fullmatch(label[1]):
+            blank = " " if self._tail.endswith("]") else ""
+            return self._shown(f"{blank}({label[1].strip()})"), end
+        return (
+            self._open_bracket(label.start())
+            if end == label.end()
+            else (self._read(label[1], at_end=True), end)
+        )
+
+    def _open_bracket(self, start: int) -> Shown:
+        return self._shown(
+            ("!" if start else "") + (" [" if start or self._tail[-1:] in ("]", "!") else "[")
+        ), start + 1
+
+
+def readable(text: str) -> str:
+    """A whole text of a model, made safe to show."""
+    reader = ReaderText()
+    return reader.feed(text) + reader.finish()
+
+
+def _span_end(line: str, length: int) -> int | None:
+    """Where the code span ends that `length` backticks at the start of `line` begin; None without an end.
+
+    A span with a "|" is none: in a table it would end at the cell's border.
+    """
+    closing = (run for run in _RUN.finditer(line, length) if run[0] == "`" * length)
+    end = next((run.end() for run in closing), None)
+    return None if end is None or "|" in line[:end] else end
+
+
+def _closing_parenthesis(window: str, opening: int) -> int | None:
+    depth = 0
+    for position in range(opening, len(window)):
+        depth += {"(": 1, ")": -1}.get(window[position], 0)
+        if depth == 0:
+            return position
+    return None

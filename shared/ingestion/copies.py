@@ -1,0 +1,170 @@
+"""A file that was moved: a copy came, then the old one went. Its owner's corrections follow the new name.
+
+This is the side of the old document, right before it is removed; `copying.take_corrections` is that of the
+new one, for an old file that went while the copy was ingested.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
+
+from shared.access.security_filter import PUBLIC
+from shared.documents import figure_store
+from shared.documents.ids import block_id_in
+from shared.documents.models import Block, Caption, Corrections, Original
+from shared.documents.state import DocumentState, Rights
+from shared.ingestion import work_files
+from shared.ingestion.accepting import pipeline
+from shared.ingestion.claims import update
+from shared.ingestion.models import IngestStep
+from shared.platform.errors import InvalidQueryError, NotFoundError
+from shared.platform.names import DOCUMENTS
+from shared.platform.odata import all_of, quote, search_in
+from shared.platform.search import SearchRequest
+from shared.services import Services
+
+RENAME_WINDOW = timedelta(minutes=15)  # a folder is moved by copying all of it, then deleting (unmeasured)
+
+
+def covers(wider: Rights, narrower: Rights) -> bool:
+    """Whether all who may read by the second may read by the first; never where nobody may read."""
+    readers = set(narrower.acl)
+    return bool(readers) and (PUBLIC in wider.acl or readers <= set(wider.acl))
+
+
+def may_reuse(copy: DocumentState, original: DocumentState, content_hash: str, pipeline: str) -> bool:
+    """Whether what was made of the original may be used for the copy.
+
+    Args:
+        content_hash, pipeline: of the copy, as it is going to be.
+    """
+    is_same = (original.content_hash, original.pipeline) == (content_hash, pipeline)
+    return is_same and original.doc_id != copy.doc_id and _may_tell(original, copy)
+
+
+def has_same_owner(one: DocumentState, other: DocumentState) -> bool:
+    """Whether both belong to one person; documents without an owner belong to nobody."""
+    owner = one.wanted_rights.owner_id
+    return bool(owner) and owner == other.wanted_rights.owner_id
+
+
+def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> bool:
+    """Whether `other` is what the owner of `old`, whose file is gone, made of it by giving it a new name.
+
+    That is a copy of the same owner, never corrected, ingested for the first time a short while ago.
+    """
+    is_fresh = other.version == 1 and bool(other.phases) and moment - other.phases[0].at <= RENAME_WINDOW
+    is_same = other.doc_id != old.doc_id and other.content_hash == old.content_hash
+    return (
+        is_fresh
+        and is_same
+        and not other.corrections
+        and has_same_owner(old, other)
+        and _may_tell(old, other)
+    )
+
+
+def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
+    """Rights that are wanted count as much as those applied: while they change, the narrower hold."""
+    wanted = copy.wanted_rights
+    return (
+        original.rights.project_id == original.wanted_rights.project_id == wanted.project_id
+        and covers(original.rights, wanted)
+        and covers(original.wanted_rights, wanted)
+    )
+
+
+MAX_CANDIDATES = 20  # documents of the same bytes that are looked at: one query, and a table row for each
+_VECTORS = ("content_vector", "image_caption_vector")
+
+
+async def find_original(step: IngestStep, state: DocumentState, services: Services) -> Original:
+    """The document whose blocks, captions and metadata serve this one, too; noted for the later steps."""
+    found = Original()
+    async for other in same_bytes(state, step.content_hash, services):
+        if may_reuse(state, other, step.content_hash, pipeline(services.settings)):
+            moving = other.corrections if has_same_owner(state, other) else {}
+            found = Original(doc_id=other.doc_id, blob_name=other.blob_name, corrections=moving)
+            break
+    await work_files.put(services.blobs, step, work_files.ORIGINAL, found)
+    return found
+
+
+async def same_bytes(
+    state: DocumentState, content_hash: str, services: Services
+) -> AsyncIterator[DocumentState]:
+    """Other documents of these bytes in the project, as far as a reader of this one may read them."""
+    wanted = state.wanted_rights
+    if not wanted.acl:
+        return
+    project = "null" if wanted.project_id is None else quote(wanted.project_id)
+    condition = all_of(
+        f"content_hash eq {quote(content_hash)}",
+        f"project_id eq {project}",
+        f"doc_id ne {quote(state.doc_id)}",
+        # One reader is enough to leave the closed ones out; all of them are looked at in `core/copies.py`.
+        f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
+    )
+    request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
+    for row in (await services.documents_index.search(request)).rows:
+        other = await services.documents.get(str(row["doc_id"]))
+        if other is not None:
+            yield other
+
+
+async def original_of(step: IngestStep, services: Services) -> str | None:
+    """The id of the document that this one is a copy of, as an earlier step found out."""
+    return (await _noted(step, services)).doc_id
+
+
+async def captions_of(step: IngestStep, services: Services) -> dict[str, Caption]:
+    """The captions that a model gave the original's figures, by the picture's key."""
+    original = await original_of(step, services)
+    if original is None:
+        return {}
+    known = await figure_store.captions(services.blobs, original)
+    return {key: caption for key, caption in known.items() if caption.by_model}
+
+
+async def vectors_of(
+    original: str, blocks: Sequence[Block], services: Services
+) -> dict[str, Sequence[float]]:
+    """The vectors that the original has for these blocks of its copy, by the ids of the latter."""
+    wanted = {block_id_in(original, block.block_id): block for block in blocks}
+    request = SearchRequest(
+        filter=f"doc_id eq {quote(original)} and {search_in('block_id', wanted)}",
+        select=("block_id", "image_caption", *_VECTORS),
+        top=len(wanted),
+    )
+    try:
+        page = await services.content_index.search(request)
+    except InvalidQueryError:  # an index from before its vectors could be read
+        return {}
+    found: dict[str, Sequence[float]] = {}
+    for row in page.rows:
+        block = wanted[str(row["block_id"])]
+        vector = row.get(_VECTORS[block.block_type == "image"])
+        if vector and row.get("image_caption") == block.image_caption:
+            found[block.block_id] = vector
+    return found
+
+
+async def take_corrections(step: IngestStep, state: DocumentState, services: Services) -> DocumentState:
+    """Take over what the owner corrected in the original, if its file is gone: then this is its new name."""
+    original = await _noted(step, services)
+    if not original.corrections or state.version:
+        return state
+    if await services.blobs.properties(DOCUMENTS, original.blob_name) is not None:
+        return state
+    return await update(services.documents, step, lambda current: _taken(current, original.corrections))
+
+
+def _taken(state: DocumentState, corrections: Corrections) -> DocumentState:
+    merged = {**corrections, **state.corrections}
+    return state.model_copy(update={"corrections": merged, "rows_outdated": True})
+
+
+async def _noted(step: IngestStep, services: Services) -> Original:
+    try:
+        return await work_files.get(services.blobs, step, work_files.ORIGINAL, Original)
+    except NotFoundError:  # an ingestion that began before copies were looked for
+        return Original()

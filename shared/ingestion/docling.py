@@ -1,0 +1,400 @@
+"""docling, as docling-serve's HTTP API: a file goes there, a task is asked for, the document comes back.
+
+docling itself is gigabytes of libraries and models; it runs as a service of its own.
+
+Source: docling-serve 1.x, `/v1/convert/file/async`, `/v1/status/poll/{task_id}`, `/v1/result/{task_id}`.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import Field, ValidationError
+
+from shared.evidence.models import PageArea
+from shared.ingestion.models import Layout, LayoutPiece, PieceKind
+from shared.ingestion.reading import LayoutReader
+from shared.platform.calls import DOCLING as SERVICE
+from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused, timed_out
+from shared.platform.connection import Connection
+from shared.platform.errors import ConfigurationError
+from shared.platform.language_models.models import CallLimits
+from shared.platform.settings import Settings
+from shared.platform.web_page import (
+    Cell,
+    Wire,
+    cannot_read,
+    filled_rows,
+    folded,
+    http_errors,
+    not_understood,
+    read_bounded,
+)
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from aiohttp import ClientResponse, ClientSession
+
+
+_FURNITURE = ("page_header", "page_footer")
+_MARKS = {"checkbox_selected": "☒ ", "checkbox_unselected": "☐ "}
+_BULLETS = ("", "-", "*", "•", "·", "◦", "▪", "‣", "–", "—")
+
+
+class Reference(Wire):
+    """ "#/texts/3"."""
+
+    ref: str = Field(alias="$ref")
+
+
+class BoundingBox(Wire):
+    """In the page's unit; where y begins is said by `coord_origin`."""
+
+    left: float = Field(alias="l")
+    top: float = Field(alias="t")
+    right: float = Field(alias="r")
+    bottom: float = Field(alias="b")
+    coord_origin: str = "TOPLEFT"
+
+
+class Provenance(Wire):
+    """Where an item stands."""
+
+    page_no: int
+    bbox: BoundingBox | None = None
+
+
+class TableCell(Wire):
+    """A cell; places count from 0, the ends are excluded."""
+
+    start_row_offset_idx: int
+    end_row_offset_idx: int
+    start_col_offset_idx: int
+    end_col_offset_idx: int
+    text: str = ""
+
+
+class TableData(Wire):
+    """What is in a table."""
+
+    num_rows: int = 0
+    num_cols: int = 0
+    table_cells: tuple[TableCell, ...] = ()
+
+
+class Item(Wire):
+    """A text, table, picture or group: what is not its own stays at the default."""
+
+    label: str = ""
+    content_layer: str = "body"
+    children: tuple[Reference, ...] = ()
+    captions: tuple[Reference, ...] = ()
+    prov: tuple[Provenance, ...] = ()
+    text: str = ""
+    level: int = 1
+    marker: str = ""
+    data: TableData | None = None
+
+    @property
+    def page_number(self) -> int | None:
+        return self.prov[0].page_no if self.prov else None
+
+
+class PageSize(Wire):
+    """In the page's unit."""
+
+    width: float = 0
+    height: float = 0
+
+
+class DocumentPage(Wire):
+    """A page that was read."""
+
+    size: PageSize = PageSize()
+
+
+class DoclingDocument(Wire):
+    """The document."""
+
+    body: Item
+    texts: tuple[Item, ...] = ()
+    tables: tuple[Item, ...] = ()
+    pictures: tuple[Item, ...] = ()
+    groups: tuple[Item, ...] = ()
+    pages: dict[str, DocumentPage] = Field(default_factory=dict)
+
+
+def layout_of(document: DoclingDocument, service: str) -> Layout:
+    """The pieces in reading order, without running headers and footers.
+
+    Raises:
+        ValueError: a table of impossible size.
+    """
+    return Layout(pieces=tuple(_Walk(document).pieces()), page_count=len(document.pages), service=service)
+
+
+class _Walk:
+    """One way through the tree; each item is met once, whatever the references say."""
+
+    def __init__(self, document: DoclingDocument) -> None:
+        self._document = document
+        self._parts: Mapping[str, tuple[Item, ...]] = {
+            "texts": document.texts,
+            "tables": document.tables,
+            "pictures": document.pictures,
+            "groups": document.groups,
+        }
+        self._seen: set[str] = set()
+
+    def pieces(self) -> Iterator[LayoutPiece]:
+        # A stack and no recursion: how deep the tree is, is up to the answer.
+        open_references = list(reversed(self._document.body.children))
+        while open_references:
+            reference = open_references.pop().ref
+            item = self._item(reference)
+            if item is None:
+                continue
+            open_references += reversed(item.children)
+            if reference.startswith("#/pictures/"):
+                # Its caption and the words in it are children: they follow as texts.
+                yield self._figure(item)
+            elif reference.startswith("#/tables/"):
+                for child in item.children:
+                    self._skip_unless_caption(child.ref, item)
+                yield _table(item)
+            elif reference.startswith("#/texts/"):
+                yield from _text(item)
+
+    def _item(self, reference: str) -> Item | None:
+        if reference in self._seen:
+            return None
+        self._seen.add(reference)
+        found = self._found(reference)
+        return None if found is None or found.content_layer == "furniture" else found
+
+    def _found(self, reference: str) -> Item | None:
+        part, _, position = reference.removeprefix("#/").partition("/")
+        items = self._parts.get(part, ())
+        return items[int(position)] if position.isdecimal() and int(position) < len(items) else None
+
+    def _skip_unless_caption(self, reference: str, table: Item) -> None:
+        """The texts below a table are those of its cells, which it holds itself."""
+        if reference not in {caption.ref for caption in table.captions}:
+            self._seen.add(reference)
+
+    def _texts_of(self, references: tuple[Reference, ...]) -> Iterator[str]:
+        for reference in references:
+            found = self._found(reference.ref)
+            if found is not None and found.text:
+                yield folded(found.text)
+
+    def _figure(self, picture: Item) -> LayoutPiece:
+        captions = {caption.ref for caption in picture.captions}
+        inside = tuple(child for child in picture.children if child.ref not in captions)
+        return LayoutPiece(
+            kind="figure",
+            text=" ".join(self._texts_of(picture.captions)),
+            words="\n".join(self._texts_of(inside)),
+            page_number=picture.page_number,
+            area=self._area(picture),
+        )
+
+    def _area(self, picture: Item) -> PageArea | None:
+        place = picture.prov[0] if picture.prov else None
+        page = self._document.pages.get(str(place.page_no)) if place else None
+        if place is None or place.bbox is None or page is None:
+            return None
+        box, size = place.bbox, page.size
+        if size.width <= 0 or size.height <= 0:
+            return None
+        upwards = box.coord_origin == "BOTTOMLEFT"
+        top, bottom = (size.height - box.top, size.height - box.bottom) if upwards else (box.top, box.bottom)
+        return PageArea(
+            left=box.left / size.width,
+            top=top / size.height,
+            right=box.right / size.width,
+            bottom=bottom / size.height,
+        )
+
+
+def _table(table: Item) -> LayoutPiece:
+    data = table.data or TableData()
+    cells = (
+        Cell(
+            row=cell.start_row_offset_idx,
+            row_end=cell.end_row_offset_idx,
+            column=cell.start_col_offset_idx,
+            column_end=cell.end_col_offset_idx,
+            text=folded(cell.text),
+        )
+        for cell in data.table_cells
+    )
+    rows = filled_rows(data.num_rows, data.num_cols, cells)
+    return LayoutPiece(kind="table", rows=rows, page_number=table.page_number)
+
+
+def _text(item: Item) -> Iterator[LayoutPiece]:
+    if item.label in _FURNITURE or not item.text.strip():
+        return
+    kind: PieceKind = "paragraph"
+    text, level = folded(item.text), None
+    if item.label == "title":
+        kind, level = "heading", 1
+    elif item.label == "section_header":
+        kind, level = "heading", min(item.level + 1, 6)  # as in docling's own Markdown: the title is above
+    elif item.label == "list_item":
+        kind, text = "list_item", f"{'-' if item.marker.strip() in _BULLETS else item.marker.strip()} {text}"
+    elif item.label == "code":
+        kind, text = "code", item.text.strip("\n")
+    yield LayoutPiece(
+        kind=kind, text=_MARKS.get(item.label, "") + text, page_number=item.page_number, level=level
+    )
+
+
+SUFFIXES = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
+_CONNECT_TIMEOUT_S = 5
+_POLL_S = 1.0  # unmeasured; a page takes docling about a second
+_TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")  # it becomes a part of an address
+_UNFINISHED = ("pending", "started")
+_SUCCESSES = ("success", "partial_success")
+_OPTIONS = {"to_formats": "json", "image_export_mode": "placeholder", "target_type": "inbody"}
+
+
+class _Task(Wire):
+    task_id: str
+    task_status: str
+
+
+class _Document(Wire):
+    json_content: DoclingDocument | None = None
+
+
+class _Converted(Wire):
+    document: _Document
+    status: str
+
+
+Answer = TypeVar("Answer", bound=Wire)
+Opened = Callable[[], "AbstractAsyncContextManager[ClientResponse]"]
+
+
+def connect_docling(settings: Settings) -> "Connection[ClientSession]":
+    """The HTTP session; it is made, and aiohttp imported, on first use."""
+
+    def make() -> "ClientSession":
+        from aiohttp import ClientSession, ClientTimeout
+
+        if not settings.docling_endpoint:
+            raise ConfigurationError("DOCLING_ENDPOINT is missing.")
+        return ClientSession(
+            settings.docling_endpoint.rstrip("/") + "/",
+            headers={"X-Api-Key": settings.docling_api_key} if settings.docling_api_key else None,
+            timeout=ClientTimeout(total=settings.parser_service_timeout_s, connect=_CONNECT_TIMEOUT_S),
+        )
+
+    return Connection(make, ("aiohttp",))
+
+
+class Docling(LayoutReader):
+    """One docling-serve."""
+
+    def __init__(self, connection: "Connection[ClientSession]") -> None:
+        self._connection = connection
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return SERVICE.name
+
+    def reads(self, suffix: str) -> bool:
+        """Whether it takes files of this kind."""
+        return suffix in SUFFIXES
+
+    async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
+        """The file by docling's standard pipeline, with its own text recognition."""
+        with call_span(SERVICE, "read layout"):
+            converted = await self._converted(source, filename, limits)
+        document = converted.document.json_content
+        if converted.status not in _SUCCESSES or document is None:
+            raise cannot_read(SERVICE)
+        try:
+            return await asyncio.to_thread(layout_of, document, SERVICE.name)
+        except ValueError:
+            raise not_understood(SERVICE) from None
+
+    async def _converted(self, source: Path, filename: str, limits: CallLimits) -> _Converted:
+        session = await self._connection.opened()
+        deadline = Deadline(limits.timeout_s)
+        task = await call_within(
+            deadline, limits.max_retries, lambda: _submit(session, source, filename, deadline)
+        )
+        await self._done(session, task, deadline, limits.max_retries)
+        return await call_within(deadline, limits.max_retries, lambda: _result(session, task, deadline))
+
+    async def _done(self, session: "ClientSession", task: _Task, deadline: Deadline, retries: int) -> None:
+        """Return when the task has succeeded."""
+        status = task.task_status
+        while status in _UNFINISHED:
+            if deadline.remaining_s <= _POLL_S:
+                raise timed_out(SERVICE)
+            await asyncio.sleep(_POLL_S)
+            polled = await call_within(deadline, retries, lambda: _poll(session, task, deadline))
+            status = polled.task_status
+        if status not in _SUCCESSES:
+            raise cannot_read(SERVICE)
+
+
+async def _submit(session: "ClientSession", source: Path, filename: str, deadline: Deadline) -> _Task:
+    from aiohttp import FormData
+
+    # Opened for each try: one that failed has read some of it. aiohttp reads it piece by piece.
+    with await asyncio.to_thread(source.open, "rb") as body:
+        form = FormData(_OPTIONS)
+        # The suffix tells docling the format; the rest of the name is nobody's business.
+        form.add_field("files", body, filename=f"document{PurePosixPath(filename).suffix.lower()}")
+        task = await _answer(
+            lambda: session.post("v1/convert/file/async", data=form, allow_redirects=False), _Task, deadline
+        )
+    if not _TASK_ID.match(task.task_id):
+        raise not_understood(SERVICE)
+    return task
+
+
+async def _poll(session: "ClientSession", task: _Task, deadline: Deadline) -> _Task:
+    address = f"v1/status/poll/{task.task_id}"
+    return await _answer(lambda: session.get(address, allow_redirects=False), _Task, deadline)
+
+
+async def _result(session: "ClientSession", task: _Task, deadline: Deadline) -> _Converted:
+    address = f"v1/result/{task.task_id}"
+    return await _answer(lambda: session.get(address, allow_redirects=False), _Converted, deadline)
+
+
+async def _answer(opened: Opened, kind: type[Answer], deadline: Deadline) -> Answer:
+    with http_errors(SERVICE):
+        async with asyncio.timeout_at(deadline.at), opened() as response:
+            _check(response.status, response.headers)
+            content = await read_bounded(response.content.iter_any(), SERVICE)
+    try:
+        return await asyncio.to_thread(kind.model_validate_json, content)
+    except ValidationError:
+        raise not_understood(SERVICE) from None
+
+
+def _check(status: int, headers: Mapping[str, str]) -> None:
+    if status == 200:
+        return
+    if status in (401, 403):
+        raise refused(SERVICE)
+    if status == 404:
+        raise ConfigurationError(
+            "DOCLING_ENDPOINT leads to no such service.", "Check it; docling-serve must be of version 1."
+        )
+    if status in (400, 413, 415, 422):
+        raise cannot_read(SERVICE, f"HTTP {status}")
+    if status == 429:
+        raise rate_limited(SERVICE, headers)
+    raise failed(SERVICE, status)

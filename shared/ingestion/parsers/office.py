@@ -1,0 +1,355 @@
+"""The pictures of Word and PowerPoint documents, where they are placed. Linked ones are never fetched."""
+
+import io
+import posixpath
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+from shared.documents.models import Element
+from shared.ingestion.parsers.context import Workbench
+from shared.ingestion.parsers.pictures import embedded_figures
+from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.ingestion.parsers.tables import table_elements
+from shared.platform.errors import BadDocumentError
+
+MAX_ENTRIES = 20_000
+MAX_UNPACKED_BYTES = 1 << 30
+MAX_RATIO = 200  # of all entries together; a sheet of equal rows reaches about 60
+_RATIO_COUNTS_FROM_BYTES = 50 << 20  # below, nothing can be harmed
+_ENCRYPTED = 1  # bit 0 of an entry's flags, APPNOTE.TXT 4.4.4
+_PROLOGUE_BYTES = 4096
+
+# ECMA-376 part 2, 8.1.4: a part shall hold no document type declaration; entities come with one.
+_DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
+_DAMAGED_HINT = "Check that it opens in its program; copy or export it again."
+
+
+def check_zip(path: Path) -> None:
+    """Let only a harmless archive pass.
+
+    Raises:
+        BadDocumentError: damaged, encrypted, a bomb, or with entities in its XML.
+    """
+    try:
+        with ZipFile(path) as archive:
+            _check_sizes(archive.infolist(), path.stat().st_size)
+            for entry in archive.infolist():
+                if entry.filename.endswith((".xml", ".rels")):
+                    _check_prologue(archive, entry)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as error:
+        raise BadDocumentError("The file is damaged or incomplete.", _DAMAGED_HINT) from error
+
+
+def _check_sizes(entries: list[zipfile.ZipInfo], packed_bytes: int) -> None:
+    unpacked_bytes = sum(entry.file_size for entry in entries)
+    if any(entry.flag_bits & _ENCRYPTED for entry in entries):
+        raise BadDocumentError("The file is encrypted.", "Remove the password and drop it again.")
+    is_bomb = unpacked_bytes > _RATIO_COUNTS_FROM_BYTES and unpacked_bytes > MAX_RATIO * packed_bytes
+    if len(entries) > MAX_ENTRIES or unpacked_bytes > MAX_UNPACKED_BYTES or is_bomb:
+        raise BadDocumentError(
+            f"The file unpacks to {unpacked_bytes >> 20} MiB in {len(entries)} parts: more than a document "
+            f"of {packed_bytes >> 10} KiB should (a decompression bomb?).",
+            "Split the file, or export its content in another format.",
+        )
+
+
+def _check_prologue(archive: ZipFile, entry: zipfile.ZipInfo) -> None:
+    import zlib
+
+    try:
+        with archive.open(entry) as part:
+            prologue = part.read(_PROLOGUE_BYTES)
+    except zlib.error as error:
+        raise BadDocumentError("The file is damaged or incomplete.", _DAMAGED_HINT) from error
+    if any(mark in prologue for mark in _DOCTYPES):
+        raise BadDocumentError(
+            "The file declares XML entities, which no Office program writes.",
+            "Open it in its program and save it again.",
+        )
+
+
+Opened = TypeVar("Opened")
+
+PART_ERRORS = (
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    SyntaxError,
+    BadZipFile,
+    zlib.error,
+)
+"""What the libraries raise on a damaged part; XML errors are SyntaxErrors. One must not cost the others."""
+
+_CONTENT_TYPES = "[Content_Types].xml"
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_STRICT_NAMES = {b"extendedProperties": b"extended-properties", b"customProperties": b"custom-properties"}
+_RELATIONSHIP = re.compile(r"<(?:\w+:)?Relationship\b[^>]*?/>")
+_TARGET = re.compile(r"""\bTarget\s*=\s*["']([^"']*)["']""")
+_MACRO_WARNING = "The file holds macros; they were neither run nor read."
+
+
+@dataclass(frozen=True)
+class OfficeKind:
+    """Attributes:
+    main_type: the content type of the main part that the library accepts.
+    variant: finds any of the kind's main types: macro-enabled, template, slide show.
+    """
+
+    name: str
+    main_type: bytes
+    variant: re.Pattern[bytes]
+
+
+_OOXML = b"application/vnd.openxmlformats-officedocument."
+
+WORD = OfficeKind(
+    "a Word document",
+    _OOXML + b"wordprocessingml.document.main+xml",
+    re.compile(
+        rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml|ms-word)\.[\w.]+\.main\+xml"
+    ),
+)
+
+POWERPOINT = OfficeKind(
+    "a PowerPoint presentation",
+    _OOXML + b"presentationml.presentation.main+xml",
+    re.compile(
+        rb"application/vnd\.(?:openxmlformats-officedocument\.presentationml|ms-powerpoint)\.[\w.]+\.main\+xml"
+    ),
+)
+
+EXCEL = OfficeKind(
+    "an Excel workbook",
+    _OOXML + b"spreadsheetml.sheet.main+xml",
+    re.compile(
+        rb"application/vnd\.(?:openxmlformats-officedocument\.spreadsheetml|ms-excel)\.[\w.]+\.main\+xml"
+    ),
+)
+
+_KINDS = (WORD, POWERPOINT, EXCEL)
+
+
+@contextmanager
+def open_office(
+    path: Path, kind: OfficeKind, opener: Callable[[IO[bytes]], Opened]
+) -> Iterator[tuple[Opened, tuple[str, ...]]]:
+    """What the library's `opener` makes of the package, and warnings.
+
+    The file is open as long as the context is: libraries read on from it.
+
+    Raises:
+        BadDocumentError: no package, one of another kind, a bomb, or damaged.
+    """
+    check_zip(path)
+    try:
+        with ExitStack() as files:
+            with ZipFile(path) as archive:
+                types = _main_types(archive, kind)
+                has_macros = any(name.lower().endswith("vbaproject.bin") for name in archive.namelist())
+                is_plain = types == {kind.main_type} and not _is_strict(archive)
+            opened = _opened(path, opener, files) if is_plain else None
+            if opened is None:
+                opened = opener(files.enter_context(_rewritten(path, kind)))
+            yield opened, (_MACRO_WARNING,) if has_macros else ()
+    except (*PART_ERRORS, EOFError) as error:
+        raise BadDocumentError(
+            f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
+            "Open it in its program and save it again.",
+        ) from error
+
+
+def title_and_author(document: Any) -> tuple[str | None, str | None]:
+    """From the core properties of python-docx or python-pptx; damaged ones count as none."""
+    try:
+        properties = document.core_properties
+        return meaningful_title(properties.title), meaningful_author(properties.author)
+    except PART_ERRORS:
+        return None, None
+
+
+def _opened(path: Path, opener: Callable[[IO[bytes]], Opened], files: ExitStack) -> Opened | None:
+    """What `opener` makes of the file as it is; None when a relationship leads to a part that is missing."""
+    try:
+        return opener(files.enter_context(path.open("rb")))
+    except KeyError:
+        return None
+
+
+def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
+    if _CONTENT_TYPES not in archive.namelist():
+        raise _another_kind(kind, "another kind of ZIP archive")
+    content_types = archive.read(_CONTENT_TYPES)
+    found = set(kind.variant.findall(content_types))
+    if not found:
+        actual = next((known.name for known in _KINDS if known.variant.search(content_types)), None)
+        raise _another_kind(kind, actual or "another kind of ZIP archive")
+    return found
+
+
+def _another_kind(kind: OfficeKind, actual: str) -> BadDocumentError:
+    return BadDocumentError(
+        f"The suffix says {kind.name}, the content is {actual}.",
+        "Give the file the suffix of its format, or export it again.",
+    )
+
+
+def _is_strict(archive: ZipFile) -> bool:
+    return "_rels/.rels" in archive.namelist() and b"purl.oclc.org/ooxml" in archive.read("_rels/.rels")
+
+
+def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
+    """A copy in memory: transitional names, a plain main type, no relationships that lead nowhere."""
+    copy = io.BytesIO()
+    with ZipFile(path) as source, ZipFile(copy, "w", ZIP_DEFLATED, compresslevel=1) as target:
+        names = set(source.namelist())
+        for name in source.namelist():
+            content = source.read(name)
+            if name.endswith((".xml", ".rels")):
+                content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
+                for strict, transitional in _STRICT_NAMES.items():
+                    content = content.replace(b"/relationships/" + strict, b"/relationships/" + transitional)
+            if name == _CONTENT_TYPES:
+                content = kind.variant.sub(kind.main_type, content)
+            if name.endswith(".rels"):
+                content = _without_dangling(content, name, names)
+            target.writestr(name, content)
+    copy.seek(0)
+    return copy
+
+
+def _without_dangling(content: bytes, name: str, names: set[str]) -> bytes:
+    folder = posixpath.dirname(posixpath.dirname(name))  # word/_rels/document.xml.rels speaks for word/
+
+    def kept(match: re.Match[str]) -> str:
+        target = _TARGET.search(match[0])
+        if target is None or "External" in match[0] or target[1].startswith("#"):
+            return match[0]
+        part = posixpath.normpath(posixpath.join("/", folder, target[1])).lstrip("/")
+        return match[0] if part in names else ""
+
+    return _RELATIONSHIP.sub(kept, content.decode("utf-8", "replace")).encode()
+
+
+CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_MAX_POINTS = 10_000  # of a series; a chart with more is a cloud, and its table is elsewhere
+
+
+def drawn_elements(drawing: Any, part: Any, page_number: int | None = None) -> Iterator[Element]:
+    """Title and table of each chart, words of each diagram that `drawing` refers to.
+
+    Args:
+        drawing: an lxml element that holds references.
+        part: the part of python-docx or python-pptx whose relationships they are.
+    """
+    for reference in drawing.iter(f"{CHART}chart"):
+        root = _root(part, reference.get(f"{_RELATIONSHIPS}id"))
+        if root is not None:
+            yield from _chart(root, page_number)
+    for reference in drawing.iter(f"{DIAGRAM}relIds"):
+        root = _root(part, reference.get(f"{_RELATIONSHIPS}dm"))
+        for point in root.iter(f"{DIAGRAM}pt") if root is not None else ():
+            if text := _words(point):
+                yield Element(kind="list_item", text=f"- {text}", page_number=page_number)
+
+
+def _root(part: Any, relationship_id: str | None) -> Any | None:
+    """The XML that a relationship leads to; None when it leads nowhere or to something else."""
+    from docx.oxml.parser import parse_xml
+
+    try:
+        return parse_xml(part.rels[relationship_id].target_part.blob)
+    except (KeyError, SyntaxError, ValueError):
+        return None
+
+
+def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
+    title = root.find(f"{CHART}chart/{CHART}title")
+    if title is not None and (text := _words(title)):
+        yield Element(kind="paragraph", text=text, page_number=page_number)
+    series = list(root.iter(f"{CHART}ser"))
+    categories = next((found for one in series if (found := _points(one, "cat", "xVal"))), {})
+    columns = [_points(one, "val", "yVal") for one in series]
+    header = ["", *(" ".join(_points(one, "tx").values()) for one in series)]
+    indices = sorted({index for column in (categories, *columns) for index in column})[:_MAX_POINTS]
+    rows = [
+        [categories.get(index, str(index + 1)), *(column.get(index, "") for column in columns)]
+        for index in indices
+    ]
+    if rows:
+        yield from table_elements([header, *rows], page_number)
+
+
+def _points(series: Any, *names: str) -> dict[int, str]:
+    """Index -> value of a series' categories or values, as they were when the file was saved."""
+    for name in names:
+        found = series.find(f"{CHART}{name}")
+        if found is not None:
+            points = found.iter(f"{CHART}pt")
+            return {int(point.get("idx", "0")): _value(point.findtext(f"{CHART}v") or "") for point in points}
+    return {}
+
+
+def _value(text: str) -> str:
+    """A number without the noise of its binary form."""
+    try:
+        return f"{float(text):.12g}"
+    except ValueError:
+        return text
+
+
+def _words(element: Any) -> str:
+    paragraphs = element.iter(f"{DRAWING}p")
+    texts = ("".join(run.text or "" for run in paragraph.iter(f"{DRAWING}t")) for paragraph in paragraphs)
+    return " ".join(" ".join(texts).split())
+
+
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_NAMED = ("docPr", "cNvPr")  # elements that carry a drawing's alternative text
+
+
+def picture_elements(
+    drawing: Any, part: Any, bench: Workbench, page_number: int | None = None
+) -> Iterator[Element]:
+    """The figures among what is drawn in an lxml element, and the words in them.
+
+    Args:
+        part: the part of python-docx or python-pptx whose relationships the drawing refers to.
+    """
+    for blip in drawing.iter(f"{DRAWING}blip"):
+        if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
+            continue  # a second copy, for old readers
+        content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
+        if content:
+            yield from embedded_figures(content, _alternative_text(blip, drawing), bench, page_number)
+
+
+def _content(part: Any, relationship_id: str | None) -> bytes | None:
+    """The bytes that a relationship leads to; None when it leads nowhere or outside."""
+    relationship = part.rels.get(relationship_id) if relationship_id else None
+    if relationship is None or relationship.is_external:
+        return None
+    content: bytes = relationship.target_part.blob
+    return content
+
+
+def _alternative_text(blip: Any, drawing: Any) -> str:
+    for above in blip.iterancestors():
+        for named in above.iter():
+            is_named = isinstance(named.tag, str) and named.tag.rpartition("}")[2] in _NAMED
+            if is_named and (text := named.get("descr")):
+                return str(text)
+        if above is drawing:
+            break
+    return ""

@@ -1,0 +1,150 @@
+"""Transcripts of recordings, WebVTT and SubRip: cues merged into paragraphs that know when they are said.
+
+Formats: W3C WebVTT 1; SubRip has no standard, and readers take what players take.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.text import read_text
+from shared.platform.errors import BadDocumentError
+
+_TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+_TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s.*)?\Z")
+_ARROW = "-->"
+_NOT_CUES = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION|X-TIMESTAMP-MAP)\b")
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
+_TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
+_TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
+
+# A paragraph is about a block of the index long: a citation leads to its first second. Unmeasured.
+_ENOUGH_CHARS = 500  # ends at the next end of a sentence
+_MOST_CHARS = 800  # ends at the next cue
+_PAUSE_S = 10.0  # of silence ends it too
+_AT_ONCE_S = 0.05
+_MAX_NAMED_LINES = 5
+
+
+@dataclass(frozen=True)
+class Cue:
+    """What is said from `start_s` to `end_s`, one line a speaker's turn."""
+
+    start_s: float
+    end_s: float
+    lines: tuple[str, ...]
+
+
+def parse_transcript(path: Path) -> ParsedDocument:
+    """Paragraphs with `start_seconds`. Malformed cues are left out and named in a warning.
+
+    Raises:
+        BadDocumentError: binary, or no cue in it can be read.
+    """
+    malformed: list[int] = []
+    cues = list(_without_repeats(_cues(read_text(path).split("\n"), malformed)))
+    if not cues and malformed:
+        raise BadDocumentError(
+            f"No cue of the transcript can be read; the first malformed one is at line {malformed[0]}.",
+            "Export it again as WebVTT or SubRip: times like 00:01:02.000 --> 00:01:04.000.",
+        )
+    return ParsedDocument(elements=tuple(_paragraphs(cues)), warnings=_warnings(malformed))
+
+
+def _cues(lines: list[str], malformed: list[int]) -> Iterator[Cue]:
+    """Blocks of lines are parted by blank ones; a cue's first or second line holds its times."""
+    block: list[str] = []
+    for number, line in enumerate([*lines, ""], start=1):
+        if line.strip():
+            block.append(line.strip())
+            continue
+        if block:
+            cue = _cue(block)
+            if cue is not None:
+                yield cue
+            elif not _NOT_CUES.match(block[0]):
+                malformed.append(number - len(block))
+        block = []
+
+
+def _cue(block: list[str]) -> Cue | None:
+    """The cue; None when the block is none or its times are malformed."""
+    place = next((index for index, line in enumerate(block[:2]) if _ARROW in line), None)
+    timing = _TIMING.match(block[place]) if place is not None else None
+    if timing is None or place is None or _NOT_CUES.match(block[0]):
+        return None
+    start_s, end_s = _seconds(timing.groups()[:4]), _seconds(timing.groups()[4:])
+    if end_s < start_s:
+        return None
+    lines = tuple(text for line in block[place + 1 :] if (text := _text(line)))
+    return Cue(start_s, end_s, lines)
+
+
+def _seconds(parts: Iterable[str | None]) -> float:
+    hours, minutes, seconds, fraction = parts
+    whole = int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+    return whole + int((fraction or "0").ljust(3, "0")) / 1000
+
+
+def _text(line: str) -> str:
+    """The words of a line; a voice tag becomes "Name: "."""
+    named = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
+    return " ".join(html.unescape(_TAG.sub("", named)).split())
+
+
+def _without_repeats(cues: Iterable[Cue]) -> Iterator[Cue]:
+    """Automatic captions roll: each cue follows at once and repeats the last line of the one before."""
+    before = Cue(0.0, 0.0, ())
+    for cue in cues:
+        lines = cue.lines
+        while lines and lines[0] in before.lines and cue.start_s - before.end_s < _AT_ONCE_S:
+            lines = lines[1:]
+        before = cue
+        if lines:
+            yield Cue(cue.start_s, cue.end_s, lines)
+
+
+def _paragraphs(cues: Iterable[Cue]) -> Iterator[Element]:
+    text, start_s, end_s = "", 0.0, 0.0
+    for cue in cues:
+        if text and _is_full(text, cue.start_s - end_s):
+            yield _element(text, start_s)
+            text = ""
+        if not text:
+            start_s = cue.start_s
+        for line in cue.lines:
+            text = _appended(text, line)
+        end_s = cue.end_s
+    if text:
+        yield _element(text, start_s)
+
+
+def _element(text: str, start_s: float) -> Element:
+    return Element(kind="paragraph", text=text, start_seconds=start_s)
+
+
+def _is_full(text: str, pause_s: float) -> bool:
+    is_long = len(text) >= _ENOUGH_CHARS and _SENTENCE_END.search(text) is not None
+    return is_long or len(text) >= _MOST_CHARS or pause_s >= _PAUSE_S
+
+
+def _appended(text: str, line: str) -> str:
+    """A speaker's turn begins a line; who goes on speaking goes on in it."""
+    if not text:
+        return line
+    speaker, _, words = line.partition(": ")
+    if words and text.rsplit("\n", 1)[-1].startswith(f"{speaker}: "):
+        return f"{text} {words}"
+    return f"{text}\n{line}" if _TURN.match(line) else f"{text} {line}"
+
+
+def _warnings(malformed: list[int]) -> tuple[str, ...]:
+    if not malformed:
+        return ()
+    lines = ", ".join(map(str, malformed[:_MAX_NAMED_LINES]))
+    more = " and more" if len(malformed) > _MAX_NAMED_LINES else ""
+    return (f"{len(malformed)} malformed cues were left out (lines {lines}{more}).",)

@@ -1,0 +1,172 @@
+"""Makes good what events missed: starts the ingestion of every document that does not agree with its file.
+
+Bounded per run; what is left, the next run finds again. A document that is being worked on is left alone.
+Of more documents than can be held, each run looks at another part. Blocks are far more than documents: of
+them the timer looks at a smaller part, within the first.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime, timedelta
+
+from shared.documents import index_rows, page_files
+from shared.documents.ids import IdWindow
+from shared.documents.state import DocumentState
+from shared.ingestion import extracted
+from shared.ingestion.accepting import pipeline
+from shared.ingestion.audit_rules import (
+    SeenBlocks,
+    SeenDocument,
+    compare,
+    compare_blocks,
+    has_other_readers,
+    is_stuck,
+)
+from shared.ingestion.changes import mend, mend_rights
+from shared.ingestion.claims import now
+from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
+from shared.ingestion.models import ReconcileReport
+from shared.ingestion.prepare import prepare
+from shared.ingestion.quarantine import is_quarantined
+from shared.platform.errors import GroundworkError
+from shared.platform.hashing import digest
+from shared.platform.telemetry import get_logger
+from shared.services import Services
+
+MAX_STARTS = 100  # a run every five minutes: 1,200 documents an hour, which leaves the model room for answers
+SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
+REMOVALS_S = 120.0  # then no removal is begun any more: the host ends a function after ten minutes
+RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was down may be back
+
+_ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
+
+StartIngestion = Callable[[str, str], Awaitable[object]]
+"""Takes a blob's name and the occasion; the same pair twice is one instance while it is at work."""
+
+
+async def reconcile(
+    services: Services, start: StartIngestion, count: int = 0, block_bits: int = 0
+) -> ReconcileReport:
+    """Compare documents with their files, states and rows, and start what is missing.
+
+    Args:
+        count: chooses which part of them, where all are too many (see `IdWindow`).
+        block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
+    """
+    await prepare(services)  # each time: an index that was lost is made again
+    window = await fitting_window(services, count)
+    of_blocks = window.narrowed(count, block_bits)
+    read_at = now()
+    # Blocks before states, against the order in which an ingestion writes (see `take_inventory`).
+    blocks = await read_blocks(services, of_blocks)
+    inventory = await take_inventory(services, window)
+    moment = now()
+    due = [(seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services, moment))]
+    due += _differing_blocks(inventory, blocks, of_blocks, read_at, {seen.name for seen, _ in due})
+    started: Counter[str] = Counter()
+    for seen, kind in due[:MAX_STARTS]:
+        if await _start(seen, kind, services, start):
+            started[kind] += 1
+    orphans = inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys())
+    removed = await _remove_orphans(orphans, services, count)
+    left = len(due) - started.total() + len(orphans) - removed
+    share = window.share
+    get_logger().info("documents.reconciled", started=dict(started), removed=removed, left=left, share=share)
+    return ReconcileReport(started=dict(started), removed_orphans=removed, left=left, share=share)
+
+
+def _due(seen: SeenDocument, services: Services, moment: datetime) -> str | None:
+    """Why its ingestion is to be started; None if it is not."""
+    difference = compare(seen, pipeline(services.settings))
+    state = seen.state
+    if difference is None:
+        return "failed" if state is not None and _deserves_another_try(seen, moment) else None
+    if state is None:
+        return difference.kind
+    if difference.kind == "in_work":
+        return "stuck" if is_stuck(state, moment) and moment - state.updated_at > SETTLED else None
+    if difference.kind in ("row_missing", "row_differs") and moment - state.updated_at < SETTLED:
+        return None
+    return difference.kind
+
+
+def _differing_blocks(
+    inventory: Inventory, blocks: dict[str, SeenBlocks], window: IdWindow, read_at: datetime, known: set[str]
+) -> list[tuple[SeenDocument, str]]:
+    """Ready documents of the window whose blocks are not those of their state, `known` ones left out."""
+    found: list[tuple[SeenDocument, str]] = []
+    for doc_id, seen in inventory.seen.items():
+        state = seen.state
+        if state is None or seen.name in known or not window.holds(doc_id):
+            continue
+        # One that was written after its blocks were read is compared another time.
+        is_settled = state.holder is None and not state.pending and read_at - state.updated_at >= SETTLED
+        there = blocks.get(doc_id, SeenBlocks())
+        if is_settled and state.status == "ready" and (difference := compare_blocks(state, there)):
+            found.append((seen, difference.kind))
+        elif is_settled and state.status == "failed" and _is_open_or_stray(state, there):
+            found.append((seen, "blocks_differ"))
+    return found
+
+
+def _is_open_or_stray(state: DocumentState, there: SeenBlocks) -> bool:
+    return has_other_readers(state, there) if state.content_hash else there.count > 0
+
+
+def _deserves_another_try(seen: SeenDocument, moment: datetime) -> bool:
+    state = seen.state
+    if state is None or state.status != "failed" or is_quarantined(state):
+        return False
+    return moment - state.updated_at > RETRY_AFTER
+
+
+async def _start(seen: SeenDocument, kind: str, services: Services, start: StartIngestion) -> bool:
+    revision = seen.state.revision if seen.state is not None else seen.etag
+    try:
+        if kind in _ROWS_DIFFER and seen.state is not None:
+            await _mend(seen.state, services)  # else its state would say that there is nothing to do
+        await start(seen.name, f"{seen.name} reconciled {revision}")
+    except GroundworkError as failed:
+        get_logger().warning("documents.not_reconciled", error_type=failed.code)
+        return False
+    return True
+
+
+async def _mend(state: DocumentState, services: Services) -> None:
+    """What is still found of a document whose newest version failed can be closed, not made again."""
+    if state.status == "failed" and state.content_hash:
+        await mend_rights(state, services)
+    else:
+        await mend(state, services)
+
+
+async def _remove_orphans(doc_ids: Collection[str], services: Services, count: int) -> int:
+    """How many of them are gone; in another order each time, so that none that stays is always the first."""
+    ends = time.monotonic() + REMOVALS_S
+    removed = 0
+    for doc_id in sorted(doc_ids, key=lambda doc_id: digest(str(count), doc_id))[:MAX_STARTS]:
+        if time.monotonic() >= ends:
+            break
+        removed += await _remove_orphan(doc_id, services)
+    return removed
+
+
+async def _remove_orphan(doc_id: str, services: Services) -> bool:
+    """Remove rows that nothing stands behind; False if something does by now, or a service failed.
+
+    Without a claim, so nothing waits here: what the search service still shows, the next run removes.
+    """
+    try:
+        # Listed before the state is looked at: rows that come later are of a file that was sent again.
+        keys = await index_rows.block_ids(services.content_index, doc_id)
+        if await services.documents.get(doc_id) is not None:
+            return False
+        await services.documents_index.delete([doc_id])
+        await services.content_index.delete(keys)
+        await extracted.remove(services.blobs, doc_id)
+        await page_files.remove_all(services.blobs, doc_id)
+    except GroundworkError as failed:
+        get_logger().warning("documents.not_reconciled", error_type=failed.code)
+        return False
+    return True

@@ -1,0 +1,224 @@
+"""Files that people send: their rights are written first, then their content; then they are documents.
+
+Nothing here holds a file in memory. A transfer that breaks off leaves the old content, or none.
+"""
+
+import re
+import unicodedata
+from collections.abc import AsyncIterator
+
+from shared.access.models import UserContext
+from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS, document_id
+from shared.documents.requests import UploadRequest, UploadTicket
+from shared.documents.rights import is_admin
+from shared.documents.state import DocumentState, Rights
+from shared.ingestion import claims
+from shared.ingestion.accepting import read_rights
+from shared.ingestion.changes import write_rights
+from shared.ingestion.prepare import ensure_ready
+from shared.ingestion.registry import format_of
+from shared.platform.blobs import BlobProperties
+from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
+from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS
+from shared.services import Services
+
+MAX_NAME_BYTES = 200  # file systems take 255; a sidecar's suffix and a copy's number come on top
+MAX_PATH_CHARS = 900  # the service takes 1,024
+MAX_DEPTH = 10
+_SEPARATORS = re.compile(r"[/\\]+")
+_FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}  # WHATWG HTML, multipart/form-data encoding
+
+# Names that Windows keeps for devices, whatever their suffix: nobody there could save such a file.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|\Z)", re.IGNORECASE)
+_JOINERS = "\u200c\u200d"  # they belong to the spelling of Persian, of Indian languages, and of emoji
+
+
+def clean_filename(name: str) -> str:
+    """The last part of a path, without what cannot stand in a name; quotes and all scripts are kept.
+
+    Raises:
+        CallerError: nothing is left, or the name is that of an access list.
+    """
+    for escape, mark in _FORM_ESCAPES.items():
+        name = name.replace(escape, mark)
+    cleaned = _clean_segment(_SEPARATORS.split(name)[-1])
+    if not cleaned:
+        raise CallerError(
+            "The file has no usable name.", "Send a file name with a suffix, such as report.pdf."
+        )
+    if cleaned.lower().endswith(SIDECAR_SUFFIX):
+        raise CallerError(
+            f"A name that ends in {SIDECAR_SUFFIX} is that of an access list.",
+            "Change who may read a document with PUT /api/documents/{id}/access.",
+        )
+    return _shortened(cleaned)
+
+
+def clean_folder(folder: str) -> str:
+    """A path of folders below the uploader's own; "" for none. `.` and `..` lead nowhere and are dropped.
+
+    Raises:
+        CallerError: it is nested too deeply.
+    """
+    segments = [
+        _shortened(cleaned) for part in _SEPARATORS.split(folder) if (cleaned := _clean_segment(part))
+    ]
+    if len(segments) > MAX_DEPTH:
+        raise CallerError(f"The folder is nested more than {MAX_DEPTH} levels deep.", "Send fewer levels.")
+    return "/".join(segments)
+
+
+def upload_path(user_id: str, folder: str, filename: str) -> str:
+    """The blob of an upload, of names that are clean. The same user and names give the same document.
+
+    Raises:
+        CallerError: the whole path is too long.
+    """
+    path = uploads_of(user_id) + "/".join(part for part in (folder, filename) if part)
+    if len(path) > MAX_PATH_CHARS:
+        raise CallerError("The path of the file is too long.", "Shorten the folder or the file name.")
+    return path
+
+
+def uploads_of(user_id: str) -> str:
+    """How the names of all blobs begin that the user uploaded."""
+    # A digest: user ids may hold any character, and readers see paths.
+    return f"{UPLOADS}/{digest('uploader', user_id)[:16]}/"
+
+
+def _clean_segment(segment: str) -> str:
+    composed = unicodedata.normalize("NFC", segment)
+    visible = "".join(mark for mark in composed if not _is_control(mark))
+    # A blob's path must not end in a dot; a leading or trailing blank is never meant.
+    trimmed = " ".join(visible.split()).rstrip(". ").strip()
+    return f"_{trimmed}" if _RESERVED.match(trimmed) else trimmed
+
+
+def _is_control(mark: str) -> bool:
+    """Control and format characters (a right-to-left override can disguise a suffix), halves of pairs."""
+    if mark.isspace():
+        return False
+    return unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn") and mark not in _JOINERS
+
+
+def _shortened(name: str) -> str:
+    """At most MAX_NAME_BYTES in UTF-8, the suffix kept."""
+    if len(name.encode()) <= MAX_NAME_BYTES:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    ending = f"{dot}{suffix}" if stem and len(suffix) <= 10 else ""
+    room = MAX_NAME_BYTES - len(ending.encode())
+    start = (stem if ending else name).encode()[:room].decode("utf-8", "ignore")
+    return start.rstrip(". ") + ending
+
+
+TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; a slower sender asks again
+
+
+async def receive(
+    request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: Services
+) -> tuple[DocumentState, str]:
+    """Store a file as it comes in; its document's state and the new blob's etag.
+
+    Raises:
+        CallerError: the name cannot be used.
+        BadDocumentError: files of this kind are not read.
+        PayloadTooLargeError: it is larger than MAX_DOCUMENT_BYTES; nothing has changed then.
+        ConflictError: the place is taken by a document of somebody else.
+    """
+    path = place_of(request, user)
+    await _prepare(path, request, user, services)
+    parts = _limited(parts, services.settings.max_document_bytes)
+    # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
+    written = await services.blobs.write_stream(DOCUMENTS, path, parts)
+    return await _announce(written, services), written.etag
+
+
+async def make_ticket(request: UploadRequest, user: UserContext, services: Services) -> UploadTicket:
+    """An address to which the sender itself may write the file, past this app.
+
+    Raises:
+        CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
+    """
+    _check_size(request.size_bytes or 0, services.settings.max_document_bytes)
+    path = place_of(request, user)
+    await _prepare(path, request, user, services)
+    signed = await services.blobs.upload_url(DOCUMENTS, path, TICKET_LIFETIME_S)
+    doc_id = document_id(path)
+    return UploadTicket(
+        doc_id=doc_id,
+        filename=path.rpartition("/")[2],
+        url=signed.url,
+        headers={"x-ms-blob-type": "BlockBlob"},
+        expires_at=signed.expires_at,
+        location=f"/api/documents/{doc_id}",
+    )
+
+
+def place_of(request: UploadRequest, user: UserContext) -> str:
+    """The blob that the file will be.
+
+    Raises:
+        CallerError: the name cannot be used.
+        BadDocumentError: files of this kind are not read.
+    """
+    filename = clean_filename(request.filename)
+    format_of(filename)
+    return upload_path(user.user_id, clean_folder(request.folder), filename)
+
+
+async def _prepare(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
+    """Put its rights in place: a file must never be there without them."""
+    await ensure_ready(services)
+    await _write_rights(path, request, user, services)
+
+
+async def _write_rights(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
+    known = await services.blobs.properties(DOCUMENTS, path)
+    rights = Rights() if known is None else (await read_rights(services, known))[0]
+    if known is not None and rights.owner_id != user.user_id and not is_admin(user):
+        raise ConflictError("A document of somebody else has this name.", "Choose another name or folder.")
+    wanted = Rights(
+        acl=rights.acl if request.acl is None else request.acl,
+        owner_id=rights.owner_id or user.user_id,
+        project_id=request.project_id or rights.project_id,
+        source_url=request.source_url or rights.source_url,
+    )
+    if known is None or wanted != rights.model_copy(update={"warning": None}):
+        await write_rights(path, wanted, services)
+
+
+async def _announce(written: BlobProperties, services: Services) -> DocumentState:
+    """The document's state: `queued` from now on, before its event has come."""
+    # Also of a document that is known: it may be the one before, which is just being removed.
+    rights, sidecar_etag = await read_rights(services, written)
+    known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+    state = await services.documents.get(document_id(written.name))
+    try:
+        if state is None:
+            return await services.documents.create(claims.fresh_state(written.name).model_copy(update=known))
+        # Held, or begun already with this very version: whoever works on it tells how far it is.
+        if state.holder is not None or state.wanted_etag == written.etag:
+            return state.model_copy(update=known)
+        return await services.documents.replace(claims.queued_anew(state).model_copy(update=known))
+    except ConflictError:  # its event was quicker
+        found = await services.documents.get(document_id(written.name)) or claims.fresh_state(written.name)
+        return found.model_copy(update=known)
+
+
+async def _limited(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
+    size = 0
+    async for part in parts:
+        size += len(part)
+        _check_size(size, max_bytes)
+        yield part
+
+
+def _check_size(size_bytes: int, max_bytes: int) -> None:
+    if size_bytes > max_bytes:
+        raise PayloadTooLargeError(
+            f"The file is larger than {max_bytes:,} bytes.",
+            "Split the file.",
+            headers={"X-Max-Body-Bytes": str(max_bytes)},
+        )

@@ -1,0 +1,345 @@
+"""`BlobStore` over the aio client of azure-storage-blob. Memory stays bounded whatever a blob's size."""
+
+import asyncio
+import mimetypes
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
+from shared.platform.calls import (
+    BLOB_SIGNING,
+    BLOBS,
+    STORAGE_LIMITS,
+    PieceClock,
+    StatusTranslation,
+    StorageLimits,
+    azure_errors,
+    call_span,
+    calling,
+    each_within,
+    listed,
+)
+from shared.platform.concurrency import for_each
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from azure.storage.blob import BlobSasPermissions, ContentSettings, UserDelegationKey
+    from azure.storage.blob.aio import BlobClient, BlobServiceClient
+
+    from shared.platform.connection import Connection
+
+
+CLOCK_SKEW = timedelta(minutes=5)
+KEY_LIFETIME = timedelta(hours=12)
+KEY_RESERVE = timedelta(hours=3)  # a key with less left is replaced: links are wanted for two hours at most
+
+
+class BlobSigner:
+    """Signs for one storage account. The delegation key is asked for once, and kept."""
+
+    def __init__(
+        self, connection: "Connection[BlobServiceClient]", *, timeout_s: float = STORAGE_LIMITS.call_s
+    ) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+        self._key: UserDelegationKey | None = None
+        self._key_ends = datetime.min.replace(tzinfo=UTC)
+        self._asking = asyncio.Lock()
+
+    async def sign(
+        self, container: str, name: str, permission: "BlobSasPermissions", lifetime_s: float
+    ) -> SignedUrl:
+        """The blob's address with a signature. It ends after `lifetime_s`, or with the key if that is sooner.
+
+        Raises:
+            AuthenticationError: the app's identity may not ask for a delegation key.
+        """
+        client = await self._connection.opened()
+        from azure.storage.blob import generate_blob_sas
+
+        moment = datetime.now(UTC)
+        expiry = moment + timedelta(seconds=lifetime_s)
+        signing = await self._signing(moment)
+        if "user_delegation_key" in signing:
+            expiry = min(expiry, self._key_ends)
+        blob = client.get_blob_client(container, name)
+        signature = generate_blob_sas(
+            str(client.account_name),
+            container,
+            name,
+            permission=permission,
+            start=moment - CLOCK_SKEW,
+            expiry=expiry,
+            # Only an emulator is reached without TLS.
+            protocol="https" if blob.url.startswith("https://") else "https,http",
+            **signing,
+        )
+        return SignedUrl(url=f"{blob.url}?{signature}", expires_at=expiry.replace(microsecond=0))
+
+    async def _signing(self, moment: datetime) -> dict[str, Any]:
+        limit_s = self._timeout_s
+        async with calling(self._connection, BLOB_SIGNING, timeout_s=limit_s, operation="sign") as client:
+            account_key = getattr(client.credential, "account_key", None)
+            if account_key:
+                return {"account_key": account_key}
+            async with self._asking:
+                if self._key is None or self._key_ends - moment < KEY_RESERVE:
+                    ends = moment + KEY_LIFETIME
+                    self._key = await client.get_user_delegation_key(moment - CLOCK_SKEW, ends)
+                    self._key_ends = ends
+        return {"user_delegation_key": self._key}
+
+
+DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at most
+
+
+class AzureBlobStore(BlobStore):
+    """The containers of one storage account."""
+
+    def __init__(
+        self, connection: "Connection[BlobServiceClient]", limits: StorageLimits = STORAGE_LIMITS
+    ) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._signer = BlobSigner(connection, timeout_s=limits.call_s)
+
+    async def properties(self, container: str, name: str) -> BlobProperties | None:
+        """What is known of a blob; None when there is none."""
+        try:
+            async with self._call("properties") as client:
+                return _properties(await _blob(client, container, name).get_blob_properties())
+        except NotFoundError:
+            return None
+
+    async def read(self, container: str, name: str) -> bytes:
+        """Whole content."""
+        _, pieces = await self._download(container, name, _gone(container, name))
+        return b"".join([piece async for piece in pieces])
+
+    async def download(self, container: str, name: str, target: Path) -> BlobProperties:
+        """Stream the content into a file, piece by piece. All of it is of one version of the blob.
+
+        Raises:
+            NotFoundError: it is gone.
+            ConflictError: it was replaced while it was read. No file is left behind then.
+        """
+        try:
+            known, pieces = await self._download(container, name, _gone(container, name))
+            with await asyncio.to_thread(target.open, "wb") as file:
+                async for piece in pieces:
+                    await asyncio.to_thread(file.write, piece)
+        except BaseException:
+            await asyncio.to_thread(target.unlink, missing_ok=True)
+            raise
+        return known
+
+    async def chunks(
+        self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """The content of one version, piece by piece; `length` None = to the end.
+
+        Raises:
+            NotFoundError, ConflictError: this version is gone. Which of the two is the service's choice.
+        """
+        await self._connection.opened()
+        from azure.core import MatchConditions
+
+        version = {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
+        # The SDK takes no length without a place to start at.
+        span = {} if length is None and not first else {"offset": first, "length": length}
+        _, pieces = await self._download(
+            container, name, _gone_or_changed(container, name), **version, **span
+        )
+        async for piece in pieces:
+            yield piece
+
+    async def write(
+        self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
+    ) -> None:
+        """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
+        client = await self._connection.opened()
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                await _blob(client, container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    metadata=metadata,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                )
+
+    async def create(self, container: str, name: str, content: bytes) -> bool:
+        """Create; False when there is such a blob already, be it ours from a try whose answer was lost."""
+        try:
+            await self.write_version(container, name, content, etag=None)
+        except ConflictError:
+            return False
+        return True
+
+    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+        """Whole content, with its etag."""
+        known, pieces = await self._download(container, name, _gone_or_changed(container, name))
+        return b"".join([piece async for piece in pieces]), known.etag
+
+    async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        """Replace the version of this etag, or with None create what is not there; gives the new etag.
+
+        Raises:
+            ConflictError: it is another version by now, be it our own of a try whose answer was lost.
+        """
+        client = await self._connection.opened()
+        from azure.core import MatchConditions
+
+        missing = {"match_condition": MatchConditions.IfMissing}
+        same = {"match_condition": MatchConditions.IfNotModified, "etag": f'"{etag}"'}
+        operation = "create" if etag is None else "write"
+        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await _blob(client, container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                    **(missing if etag is None else same),
+                )
+        return str(done["etag"]).strip('"')
+
+    async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
+        """Create or replace from pieces as they come.
+
+        Blocks are staged, and committed together at the end: what is staged and never committed is no blob,
+        and the service drops it after a week.
+        """
+        blob = _blob(await self._connection.opened(), container, name)
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await blob.upload_blob(
+                    PieceClock(limit, self._limits.piece_s).waiting_for(parts),
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                )
+        async with self._call("properties", _gone(container, name)):
+            # Asked for this very version: another one may have come meanwhile.
+            return _properties(await blob.get_blob_properties()).model_copy(
+                update={"etag": str(done["etag"]).strip('"')}
+            )
+
+    async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        """Every blob whose name begins so, with its metadata."""
+        client = await self._connection.opened()
+        blobs = client.get_container_client(container).list_blobs(
+            name_starts_with=prefix or None, include=["metadata"]
+        )
+        try:
+            async for found in listed(each_within(self._limits.call_s, blobs, BLOBS), BLOBS, "list"):
+                yield _properties(found)
+        except NotFoundError:
+            return
+
+    async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        """An address by which anybody may read the blob, until it expires."""
+        await self._connection.opened()
+        from azure.storage.blob import BlobSasPermissions
+
+        return await self._signer.sign(container, name, BlobSasPermissions(read=True), lifetime_s)
+
+    async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        """An address by which anybody may create or replace the blob, until it expires."""
+        await self._connection.opened()
+        from azure.storage.blob import BlobSasPermissions
+
+        permission = BlobSasPermissions(create=True, write=True)
+        return await self._signer.sign(container, name, permission, lifetime_s)
+
+    async def delete(self, container: str, name: str) -> None:
+        """Remove, with its snapshots."""
+        try:
+            async with self._call("delete") as client:
+                await _blob(client, container, name).delete_blob(delete_snapshots="include")
+        except NotFoundError:
+            return
+
+    async def delete_prefix(self, container: str, prefix: str) -> None:
+        """Remove every blob whose name begins so."""
+        client = await self._connection.opened()
+        names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
+        listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
+        found = [name async for name in listed]
+        await for_each(found, lambda name: self.delete(container, name), at_once=DELETES_AT_ONCE)
+
+    async def ensure_containers(self, containers: Sequence[str]) -> None:
+        """Create those that are missing."""
+        for container in containers:
+            try:
+                async with self._call("create container") as client:
+                    await client.create_container(container)
+            except ConflictError:  # it exists
+                continue
+
+    def _call(
+        self, operation: str, read_status: StatusTranslation | None = None
+    ) -> "AbstractAsyncContextManager[BlobServiceClient]":
+        limit_s = self._limits.call_s
+        return calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation=operation)
+
+    async def _download(
+        self, container: str, name: str, read_status: StatusTranslation, **options: Any
+    ) -> tuple[BlobProperties, AsyncIterator[bytes]]:
+        """What is known of a blob, and its content. `options` are the SDK's: which version, which bytes."""
+        # The first piece comes with the opening.
+        limit_s = self._limits.piece_s
+        opening = calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation="read")
+        async with opening as client:
+            # As it is stored: Content-Encoding is whatever a client once said, and may lie, or hide a bomb.
+            stream = await _blob(client, container, name).download_blob(decompress=False, **options)
+        pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
+        return _properties(stream.properties), pieces
+
+
+def _blob(client: "BlobServiceClient", container: str, name: str) -> "BlobClient":
+    """The client of one blob.
+
+    Raises:
+        NotFoundError: the transport would take a part of the name for a step upwards: to another blob, and
+            that may be in another container.
+    """
+    if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
+        raise NotFoundError(f"There is no {container}/{name}.")
+    return client.get_blob_client(container, name)
+
+
+def _content_settings(name: str) -> "ContentSettings":
+    from azure.storage.blob import ContentSettings
+
+    return ContentSettings(content_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+
+
+def _properties(found: Any) -> BlobProperties:
+    return BlobProperties(
+        name=found.name,
+        size_bytes=found.size,
+        etag=found.etag.strip('"'),  # as in events: those carry it without quotes
+        content_type=found.content_settings.content_type,
+        # A listing gives None for a value that is empty.
+        metadata={key.lower(): value or "" for key, value in (found.metadata or {}).items()},
+    )
+
+
+def _gone(container: str, name: str) -> StatusTranslation:
+    def read_status(status: int, message: str) -> GroundworkError | None:
+        return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
+
+    return read_status
+
+
+def _gone_or_changed(container: str, name: str) -> StatusTranslation:
+    def read_status(status: int, message: str) -> GroundworkError | None:
+        if status == 412:
+            return ConflictError(f"{container}/{name} was replaced meanwhile.", "Read it again.")
+        return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
+
+    return read_status

@@ -1,0 +1,287 @@
+"""How the search service is reached: endpoint, credential, and how often a call is tried.
+
+The tries are ours and not the SDK's: that one sleeps as long as a busy service asks for, past any limit, and
+what it was asked for is lost with the cancelled sleep.
+"""
+
+import asyncio
+import urllib.request
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from shared.platform.calls import SEARCH, Deadline, StatusTranslation, azure_errors, call_within
+from shared.platform.connection import Connection, SdkClient
+from shared.platform.errors import ConfigurationError
+from shared.platform.settings import Settings
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AzureKeyCredential, AzureNamedKeyCredential
+    from azure.data.tables.aio import TableServiceClient
+    from azure.identity.aio import DefaultAzureCredential
+    from azure.search.documents.aio import SearchClient
+    from azure.search.documents.indexes.aio import SearchIndexClient
+    from azure.storage.blob.aio import BlobServiceClient
+    from azure.storage.queue.aio import QueueServiceClient
+
+
+def credential_modules(key: str | None) -> tuple[str, ...]:
+    """What a service's credential imports that takes long: nothing where a key is set."""
+    return () if key else ("azure.identity.aio",)
+
+
+class Credentials:
+    """Chooses the credential for each service. azure-identity is imported only when a token is wanted."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._identity: Connection[DefaultAzureCredential] = Connection(self._make_identity)
+        self._bot: Connection[DefaultAzureCredential] = Connection(self._make_bot)
+
+    def for_search(self) -> "AzureKeyCredential | DefaultAzureCredential":
+        """The key of the search service, else the identity."""
+        key = self._settings.azure_search_api_key
+        if key:
+            from azure.core.credentials import AzureKeyCredential
+
+            return AzureKeyCredential(key)
+        return self.identity(self._settings.azure_search_endpoint, "AZURE_SEARCH_API_KEY")
+
+    def for_document_intelligence(self, endpoint: str) -> "AzureKeyCredential | DefaultAzureCredential":
+        """The key of the Document Intelligence resource, else the identity."""
+        key = self._settings.document_intelligence_key
+        if key:
+            from azure.core.credentials import AzureKeyCredential
+
+            return AzureKeyCredential(key)
+        return self.identity(endpoint, "DOCUMENT_INTELLIGENCE_KEY")
+
+    def for_tables(self, endpoint: str) -> "AzureNamedKeyCredential | DefaultAzureCredential":
+        """The key of the account that TABLES_ENDPOINT names, else the identity.
+
+        The account is the first label of the host, or, with an emulator, the path.
+        """
+        key = self._settings.tables_key
+        if key:
+            from azure.core.credentials import AzureNamedKeyCredential
+
+            address = urlsplit(endpoint)
+            account = address.path.strip("/") or (address.hostname or "").partition(".")[0]
+            return AzureNamedKeyCredential(account, key)
+        return self.identity(endpoint, "TABLES_KEY")
+
+    def identity(self, endpoint: str, key_setting: str) -> "DefaultAzureCredential":
+        """The process's identity, for an endpoint that has no key.
+
+        Raises:
+            ConfigurationError: the endpoint is not https, where the SDKs refuse to send tokens.
+        """
+        if not endpoint.startswith("https://"):
+            raise ConfigurationError(
+                f"{key_setting} is missing: {endpoint} is not https, and tokens go over https only.",
+                f"Set {key_setting}, or use an https endpoint.",
+            )
+        return self._identity.client()
+
+    def for_directory(self) -> "DefaultAzureCredential":
+        """The process's identity: there are no keys. Its address is checked when settings are read."""
+        return self._identity.client()
+
+    def for_bot(self) -> "DefaultAzureCredential":
+        """The identity of the bot, which may be another than the process's."""
+        if self._settings.bot_app_id in (None, self._settings.azure_client_id):
+            return self._identity.client()
+        return self._bot.client()
+
+    async def close(self) -> None:
+        """End the identities' own connections."""
+        await self._identity.close()
+        await self._bot.close()
+
+    def _make_identity(self) -> "DefaultAzureCredential":
+        from azure.identity.aio import DefaultAzureCredential
+
+        return DefaultAzureCredential(managed_identity_client_id=self._settings.azure_client_id)
+
+    def _make_bot(self) -> "DefaultAzureCredential":
+        from azure.identity.aio import DefaultAzureCredential
+
+        return DefaultAzureCredential(managed_identity_client_id=self._settings.bot_app_id)
+
+
+def environment_options() -> dict[str, Any]:
+    """Options of an aio client's transport."""
+    return {"use_env_settings": bool(urllib.request.getproxies())}
+
+
+CONNECT_TIMEOUT_S = 5
+READ_TIMEOUT_S = 10  # of silence; then it is tried again, within the limit of the call (calling.py)
+DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
+UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp hands larger ones to the socket in one go, and warns
+
+_TIMEOUTS: dict[str, Any] = {
+    "connection_timeout": CONNECT_TIMEOUT_S,
+    "read_timeout": READ_TIMEOUT_S,
+    **environment_options(),
+}
+
+# The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
+_BLOB_RETRIES: dict[str, Any] = {
+    "retry_total": 2,
+    "initial_backoff": 0.2,
+    "increment_base": 1,  # raised to the number of the try and added: 1.2 s each time
+    "random_jitter_range": 0.2,
+}
+
+# At once, after 0.8 and 1.6 s: a table that is busy says so for a second or two.
+_TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
+
+
+def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":
+    """The account's blobs."""
+
+    def make() -> "BlobServiceClient":
+        from azure.storage.blob.aio import BlobServiceClient
+
+        options = {
+            **_TIMEOUTS,
+            "max_single_get_size": DOWNLOAD_PIECE_BYTES,
+            "max_chunk_get_size": DOWNLOAD_PIECE_BYTES,
+            "max_single_put_size": UPLOAD_PIECE_BYTES,
+            "max_block_size": UPLOAD_PIECE_BYTES,
+            **_BLOB_RETRIES,
+        }
+        if settings.documents_storage:
+            return _opened(BlobServiceClient.from_connection_string, settings.documents_storage, options)
+        url = _required(settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
+        return BlobServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
+
+    return Connection(
+        make, ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    )
+
+
+def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
+    """The account's queues."""
+
+    def make() -> "QueueServiceClient":
+        from azure.storage.queue.aio import QueueServiceClient
+
+        options = {**_TIMEOUTS, **_BLOB_RETRIES}
+        if settings.documents_storage:
+            return _opened(QueueServiceClient.from_connection_string, settings.documents_storage, options)
+        url = _required(settings.documents_storage_queue_uri, "DocumentsStorage__queueServiceUri")
+        return QueueServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
+
+    return Connection(
+        make, ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    )
+
+
+def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[TableServiceClient]":
+    """The account's tables."""
+
+    def make() -> "TableServiceClient":
+        from azure.data.tables.aio import TableServiceClient
+
+        options = {**_TIMEOUTS, **_TABLE_RETRIES}
+        if settings.tables_endpoint:
+            credential = credentials.for_tables(settings.tables_endpoint)
+            return TableServiceClient(settings.tables_endpoint, credential=credential, **options)
+        if settings.documents_storage:
+            return _opened(TableServiceClient.from_connection_string, settings.documents_storage, options)
+        url = _required(settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
+        return TableServiceClient(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
+
+    key = settings.tables_key if settings.tables_endpoint else settings.documents_storage
+    return Connection(make, ("azure.data.tables.aio", "aiohttp", *credential_modules(key)))
+
+
+def _opened(
+    open_client: Callable[..., SdkClient], connection_string: str, options: dict[str, Any]
+) -> SdkClient:
+    try:
+        return open_client(connection_string, **options)
+    except ValueError:  # its text repeats parts of the string
+        raise ConfigurationError(
+            "DocumentsStorage is not a connection string.",
+            "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
+            "EndpointSuffix=core.windows.net",
+        ) from None
+
+
+def _required(url: str | None, setting: str) -> str:
+    if not url:
+        raise ConfigurationError(
+            f"{setting} is missing: the storage account with the documents.",
+            "Set it, or DocumentsStorage with a connection string.",
+        )
+    return url
+
+
+TRIES = 3  # with waits of 0.5 and 1 s: they fit well into 30 s
+Answer = TypeVar("Answer")
+
+
+def connect_index(
+    settings: Settings, credentials: Credentials, index_name: str
+) -> "Connection[SearchClient]":
+    """A client of one index."""
+
+    def make() -> "SearchClient":
+        from azure.search.documents.aio import SearchClient
+
+        return SearchClient(
+            settings.azure_search_endpoint, index_name, credentials.for_search(), **_options(settings)
+        )
+
+    return Connection(
+        make, ("azure.search.documents.aio", "aiohttp", *credential_modules(settings.azure_search_api_key))
+    )
+
+
+def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[SearchIndexClient]":
+    """A client that creates indexes."""
+
+    def make() -> "SearchIndexClient":
+        from azure.search.documents.indexes.aio import SearchIndexClient
+
+        return SearchIndexClient(
+            settings.azure_search_endpoint, credentials.for_search(), **_options(settings)
+        )
+
+    return Connection(
+        make,
+        ("azure.search.documents.indexes.aio", "aiohttp", *credential_modules(settings.azure_search_api_key)),
+    )
+
+
+async def ask(
+    connection: Connection[SdkClient],
+    call: Callable[[SdkClient], Awaitable[Answer]],
+    read_status: StatusTranslation,
+    *,
+    timeout_s: float,
+) -> Answer:
+    """One call of the service, all its tries within the limit.
+
+    Also what writes may be tried again after a lost answer: writes are by key, and give the same rows twice.
+    """
+    client = await connection.opened()
+    deadline = Deadline(timeout_s)
+
+    async def attempt() -> Answer:
+        with azure_errors(SEARCH, read_status):
+            async with asyncio.timeout_at(deadline.at):
+                return await call(client)
+
+    return await call_within(deadline, TRIES - 1, attempt)
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    return {
+        "connection_timeout": CONNECT_TIMEOUT_S,
+        "read_timeout": settings.search_timeout_s,
+        "retry_total": 0,
+        **environment_options(),
+    }

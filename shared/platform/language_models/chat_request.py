@@ -1,0 +1,230 @@
+"""Chat requests in the OpenAI protocol, rendered for what an endpoint has of it. Pure.
+
+A request tells which parts it used, so that a refusal can be held against those alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from shared.platform.errors import ModelFixableError
+from shared.platform.language_models.delta_text import whole_text
+from shared.platform.language_models.endpoint import filtered
+from shared.platform.language_models.features import Feature
+from shared.platform.language_models.models import (
+    Message,
+    ModelTurn,
+    ModelUsage,
+    Prompt,
+    ToolCall,
+    ToolDefinition,
+)
+from shared.platform.language_models.prompted import conversation_in_words, schema_in_words, without_thoughts
+
+if TYPE_CHECKING:
+    from openai.types import CompletionUsage
+    from openai.types.chat import ChatCompletion, ChatCompletionMessage
+
+
+def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[str, Any]:
+    """`tools` and `tool_choice` as the endpoint takes them.
+
+    Tools are told of even when none may be called: endpoints refuse a conversation that holds calls of tools
+    that they were not told of.
+    """
+    return {"tools": [_tool(tool) for tool in tools], "tool_choice": "auto" if may_call else "none"}
+
+
+def read_turn(completion: "ChatCompletion") -> ModelTurn:
+    """What the model said.
+
+    Raises:
+        ModelFixableError: neither text nor a call; or filtered, or refused.
+    """
+    choice = completion.choices[0]
+    if choice.finish_reason == "content_filter":
+        raise filtered()
+    if choice.message.refusal:
+        raise ModelFixableError("The model refused to answer.")
+    text, calls = without_thoughts(whole_text(choice.message.content or "")), _calls(choice.message)
+    if not text.strip() and not calls:
+        raise ModelFixableError("The model said nothing.")
+    tokens = completion.usage.total_tokens if completion.usage else None
+    return ModelTurn(
+        text=text,
+        tool_calls=calls,
+        tokens=tokens,
+        usage=read_usage(completion.usage),
+        cut=choice.finish_reason == "length",
+    )
+
+
+def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
+    """What was read and written; None when the endpoint does not say both."""
+    counted = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
+    if not all(isinstance(count, int) and count >= 0 for count in counted):
+        return None
+    return ModelUsage(input_tokens=counted[0], output_tokens=counted[1])
+
+
+def output_format(output: type[BaseModel]) -> dict[str, Any]:
+    """`response_format` for structured output, strictly of the model's schema."""
+    from openai import pydantic_function_tool
+
+    # The SDK's public way to a strict schema is that of a tool's arguments; both are held to the same rules.
+    schema = pydantic_function_tool(output)["function"].get("parameters")
+    named = {"name": output.__name__, "schema": schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def as_sent(message: Message) -> dict[str, Any]:
+    """A message of ours in the protocol's form."""
+    said: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.call_id is not None:
+        said["tool_call_id"] = message.call_id
+    if message.tool_calls:
+        said["content"] = message.text or None
+        said["tool_calls"] = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    return said
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    return {"type": "function", "function": tool.model_dump()}
+
+
+def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
+    # The protocol has other kinds of calls; we offer functions only, so that no other can be meant.
+    asked = [call for call in message.tool_calls or () if call.type == "function"]
+    ids: set[str] = set()
+    calls: list[ToolCall] = []
+    for place, call in enumerate(asked):
+        # Some endpoints leave the id out, or give all calls of a turn the same one.
+        call_id = call.id if call.id and call.id not in ids else f"call_{place}"
+        ids.add(call_id)
+        name, arguments = whole_text(call.function.name), whole_text(call.function.arguments or "")
+        calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments))
+    return tuple(calls)
+
+
+_NONE: frozenset[Feature] = frozenset()
+_LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")  # the field is named as the feature
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """The body of a request, apart from the model. `used`: what of the protocol is in it."""
+
+    messages: tuple[dict[str, Any], ...]
+    fields: dict[str, Any]
+    used: frozenset[Feature] = _NONE
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"messages": list(self.messages), **self.fields}
+
+    def having(self, feature: Feature, **fields: Any) -> "ChatRequest":
+        """With one more part of the protocol."""
+        return replace(self, fields=self.fields | fields, used=self.used | {feature})
+
+
+def prompt_request(prompt: Prompt, features: frozenset[Feature]) -> ChatRequest:
+    """One that is answered in words."""
+    request = ChatRequest(
+        _by_role([{"role": "system", "content": prompt.system}, _user_message(prompt)], features), {}
+    )
+    return _with_roles(request if prompt.picture_url is None else request.having("images"))
+
+
+def output_request(
+    prompt: Prompt, output: type[BaseModel], features: frozenset[Feature], said: Sequence[Message] = ()
+) -> ChatRequest:
+    """One that is answered by structured output. `said`: what follows the prompt, to mend an answer."""
+    if "json_schema" in features:
+        request = _followed(prompt_request(prompt, features), said)
+        return request.having("json_schema", **output_format(output))
+    told = prompt.model_copy(update={"system": f"{prompt.system}\n\n{schema_in_words(output)}"})
+    request = _followed(prompt_request(told, features), said)
+    if "json_object" in features:
+        return request.having("json_object", response_format={"type": "json_object"})
+    return request
+
+
+def conversation_request(
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    features: frozenset[Feature],
+    *,
+    may_call: bool,
+) -> ChatRequest:
+    """One that is answered by the model's next turn."""
+    if tools and "tools" not in features:
+        messages = conversation_in_words(messages, tools, may_call=may_call)
+    request = _with_roles(ChatRequest(_by_role([as_sent(message) for message in messages], features), {}))
+    if tools and "tools" in features:
+        return request.having("tools", **tool_arguments(tools, may_call=may_call))
+    return request
+
+
+def limited(request: ChatRequest, most_tokens: int, features: frozenset[Feature]) -> ChatRequest:
+    """With the length that the answer may have, by the newest name that the endpoint knows."""
+    for feature in _LIMITS:
+        if feature in features:
+            return request.having(feature, **{feature: most_tokens})
+    return request
+
+
+def streamed(request: ChatRequest, features: frozenset[Feature]) -> ChatRequest:
+    """Answered piece by piece, its tokens told at the end."""
+    request = replace(request, fields=request.fields | {"stream": True})
+    if "stream_usage" in features:
+        return request.having("stream_usage", stream_options={"include_usage": True})
+    return request
+
+
+def _followed(request: ChatRequest, said: Sequence[Message]) -> ChatRequest:
+    return replace(request, messages=(*request.messages, *(as_sent(message) for message in said)))
+
+
+def _with_roles(request: ChatRequest) -> ChatRequest:
+    has_system = any(message["role"] == "system" for message in request.messages)
+    return request.having("system_role") if has_system else request
+
+
+def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tuple[dict[str, Any], ...]:
+    """The messages; for a model without a system role its words go ahead of the user's first."""
+    if "system_role" in features:
+        return tuple(messages)
+    told = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    rest = [message for message in messages if message["role"] != "system"]
+    if not told:
+        return tuple(rest)
+    told = f"<instructions>\n{told}\n</instructions>"
+    if not rest or rest[0]["role"] != "user":
+        return ({"role": "user", "content": told}, *rest)
+    return ({"role": "user", "content": _ahead(told, rest[0]["content"])}, *rest[1:])
+
+
+def _ahead(told: str, content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return f"{told}\n\n{content}"
+    return [{"type": "text", "text": told}, *content]
+
+
+def _user_message(prompt: Prompt) -> dict[str, Any]:
+    """The text alone, or text and picture as parts."""
+    if prompt.picture_url is None:
+        return {"role": "user", "content": prompt.user}
+    parts = [
+        {"type": "text", "text": prompt.user},
+        {"type": "image_url", "image_url": {"url": prompt.picture_url}},
+    ]
+    return {"role": "user", "content": parts}

@@ -1,0 +1,142 @@
+"""`Embedder` over the openai SDK: any number of texts, in batches, a few at a time, in order."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shared.platform.calls import Deadline, Dependency, call_within
+from shared.platform.concurrency import for_each
+from shared.platform.errors import ConfigurationError, DependencyError
+from shared.platform.language_models.endpoint import model_errors
+from shared.platform.language_models.features import Feature, FeatureMemory
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.rate_gate import RateGate
+from shared.platform.telemetry import get_logger
+from shared.platform.tracing import outgoing
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types import CreateEmbeddingResponse
+
+    from shared.platform.connection import Connection
+
+MODEL_SETTING = "EMBEDDING_MODEL"
+BATCH_TEXTS = 64  # 64 blocks of 500 tokens stay far below Azure OpenAI's 300,000 tokens a request
+BATCHES_AT_ONCE = 4  # unmeasured; enough to hide the way there and back, few enough for small rate limits
+
+Vector = tuple[float, ...]
+
+
+class OpenAIEmbedder(Embedder):
+    """One embedding deployment."""
+
+    def __init__(
+        self,
+        connection: "Connection[AsyncOpenAI]",
+        model: str,
+        dimensions: int,
+        endpoint: Dependency,
+        *,
+        memory: FeatureMemory | None = None,
+    ) -> None:
+        self._connection = connection
+        self._model = model
+        self._dimensions = dimensions
+        self._endpoint = endpoint
+        self._memory = memory or FeatureMemory()
+        self._is_shortened = False  # its own vectors are longer than those that are wanted
+        self._gate = RateGate()
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._dimensions
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[Vector]:
+        """One vector per text, in order. The limit covers all batches.
+
+        Raises:
+            ConfigurationError: the vectors have another length than EMBEDDING_DIMENSIONS.
+        """
+        deadline = Deadline(limits.timeout_s)
+        started = time.perf_counter()
+        starts = range(0, len(texts), BATCH_TEXTS)
+
+        async def embed_from(start: int) -> list[Vector]:
+            batch = texts[start : start + BATCH_TEXTS]
+            return await call_within(
+                deadline, limits.max_retries, lambda: self._embed_batch(batch, deadline), gate=self._gate
+            )
+
+        batches = await for_each(starts, embed_from, at_once=BATCHES_AT_ONCE)
+        get_logger().info(
+            "texts.embedded",
+            model=self._model,
+            result_count=len(texts),
+            duration_ms=round((time.perf_counter() - started) * 1000),
+        )
+        return [vector for batch in batches for vector in batch]
+
+    async def _embed_batch(self, texts: Sequence[str], deadline: Deadline) -> list[Vector]:
+        client = await self._connection.opened()
+        with model_errors(self._endpoint, MODEL_SETTING):
+            was_shortened = self._is_shortened
+            vectors = self._vectors(await self._created(client, texts, deadline), len(texts))
+            is_longer = any(len(vector) > self._dimensions for vector in vectors)
+            if is_longer and not was_shortened and "dimensions" in self._memory.features:
+                self._is_shortened = True
+                vectors = self._vectors(await self._created(client, texts, deadline), len(texts))
+            return self._of_right_length(vectors)
+
+    async def _created(
+        self, client: "AsyncOpenAI", texts: Sequence[str], deadline: Deadline
+    ) -> "CreateEmbeddingResponse":
+        """The SDK's answer; without what the endpoint refuses."""
+        from openai import APIStatusError
+
+        features = self._memory.features
+        while True:
+            arguments, used = self._arguments(features)
+            try:
+                async with asyncio.timeout_at(deadline.at):
+                    answer = await client.embeddings.create(
+                        model=self._model,
+                        input=list(texts),
+                        timeout=max(deadline.remaining_s, 0.001),
+                        extra_headers=outgoing(),
+                        **arguments,
+                    )
+            except APIStatusError as error:
+                missing = self._memory.refused(error, used)
+                if missing is None:
+                    raise
+                features -= {missing}
+            else:
+                self._memory.learn(features, self._model)
+                return answer
+
+    def _arguments(self, features: frozenset[Feature]) -> tuple[dict[str, Any], frozenset[Feature]]:
+        """What is asked for beside vectors, and what of the protocol that uses."""
+        # Told nothing, the SDK asks for base64, which is a quarter of the size and no work to read.
+        arguments: dict[str, Any] = {} if "base64_vectors" in features else {"encoding_format": "float"}
+        used: frozenset[Feature] = features & {"base64_vectors"}
+        if self._is_shortened and "dimensions" in features:
+            arguments["dimensions"] = self._dimensions
+            used = used | {"dimensions"}
+        return arguments, used
+
+    def _vectors(self, answer: "CreateEmbeddingResponse", expected: int) -> list[Vector]:
+        rows = sorted(answer.data, key=lambda row: row.index)
+        if len(rows) != expected:
+            raise DependencyError(f"{len(rows)} vectors for {expected} texts from {self._endpoint.name}.")
+        return [tuple(row.embedding) for row in rows]
+
+    def _of_right_length(self, vectors: list[Vector]) -> list[Vector]:
+        for vector in vectors:
+            if len(vector) != self._dimensions:
+                raise ConfigurationError(
+                    f"EMBEDDING_DIMENSIONS is {self._dimensions}, but {self._model} gives {len(vector)}.",
+                    f"Set EMBEDDING_DIMENSIONS={len(vector)}, and use indexes made for it.",
+                )
+        return vectors

@@ -1,0 +1,173 @@
+"""Back-pressure of one model, shared by all calls of this process: who is told to wait, waits for all.
+
+Without it every activity would find out for itself that the model is busy, and each try counts against the
+quota that was exceeded.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from json import JSONDecodeError
+from typing import TYPE_CHECKING
+
+from shared.platform.calls import Dependency, failed, rate_limited, refused, timed_out, unreachable
+from shared.platform.connection import Connection
+from shared.platform.connections import Credentials, credential_modules
+from shared.platform.errors import (
+    ConfigurationError,
+    DependencyError,
+    GroundworkError,
+    InvalidQueryError,
+    ModelFixableError,
+    PayloadTooLargeError,
+)
+from shared.platform.settings import Settings
+from shared.platform.telemetry import redact
+
+if TYPE_CHECKING:
+    from openai import APIError, APIStatusError, AsyncAzureOpenAI, AsyncOpenAI, OpenAIError
+
+
+_AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+_AZURE_V1 = "/openai/v1"
+_NO_KEY = "none"  # the SDK insists on one; servers that want none do not look
+
+
+def connect_model(settings: Settings, credentials: Credentials) -> "Connection[AsyncOpenAI]":
+    """The client; it is made, and openai imported, on first use."""
+
+    def make() -> "AsyncOpenAI":
+        if settings.azure_openai_endpoint:
+            endpoint = settings.azure_openai_endpoint.rstrip("/")
+            return (_azure_v1 if endpoint.endswith(_AZURE_V1) else _azure)(settings, endpoint, credentials)
+        from openai import AsyncOpenAI
+
+        # Retries are ours (retrying.py): the SDK's would add up beyond the limit of a call.
+        return AsyncOpenAI(
+            base_url=settings.openai_base_url, api_key=settings.openai_api_key or _NO_KEY, max_retries=0
+        )
+
+    in_azure = settings.azure_openai_endpoint is not None
+    return Connection(
+        make, ("openai", *(credential_modules(settings.azure_openai_api_key) if in_azure else ()))
+    )
+
+
+def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncAzureOpenAI":
+    from openai import AsyncAzureOpenAI
+
+    version = settings.azure_openai_api_version
+    if settings.azure_openai_api_key:
+        return AsyncAzureOpenAI(
+            azure_endpoint=endpoint,
+            api_version=version,
+            api_key=settings.azure_openai_api_key,
+            max_retries=0,
+        )
+    return AsyncAzureOpenAI(
+        azure_endpoint=endpoint,
+        api_version=version,
+        azure_ad_token_provider=_tokens(endpoint, credentials),
+        max_retries=0,
+    )
+
+
+def _azure_v1(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncOpenAI":
+    from openai import AsyncOpenAI
+
+    key = settings.azure_openai_api_key or _tokens(endpoint, credentials)
+    return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
+
+
+def _tokens(endpoint: str, credentials: Credentials) -> Callable[[], Awaitable[str]]:
+    from azure.identity.aio import get_bearer_token_provider
+
+    return get_bearer_token_provider(credentials.identity(endpoint, "AZURE_OPENAI_API_KEY"), _AZURE_SCOPE)
+
+
+_MAX_MESSAGE_CHARS = 300
+_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+_OUT_OF_QUOTA = frozenset({"rate_limit_exceeded", "insufficient_quota"})
+
+
+@contextmanager
+def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
+    """Translate what the openai SDK raises in the block. `model_setting` names the model's variable."""
+    from openai import OpenAIError
+
+    try:
+        yield
+    except GroundworkError:  # already ours; one of them is a ValueError, too
+        raise
+    except OpenAIError as error:
+        raise from_openai(error, dependency, model_setting) from None
+    except JSONDecodeError:  # the SDK lets it through when an answer is cut off, or never was JSON
+        raise unreachable(dependency) from None
+    except TimeoutError:
+        raise timed_out(dependency) from None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # The SDK makes its objects unchecked: a body of another shape fails where it is first looked into.
+        raise not_the_protocol(dependency) from None
+
+
+def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
+    """Our error for one of the SDK's."""
+    from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+
+    match error:
+        case APITimeoutError():
+            return timed_out(dependency)
+        case APIStatusError():
+            return _from_status(error, dependency, model_setting)
+        case APIError() if not isinstance(error, APIConnectionError):
+            return _from_stream(error, dependency)
+    return unreachable(dependency)
+
+
+def not_the_protocol(dependency: Dependency) -> DependencyError:
+    """Something answered with success, but not as a model endpoint does."""
+    return DependencyError(
+        f"The answer of {dependency.name} is not of the OpenAI protocol.",
+        f"Check {dependency.endpoint_setting}: it must lead to an OpenAI-compatible API; most end in /v1.",
+    )
+
+
+def filtered() -> ModelFixableError:
+    """The endpoint's content filter ended an answer."""
+    return ModelFixableError("The model's content filter stopped the answer.", "Put it in other words.")
+
+
+def _from_status(error: "APIStatusError", dependency: Dependency, model_setting: str) -> GroundworkError:
+    status = error.status_code
+    if status in (401, 403):
+        return refused(dependency)
+    if status == 404:
+        return ConfigurationError(
+            f"{dependency.name.capitalize()} does not know the model.",
+            f"Check {model_setting}: it is the deployment's name in Azure, else the model's; "
+            f"and the path of {dependency.endpoint_setting}.",
+        )
+    if status == 429:
+        return rate_limited(dependency, error.response.headers)
+    if status in (400, 413, 422):
+        return _bad_request(error, dependency)
+    return failed(dependency, status)
+
+
+def _bad_request(error: "APIStatusError", dependency: Dependency) -> GroundworkError:
+    if error.status_code == 413 or error.code in _TOO_LONG:
+        return PayloadTooLargeError(
+            f"The prompt is too long for {dependency.name}.", "Ask about less at once."
+        )
+    if error.code == "content_filter":
+        return InvalidQueryError("The model's content filter refused the question.", "Rephrase it.")
+    message = " ".join(redact(error.message).split())[:_MAX_MESSAGE_CHARS]
+    return InvalidQueryError(f"{dependency.name.capitalize()} refused the request: {message}")
+
+
+def _from_stream(error: "APIError", dependency: Dependency) -> GroundworkError:
+    """An error sent in the middle of a stream: the HTTP status was 200, the kind is in the body."""
+    if error.code in _OUT_OF_QUOTA or error.type in _OUT_OF_QUOTA:
+        return rate_limited(dependency, {})
+    if error.code == "content_filter":
+        return filtered()
+    return failed(dependency, 500)

@@ -1,0 +1,181 @@
+"""A chat model and an embedder whose calls are spans: which model, how much, how long, how it ended.
+
+What is said goes into a span only where a deployment asks for content.
+Source: OpenTelemetry semantic conventions for generative AI.
+"""
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from shared.platform.calls import Dependency
+from shared.platform.language_models.models import (
+    CallLimits,
+    ChatModel,
+    Embedder,
+    Message,
+    ModelTurn,
+    ModelUsage,
+    Prompt,
+    StructuredOutput,
+    ToolDefinition,
+)
+from shared.platform.tracing import Attributes, Span, begin, inside, messages_text, span, wants_content
+
+Piece = TypeVar("Piece", str, str | ModelUsage)
+
+_INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
+
+
+def provider_of(endpoint: Dependency) -> str:
+    """`gen_ai.provider.name`: who speaks the protocol, as far as a setting tells."""
+    return "azure.ai.openai" if endpoint.endpoint_setting.startswith("AZURE") else "openai"
+
+
+class TracedChatModel(ChatModel):
+    """A chat model, observed; where nothing is recorded it is the model itself."""
+
+    def __init__(self, model: ChatModel, name: str, provider: str) -> None:
+        """`name`: the deployment or model that is asked for."""
+        self._model = model
+        self._name = name
+        self._provider = provider
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        """Structured output; errors as those of the model."""
+        call = self._call(prompt.name, limits, "json", _messages(prompt))
+        with call.going_on():
+            value = await self._model.parse(prompt, output, limits)
+        call.hear(value.model_dump_json() if wants_content() else "")
+        call.end()
+        return value
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        """Text as it is written."""
+        call = self._call(prompt.name, limits, "text", _messages(prompt))
+        pieces = self._model.stream(prompt, limits)
+        async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
+            async for piece in observed:
+                yield piece
+
+    async def stream_output(
+        self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        """Pieces of structured output, then their usage."""
+        call = self._call(prompt.name, limits, "json", _messages(prompt))
+        pieces = self._model.stream_output(prompt, output, limits)
+        async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
+            async for piece in observed:
+                yield piece
+
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> ModelTurn:
+        """The model's next turn."""
+        told = [(message.role, message.text) for message in messages]
+        call = self._call("converse", limits, "text", told)
+        with call.going_on():
+            turn = await self._model.converse(messages, tools, limits, may_call=may_call)
+        call.span.set({"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
+        call.hear("\n".join([turn.text, *(f"{asked.name}({asked.arguments})" for asked in turn.tool_calls)]))
+        call.end()
+        return turn
+
+    def _call(self, prompt: str, limits: CallLimits, output: str, told: Sequence[tuple[str, str]]) -> "_Call":
+        attributes: Attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": self._provider,
+            "gen_ai.request.model": self._name,
+            "gen_ai.request.max_tokens": limits.max_output_tokens,
+            "gen_ai.output.type": output,
+            "groundwork.prompt": prompt,
+        }
+        return _Call(begin(f"chat {self._name}", attributes, "client"), told)
+
+
+class TracedEmbedder(Embedder):
+    """An embedder, observed."""
+
+    def __init__(self, embedder: Embedder, name: str, provider: str) -> None:
+        """`name`: the deployment or model that is asked for."""
+        self._embedder = embedder
+        self._name = name
+        self._provider = provider
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._embedder.dimensions
+
+    async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
+        """One vector per text, in order."""
+        attributes: Attributes = {
+            "gen_ai.operation.name": "embeddings",
+            "gen_ai.provider.name": self._provider,
+            "gen_ai.request.model": self._name,
+            "gen_ai.embeddings.dimension.count": self.dimensions,
+            "result_count": len(texts),
+        }
+        with span(f"embeddings {self._name}", attributes, "client"):
+            return await self._embedder.embed(texts, limits)
+
+
+class _Call:
+    """One call as its span has it."""
+
+    def __init__(self, span: Span, told: Sequence[tuple[str, str]]) -> None:
+        self.span = span
+        self._told = told
+        self._heard: list[str] = []
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """A part of the call: what goes out meanwhile is below its span. A failure ends it."""
+        try:
+            with inside(self.span):
+                yield
+        except BaseException as error:
+            self.span.fail_by(error)
+            self.end()
+            raise
+
+    def hear(self, text: str) -> None:
+        """Something the model said."""
+        if wants_content():
+            self._heard.append(text)
+
+    def end(self) -> None:
+        """It is over; with what was said, where content is wanted. A second time changes nothing."""
+        if wants_content():
+            answered = messages_text([("assistant", "".join(self._heard))])
+            self.span.content({_INPUT: messages_text(self._told), _OUTPUT: answered})
+        self.span.end()
+
+
+async def _observed(pieces: AsyncGenerator[Piece, None], call: _Call) -> AsyncGenerator[Piece, None]:
+    """Pieces as they come. The span is that of each piece's making and not of what its reader does."""
+    try:
+        while True:
+            with call.going_on():
+                piece = await anext(pieces, None)
+            if piece is None:
+                return
+            if isinstance(piece, str):
+                call.hear(piece)
+            yield piece
+    finally:
+        call.end()
+
+
+def _messages(prompt: Prompt) -> list[tuple[str, str]]:
+    """Without the picture, which is no text."""
+    return [("system", prompt.system), ("user", prompt.user)]

@@ -1,0 +1,99 @@
+"""search."""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from pydantic import Field
+
+from shared.platform.models import Model
+
+IndexRow = dict[str, Any]
+"""A JSON document of an index: its shape is the index schema's, checked by the service."""
+
+FilterValue = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
+
+
+class DateRange(Model):
+    """Instants in ISO 8601 with offset; either end may be open. Both ends are included."""
+
+    start: str | None = None
+    end: str | None = None
+
+
+Filters = dict[str, FilterValue | DateRange]
+"""Field name -> value: equality for scalars, any-of for lists, a range for dates."""
+
+
+class VectorQuery(Model):
+    """One nearest-neighbour search: `k` rows whose `field` is closest to `vector`."""
+
+    vector: tuple[float, ...]
+    field: str
+    k: int
+
+
+class SearchRequest(Model):
+    """One query to one index.
+
+    Attributes:
+        filter: OData; None means every row, which only the ingestion side may ask for.
+        order_by: OData order clauses, such as "upload_date desc".
+        top: rows wanted, 1-1000.
+        semantic_configuration: of the index; the service's semantic ranker then reads the rows once more for
+            `semantic_query`. `text` is read in the simple syntax.
+    """
+
+    text: str | None = None
+    search_fields: tuple[str, ...] = ()
+    search_mode: Literal["any", "all"] = "any"
+    query_type: Literal["simple", "full"] = "simple"
+    vectors: tuple[VectorQuery, ...] = ()
+    filter: str | None = None
+    select: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    top: int = 50
+    skip: int = 0
+    facets: tuple[str, ...] = ()
+    count: bool = False
+    semantic_configuration: str | None = None
+    semantic_query: str | None = None
+
+
+class FacetValue(Model):
+    """How many rows carry one value of a field."""
+
+    value: str
+    count: int
+
+
+class SearchPage(Model):
+    """Rows in rank order; each row keeps `@search.score`, and `@search.reranker_score` if it has one."""
+
+    rows: tuple[IndexRow, ...]
+    count: int | None = None
+    facets: dict[str, tuple[FacetValue, ...]] = Field(default_factory=dict)
+
+
+class SearchIndex(Protocol):
+    """One index of the search service. It trims nothing: readers go through `retrieval.secured_index`."""
+
+    async def search(self, request: SearchRequest) -> SearchPage: ...
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        """Insert or replace rows by key; any number of them, sent in batches within the service's limits."""
+
+    async def merge(self, rows: Sequence[IndexRow]) -> None:
+        """Change the named fields of existing rows; DependencyError when a key does not exist."""
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Remove rows by key; absent keys are no error."""
+
+
+class SearchAdmin(Protocol):
+    """Creates what ingestion writes to."""
+
+    async def ensure_index(self, definition: IndexRow) -> bool:
+        """Create the index, or add missing fields to it; True if anything changed."""

@@ -1,0 +1,1 @@
+"""Ratings of answers and metrics of quality in use."""

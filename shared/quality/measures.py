@@ -1,0 +1,260 @@
+"""How answers did in use, over a span of time, for administrators."""
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeVar
+
+from shared.quality.models import (
+    AnswerCounts,
+    AnswerRecord,
+    Measure,
+    OpeningRecord,
+    Outcome,
+    QualityMeasures,
+    QualityMetrics,
+    QualityRecord,
+    RatingRecord,
+    Ratings,
+    Times,
+)
+from shared.runs.models import Reason, RunAnswer, RunRecord, WritingFacts
+from shared.services import Services
+
+Number = TypeVar("Number", int, float)
+
+
+def percentile(values: Sequence[Number], share: float) -> Number | None:
+    """The value that this share of all does not exceed, by the nearest rank; None of no values."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """`meets(value, bound)` tells whether a value is as good as it should be."""
+
+    better: Better
+    bound: float | None = None
+    meets: Callable[[float, float], bool] = operator.le
+
+
+_CLICK_THROUGH = _Aim("lower", 0.30)
+_FIGURES = _Aim("higher", 0.60, operator.ge)
+_PLANS = _Aim("higher", 0.80, operator.ge)
+_CLARIFICATIONS = _Aim("lower", 0.20, operator.lt)
+_TOOLS = _Aim("higher", 0.95, operator.ge)
+_CITATIONS = _Aim("higher", 1.0, operator.ge)
+_AS_FEW_AS_ARE_RIGHT = _Aim("lower")
+
+
+def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFacts) -> AnswerRecord:
+    """How a run ended, as far as its record, its answer and its writing tell; without key."""
+    asked_back, todo = record.ask_step > 0, record.todo
+    counted = AnswerRecord(
+        key="",
+        at=record.created_at,
+        outcome=_outcome(record, answer),
+        asked_back=asked_back,
+        plan_items=len(todo),
+        plan_items_done=sum(item.status == "done" for item in todo),
+        figures_available=facts.figures_available,
+        latency_ms=None if asked_back else _latency_ms(record),
+        first_token_ms=facts.first_token_ms,
+    )
+    if answer is None:
+        return counted
+    return counted.model_copy(
+        update={
+            # One that a sub-agent brought was available, too.
+            "figures_available": max(facts.figures_available, len(answer.figures)),
+            "figures_shown": len(answer.figures),
+            "citations": len(answer.citations),
+            "citations_verified": sum(citation.verified for citation in answer.citations),
+            "sub_agents": len(answer.sub_agents),
+            "warnings": len(answer.warnings),
+        }
+    )
+
+
+@dataclass
+class QualitySums:
+    """What the records of a span of time say together. All records of one run are given in one call."""
+
+    project_id: str | None = None
+    runs: list[AnswerRecord] = field(default_factory=list)
+    ratings: list[RatingRecord] = field(default_factory=list)
+    opened: int = 0
+
+    def add(self, records: Iterable[QualityRecord]) -> None:
+        """Count them; of a project, what belongs to its runs."""
+        answers: dict[str, AnswerRecord] = {}
+        ratings: dict[str, RatingRecord] = {}
+        openings: set[str] = set()
+        for record in records:
+            if isinstance(record, AnswerRecord):
+                answers[record.key] = record
+            elif isinstance(record, OpeningRecord):
+                openings.add(record.key)
+            else:
+                ratings[record.key] = record
+        if self.project_id is not None:
+            answers = {key: one for key, one in answers.items() if one.project_id == self.project_id}
+            ratings = {key: one for key, one in ratings.items() if key in answers}
+        self.runs.extend(answers.values())
+        self.ratings.extend(ratings.values())
+        self.opened += sum(_is_cited(answers[key]) for key in openings if key in answers)
+
+    def counts(self) -> AnswerCounts:
+        """Runs by how they ended."""
+        outcomes = Counter(run.outcome for run in self.runs)
+        return AnswerCounts(
+            runs=len(self.runs),
+            answered=outcomes["answered"],
+            abstained=outcomes["abstained"],
+            failed=outcomes["failed"],
+            cancelled=outcomes["cancelled"],
+            asked_back=sum(run.asked_back for run in self.runs),
+            delegated=sum(run.sub_agents > 0 for run in self.runs),
+            with_warnings=sum(run.warnings > 0 for run in self.runs),
+        )
+
+    def said(self) -> Ratings:
+        """What people said."""
+        numbers = [one.rating for one in self.ratings if one.rating is not None]
+        given = Counter(numbers)
+        reasons: Counter[Reason] = Counter(reason for one in self.ratings for reason in set(one.reasons))
+        return Ratings(
+            rated=len(self.ratings),
+            average=round(sum(numbers) / len(numbers), 3) if numbers else None,
+            distribution=(given[1], given[2], given[3], given[4], given[5]),
+            thumbs_up=sum(one.thumb == "up" for one in self.ratings),
+            thumbs_down=sum(one.thumb == "down" for one in self.ratings),
+            reasons=dict(sorted(reasons.items())),
+            comments=sum(one.has_comment for one in self.ratings),
+        )
+
+    def times(self) -> Times:
+        """Of runs that ended with an answer."""
+        completed = [run for run in self.runs if _is_completed(run)]
+        latencies = [run.latency_ms for run in completed if run.latency_ms is not None]
+        first = [run.first_token_ms for run in completed if run.first_token_ms is not None]
+        return Times(
+            latency_p50_ms=percentile(latencies, 0.50),
+            latency_p95_ms=percentile(latencies, 0.95),
+            first_token_p50_ms=percentile(first, 0.50),
+            first_token_p95_ms=percentile(first, 0.95),
+        )
+
+    def measures(self) -> QualityMeasures:
+        """The measures with their aims."""
+        runs = self.runs
+        completed = [run for run in runs if _is_completed(run)]
+        cited = [run for run in completed if _is_cited(run)]
+        pictured = [run for run in runs if run.outcome == "answered" and run.figures_available]
+        planned = [run for run in runs if run.plan_items and run.outcome != "cancelled"]
+        ended = [run for run in runs if run.outcome != "cancelled"]
+        calls, shown = sum(run.tool_calls for run in runs), sum(run.citations for run in completed)
+        return QualityMeasures(
+            click_through_rate=_measure(self.opened, len(cited), _CLICK_THROUGH),
+            answers_with_figures=_measure(
+                sum(run.figures_shown > 0 for run in pictured), len(pictured), _FIGURES
+            ),
+            plan_completion=_measure(sum(map(_is_plan_done, planned)), len(planned), _PLANS),
+            clarification_rate=_measure(sum(run.asked_back for run in runs), len(runs), _CLARIFICATIONS),
+            tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, _TOOLS),
+            citation_accuracy=_measure(sum(run.citations_verified for run in completed), shown, _CITATIONS),
+            abstention_rate=_measure(
+                sum(run.outcome == "abstained" for run in completed), len(completed), _AS_FEW_AS_ARE_RIGHT
+            ),
+            failure_rate=_measure(
+                sum(run.outcome == "failed" for run in ended), len(ended), _AS_FEW_AS_ARE_RIGHT
+            ),
+        )
+
+
+def _measure(part: int, whole: int, aim: _Aim) -> Measure:
+    if not whole:
+        return Measure(value=None, of=0, better=aim.better, aim=aim.bound)
+    value = part / whole
+    met = None if aim.bound is None else aim.meets(value, aim.bound)
+    return Measure(value=round(value, 4), of=whole, better=aim.better, aim=aim.bound, met=met)
+
+
+def _is_completed(run: AnswerRecord) -> bool:
+    return run.outcome in ("answered", "abstained")
+
+
+def _is_cited(run: AnswerRecord) -> bool:
+    return _is_completed(run) and run.citations > 0
+
+
+def _is_plan_done(run: AnswerRecord) -> bool:
+    """Whether every item is done, and nobody was asked for help."""
+    return run.plan_items_done == run.plan_items and not run.asked_back
+
+
+def _outcome(record: RunRecord, answer: RunAnswer | None) -> Outcome:
+    if record.status == "cancelled":
+        return "cancelled"
+    if record.status != "completed" or answer is None:
+        return "failed"
+    return "abstained" if answer.abstained else "answered"
+
+
+def _latency_ms(record: RunRecord) -> int | None:
+    if record.finished_at is None:
+        return None
+    return max(0, round((record.finished_at - record.created_at) / timedelta(milliseconds=1)))
+
+
+MOST_RECORDS = 100_000  # of one summary: 1.6 s of work and 160 MB, beside the reading
+_DAY = timedelta(days=1)
+
+
+async def quality_metrics(
+    services: Services, now: datetime, hours: int, project_id: str | None = None
+) -> QualityMetrics:
+    """The measures of questions of the last `hours`. GroundworkError when the records cannot be read."""
+    since, seen = now - timedelta(hours=hours), 0
+    sums, day = (
+        QualitySums(project_id),
+        now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0),
+    )
+    covered = now
+    # The newest day first: what does not fit is what is old. All records of a run are of one day.
+    while day + _DAY > since and seen < MOST_RECORDS:
+        records = await _of_day(services, max(day, since), min(day + _DAY, now))
+        sums.add(records)
+        seen += len(records)
+        covered = max(day, since)
+        day -= _DAY
+    return QualityMetrics(
+        since=covered,
+        until=now,
+        complete=covered == since,
+        project_id=project_id,
+        answers=sums.counts(),
+        ratings=sums.said(),
+        times=sums.times(),
+        measures=sums.measures(),
+    )
+
+
+async def purge_old_quality(now: datetime, services: Services, most: int = 10_000) -> int:
+    """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
+    limit = now - timedelta(days=services.settings.run_retention_days)
+    return await services.quality.delete_before(limit, most)
+
+
+async def _of_day(services: Services, first: datetime, last: datetime) -> list[QualityRecord]:
+    """Records of questions from `first` until before `last`."""
+    found = services.quality.between(first, last)
+    return [record async for record in found if first <= record.at < last]

@@ -1,0 +1,219 @@
+"""What a person says of an answer: stored with the run, which alone holds the words, and counted.
+
+All channels rate through here. The last rating counts; a run that goes meanwhile takes it along.
+"""
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+from shared.access.models import UserContext
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+from shared.platform.names import RUN_LOG
+from shared.platform.telemetry import get_logger
+from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
+from shared.runs.event_log import events_of
+from shared.runs.models import Feedback, FeedbackBody, RunAnswer, RunRecord
+from shared.runs.records import owned_run
+from shared.runs.working_memory import answer_path
+from shared.services import Services
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Counter, Histogram
+
+
+METER = "groundwork.quality"
+
+
+@dataclass(frozen=True)
+class Instruments:
+    """The instruments; their names, units and attributes are in docs/quality.md."""
+
+    answers: "Counter"
+    duration: "Histogram"
+    first_token: "Histogram"
+    citations: "Counter"
+    tool_calls: "Counter"
+    todo_items: "Counter"
+    figures: "Counter"
+    ratings: "Counter"
+    openings: "Counter"
+
+
+async def count(record: QualityRecord) -> None:
+    """Add a record to the metrics."""
+    instruments = await asyncio.to_thread(instruments_of_process)
+    if isinstance(record, AnswerRecord):
+        _count_answer(instruments, record)
+    elif isinstance(record, OpeningRecord):
+        instruments.openings.add(1)
+    else:
+        _count_rating(instruments, record)
+
+
+@cache
+def instruments_of_process() -> Instruments:
+    """Made once, by whatever provider is set by then (or later: the API's proxies pass it on)."""
+    from opentelemetry import metrics
+
+    meter = metrics.get_meter(METER)
+    return Instruments(
+        answers=meter.create_counter("groundwork.answers", "{answer}", "Runs that ended"),
+        duration=meter.create_histogram("groundwork.answer.duration", "s", "Time of a run"),
+        first_token=meter.create_histogram("groundwork.answer.first_token", "s", "Time to the first words"),
+        citations=meter.create_counter("groundwork.answer.citations", "{citation}", "Citations shown"),
+        tool_calls=meter.create_counter("groundwork.answer.tool_calls", "{call}", "Tool calls"),
+        todo_items=meter.create_counter("groundwork.answer.todo_items", "{item}", "Items of todo lists"),
+        figures=meter.create_counter("groundwork.answer.figures", "{answer}", "Answers that had a figure"),
+        ratings=meter.create_counter("groundwork.answer.ratings", "{rating}", "Ratings given"),
+        openings=meter.create_counter("groundwork.answer.openings", "{citation}", "Sources opened"),
+    )
+
+
+def _count_answer(to: Instruments, record: AnswerRecord) -> None:
+    outcome = {"outcome": record.outcome}
+    delegated = record.sub_agents > 0
+    to.answers.add(1, {**outcome, "asked_back": record.asked_back, "delegated": delegated})
+    if record.latency_ms is not None:
+        to.duration.record(record.latency_ms / 1000, outcome)
+    if record.first_token_ms is not None:
+        to.first_token.record(record.first_token_ms / 1000)
+    to.citations.add(record.citations_verified, {"verified": True})
+    to.citations.add(record.citations - record.citations_verified, {"verified": False})
+    to.tool_calls.add(record.tool_calls_succeeded, {"success": True})
+    to.tool_calls.add(record.tool_calls - record.tool_calls_succeeded, {"success": False})
+    to.todo_items.add(record.plan_items_done, {"done": True})
+    to.todo_items.add(record.plan_items - record.plan_items_done, {"done": False})
+    if record.figures_available:
+        to.figures.add(1, {"shown": record.figures_shown > 0})
+
+
+def _count_rating(to: Instruments, record: RatingRecord) -> None:
+    to.ratings.add(1, {"rating": record.rating or 0, "thumb": record.thumb or "none"})
+
+
+NOTE_LIMIT_S = 5.0  # some milliseconds are usual; a starved machine stands still for seconds
+
+
+def key_of(run_id: str) -> str:
+    """The same for the same run. A digest: records outlive runs, and are not to name them."""
+    return hashlib.sha256(f"quality of {run_id}".encode()).hexdigest()[:32]
+
+
+async def keep(record: AnswerRecord | OpeningRecord, services: Services) -> None:
+    """Keep it, and count it unless it was kept before."""
+    try:
+        async with asyncio.timeout(NOTE_LIMIT_S):
+            if not await services.quality.add(record):
+                return
+    except (GroundworkError, TimeoutError) as failed:
+        get_logger().warning("quality.not_kept", kind=record.kind, error_type=type(failed).__name__)
+    await count(record)
+
+
+async def note_opening(run_id: str, n: int, user: UserContext, services: Services) -> None:
+    """Count that the user opened the source of citation `n` of one of their own runs.
+
+    Never raises, and takes 5 s at most: three round trips. A foreign or unknown run, and a number that is
+    none of its citations, count nothing. Whoever shows the source runs it beside that.
+    """
+    try:
+        async with asyncio.timeout(NOTE_LIMIT_S):
+            await open_source(run_id, n, user, services)
+    except NotFoundError:
+        return  # an address that somebody made up, or passed on
+    except Exception as failed:  # noqa: BLE001  # a source that is shown must not fail for being counted
+        get_logger().warning("quality.not_kept", kind="opening", error_type=type(failed).__name__)
+
+
+async def open_source(run_id: str, n: int, user: UserContext, services: Services) -> None:
+    """The same for a caller who is told what is wrong.
+
+    Raises:
+        NotFoundError: the user has no such run, or it has no such citation.
+    """
+    record = await owned_run(run_id, user, services)
+    if n not in await _cited(record, services):
+        raise NotFoundError(f"The run has no citation {n}.", "Numbers are those of its `citations`.")
+    await keep(OpeningRecord(key=key_of(record.run_id), at=record.created_at, n=n), services)
+
+
+async def _cited(record: RunRecord, services: Services) -> frozenset[int]:
+    if record.status == "completed":
+        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        return frozenset(citation.n for citation in RunAnswer.from_kept(content).citations)
+    if not record.has_log:
+        return frozenset()
+    events = events_of(await services.run_log.read(record.run_id))
+    return frozenset(int(event.data["n"]) for event in events if event.name == "CITATION")
+
+
+_ENDED = ("completed", "failed", "cancelled")
+
+
+async def rate_run(run_id: str, rating: FeedbackBody, user: UserContext, services: Services) -> Feedback:
+    """Keep what the user says of one of their own runs, in place of what they said before.
+
+    Raises:
+        NotFoundError: the user has no such run.
+        ConflictError: it has not ended yet.
+    """
+    record = await owned_run(run_id, user, services)
+    if record.status not in _ENDED:
+        raise ConflictError("The run has not ended yet.", "Rate it when its last event has come.")
+    said = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
+    feedback = Feedback(**said, given_at=datetime.now(UTC))
+    counted = _counted(record, feedback)
+    await services.quality.put_rating(counted)
+    try:
+        # The words last: they are stored nowhere but in the run, and go with it.
+        await services.runs.set_feedback(record.run_id, feedback)
+    except NotFoundError:
+        await services.quality.remove_rating(counted.at, counted.key)
+        raise _gone(run_id) from None
+    await count(counted)
+    return feedback
+
+
+async def feedback_of(run_id: str, user: UserContext, services: Services) -> Feedback:
+    """What the user said.
+
+    Raises:
+        NotFoundError: the user has no such run, or has said nothing of it.
+    """
+    record = await owned_run(run_id, user, services)
+    if record.feedback is None:
+        raise NotFoundError("The run has not been rated.", "PUT a rating or a thumb.")
+    return record.feedback
+
+
+async def withdraw_feedback(run_id: str, user: UserContext, services: Services) -> None:
+    """Take it back; twice changes nothing.
+
+    Raises:
+        NotFoundError: the user has no such run.
+    """
+    record = await owned_run(run_id, user, services)
+    try:
+        await services.runs.set_feedback(record.run_id, None)
+    except NotFoundError:
+        raise _gone(run_id) from None
+    await services.quality.remove_rating(record.created_at, key_of(record.run_id))
+
+
+def _counted(record: RunRecord, feedback: Feedback) -> RatingRecord:
+    return RatingRecord(
+        key=key_of(record.run_id),
+        at=record.created_at,
+        rating=feedback.rating,
+        thumb=feedback.thumb,
+        reasons=feedback.reasons,
+        has_comment=feedback.comment is not None,
+    )
+
+
+def _gone(run_id: str) -> NotFoundError:
+    return NotFoundError(f"There is no run {run_id[:64]!r}.", "Its thread was cleared or deleted meanwhile.")

@@ -1,0 +1,127 @@
+"""What only the step that writes an answer knows of its quality; kept for the step that commits it."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from shared.platform.errors import GroundworkError, NotFoundError
+from shared.platform.telemetry import get_logger
+from shared.quality.measures import answer_record
+from shared.quality.models import AnswerRecord
+from shared.quality.recording import NOTE_LIMIT_S, keep, key_of
+from shared.retrieval.models import Hit
+from shared.retrieval.page_figures import FigureFinder
+from shared.runs.event_log import Journal
+from shared.runs.models import RunAnswer, RunRecord, WritingFacts
+from shared.runs.plan import TodoItem
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+
+_TOOL_EVENTS = ('{"name":"TOOL_STARTED"', '{"name":"TOOL_RESULT"')  # how such lines of a log begin
+
+
+async def note_end(
+    record: RunRecord | None, services: Services, answer: RunAnswer | None = None, answer_step: int = 0
+) -> None:
+    """Record how a run ended. Never raises; four round trips, three of them at once.
+
+    Args:
+        record: as it was stored at the end; None = the run was erased, and nothing is recorded.
+        answer_step: the step that wrote the answer; 0 = it is not known.
+    """
+    if record is None:
+        return
+    try:
+        async with asyncio.timeout(NOTE_LIMIT_S):
+            ended = await _ended(record, services, answer, answer_step)
+    except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
+        get_logger().warning("quality.not_kept", kind="answer", error_type=type(failed).__name__)
+    else:
+        await keep(ended, services)
+
+
+async def _ended(
+    record: RunRecord, services: Services, answer: RunAnswer | None, answer_step: int
+) -> AnswerRecord:
+    memory = WorkingMemory(services.blobs, record.run_id)
+    project_id, lines, facts = await asyncio.gather(
+        _project_id(memory), _lines(record.run_id, services), _facts(memory, answer_step)
+    )
+    calls, succeeded = _tool_calls(lines)
+    return answer_record(record, answer, facts).model_copy(
+        update={
+            "key": key_of(record.run_id),
+            "project_id": project_id,
+            "tool_calls": calls,
+            "tool_calls_succeeded": succeeded,
+            **({} if record.todo else _plan(lines)),
+        }
+    )
+
+
+async def _project_id(memory: WorkingMemory) -> str | None:
+    try:
+        return (await memory.request()).project_id
+    except NotFoundError:
+        return None
+
+
+async def _facts(memory: WorkingMemory, answer_step: int) -> WritingFacts:
+    return (await memory.find_facts(answer_step) if answer_step else None) or WritingFacts()
+
+
+async def _lines(run_id: str, services: Services) -> tuple[str, ...]:
+    try:
+        return (await services.run_log.read(run_id)).lines
+    except NotFoundError:
+        return ()
+
+
+def _tool_calls(lines: tuple[str, ...]) -> tuple[int, int]:
+    """How many began, and how many of them succeeded. What was repeated after a crash was called twice."""
+    told = [json.loads(line) for line in lines if line.startswith(_TOOL_EVENTS)]
+    begun = sum(event["name"] == "TOOL_STARTED" for event in told)
+    succeeded = sum(event["name"] == "TOOL_RESULT" and event["data"].get("success") is True for event in told)
+    return begun, min(begun, succeeded)
+
+
+def _plan(lines: tuple[str, ...]) -> dict[str, int]:
+    """The todo list of a run that failed, as it was shown last."""
+    last = next((line for line in reversed(lines) if '"todo":[{' in line), None)
+    items = [] if last is None else json.loads(last)["data"].get("todo", [])
+    todo = [TodoItem.model_validate(item) for item in items]
+    return {"plan_items": len(todo), "plan_items_done": sum(item.status == "done" for item in todo)}
+
+
+class FiguresSeen:
+    """Finds pictures near blocks, and counts them beside those that were found before."""
+
+    def __init__(self, finder: FigureFinder, hits: Sequence[Hit]) -> None:
+        self._finder = finder
+        self.count = _images(hits)
+
+    async def near(self, question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """What the finder finds."""
+        found = await self._finder.near(question, hits)
+        self.count += _images(found)
+        return found
+
+
+def writing_facts(journal: Journal, since: datetime, figures_available: int) -> WritingFacts:
+    """What is known of one attempt; `since` when its asker began to wait, with zone."""
+    sent_at = journal.first_token_at
+    waited = None if sent_at is None else max(0, round((sent_at - since) / timedelta(milliseconds=1)))
+    return WritingFacts(first_token_ms=waited, figures_available=figures_available)
+
+
+async def keep_facts(memory: WorkingMemory, step: int, facts: WritingFacts) -> None:
+    """Keep them beside the answer. Never raises: the answer does not depend on it."""
+    try:
+        await memory.put_facts(step, facts)
+    except GroundworkError as failed:
+        get_logger().warning("quality.not_kept", kind="facts", error_type=failed.code)
+
+
+def _images(hits: Sequence[Hit]) -> int:
+    return sum(hit.block_type == "image" for hit in hits)

@@ -1,0 +1,162 @@
+"""How sure retrieval is. Pure: scores in, numbers on 0-1 out, for the delegation policy."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+KEYWORD_WEIGHT = 0.25  # best of the weights tried on five sets, see docs/decisions/0006
+
+
+def fuse_ranks(rankings: Sequence[Sequence[str]], k: int = 60) -> list[tuple[str, float]]:
+    """Merge ranked lists by reciprocal rank fusion, best first.
+
+    Score of an id = sum over lists of 1 / (k + rank), rank counted from 1; an absent id adds 0.
+    Ties keep the order of first appearance, so equal input gives equal output on replay.
+    Source: Cormack, Clarke, Büttcher, SIGIR 2009.
+
+    Raises:
+        ValueError: k is not positive.
+    """
+    if k <= 0:
+        raise ValueError("k must be positive")
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, item in enumerate(ranking, start=1):
+            scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
+    return sorted(scores.items(), key=lambda scored: -scored[1])
+
+
+def fuse_scores(
+    keyword: Mapping[str, float], cosine: Mapping[str, float], keyword_weight: float = KEYWORD_WEIGHT
+) -> list[tuple[str, float]]:
+    """Merge keyword and vector results by their scores, best first, on a scale of 0-1.
+
+    Score = w * bm25 / best bm25 + (1 - w) * cosine. An id without a keyword score adds 0 there; one without
+    a cosine lies below everything that the vector search returned, so it gets the lowest cosine seen
+    (0 when the vector search returned nothing). Ties keep the order of first appearance.
+
+    Args:
+        keyword: id -> BM25 score, any positive scale.
+        cosine: id -> cosine similarity; negative values count as 0.
+    """
+    best = max(keyword.values(), default=0.0)
+    floor = min((max(value, 0.0) for value in cosine.values()), default=0.0)
+    fused = {
+        item: keyword_weight * (keyword.get(item, 0.0) / best if best > 0 else 0.0)
+        + (1 - keyword_weight) * min(max(cosine.get(item, floor), 0.0), 1.0)
+        for item in dict.fromkeys([*cosine, *keyword])
+    }
+    return sorted(fused.items(), key=lambda scored: -scored[1])
+
+
+def cosine_of_vector_score(score: float) -> float:
+    """Cosine similarity from the service's score of a vector-only query, 1 / (1 + (1 - cosine)).
+
+    Source: Azure AI Search, "Relevance in vector search".
+
+    Raises:
+        ValueError: the score is not positive, so it is no such score.
+    """
+    if score <= 0:
+        raise ValueError("a vector score is positive")
+    return 2.0 - 1.0 / score
+
+
+NAMED_WEIGHT = 0.3  # 0.2-0.4 do nearly as well
+TOGETHER_WEIGHT = 0.07
+PAGE_WEIGHT = 0.03
+NEIGHBOUR_WEIGHT = 0.05
+_HALF_NAMED = 2.0  # a score of rarity (natural logarithm) at which a name is worth half of its weight
+_MAX_NARROWED = 8
+_NEAR_BEST = 0.5
+_BEST_BLOCKS = 50
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a block stands."""
+
+    doc_id: str
+    page_number: int | None
+
+
+def naming_share(score: float) -> float:
+    """How surely a document is named, 0-1, from the service's score of the names that it shares."""
+    return max(score, 0.0) / (max(score, 0.0) + _HALF_NAMED)
+
+
+def documents_to_narrow_to(named: Mapping[str, float]) -> tuple[str, ...]:
+    """The documents named best, best first: those worth a search of their own."""
+    ranked = sorted(named.items(), key=lambda item: -item[1])
+    return tuple(doc_id for doc_id, score in ranked[:_MAX_NARROWED] if score >= _NEAR_BEST * ranked[0][1])
+
+
+def order_blocks(
+    fused: Mapping[str, float], places: Mapping[str, Place], named: Mapping[str, float]
+) -> list[str]:
+    """The ids of blocks, best first.
+
+    Args:
+        fused: id -> fused score on 0-1.
+        named: doc_id -> the service's score of the names that the question and the document share.
+    """
+    scores = {
+        block: score + NAMED_WEIGHT * naming_share(named.get(places[block].doc_id, 0.0))
+        for block, score in fused.items()
+    }
+    scores = _with_pages(_with_documents(scores, places), places)
+    return sorted(scores, key=lambda block: -scores[block])
+
+
+def _with_documents(scores: Mapping[str, float], places: Mapping[str, Place]) -> dict[str, float]:
+    best = sorted(scores.items(), key=lambda item: -item[1])[:_BEST_BLOCKS]
+    weights: defaultdict[str, float] = defaultdict(float)
+    for block, score in best:
+        weights[places[block].doc_id] += score - best[-1][1]
+    heaviest = max(weights.values(), default=0.0)
+    if heaviest <= 0:
+        return dict(scores)
+    return {
+        block: score + TOGETHER_WEIGHT * weights[places[block].doc_id] / heaviest
+        for block, score in scores.items()
+    }
+
+
+def _with_pages(scores: Mapping[str, float], places: Mapping[str, Place]) -> dict[str, float]:
+    """What a page says for its blocks: its second-best block, and the best one beside it."""
+    pages: defaultdict[Place, list[float]] = defaultdict(list)
+    for block, score in scores.items():
+        if places[block].page_number is not None:
+            pages[places[block]].append(score)
+    best_two = {page: (*sorted(found, reverse=True), 0.0)[:2] for page, found in pages.items()}
+    return {block: score + _of_page(places[block], best_two) for block, score in scores.items()}
+
+
+def _of_page(place: Place, best_two: Mapping[Place, Sequence[float]]) -> float:
+    if place.page_number is None:
+        return 0.0
+    beside = (best_two.get(Place(place.doc_id, place.page_number + step), (0.0,)) for step in (-1, 1))
+    return PAGE_WEIGHT * best_two[place][1] + NEIGHBOUR_WEIGHT * max(found[0] for found in beside)
+
+
+_BEST_OF_RANKER = 4.0
+
+
+def reranked_share(score: float) -> float:
+    """The semantic ranker's score on 0-1: 4 is a full answer, 2 a partial one, 0 has nothing to do with it.
+
+    A quarter of it, as the service describes its scale: 0.5 is then what the fused score calls weak, too.
+    Source: "Semantic ranking in Azure AI Search", how ranking is scored.
+    """
+    return min(max(score, 0.0), _BEST_OF_RANKER) / _BEST_OF_RANKER
+
+
+def top_score(scores: Sequence[float]) -> float:
+    """The best fused score, 0 when nothing was found. Already on 0-1."""
+    return max(scores, default=0.0)
+
+
+def score_spread(scores: Sequence[float]) -> float:
+    """How far the best stands above the fifth (or the last of fewer); 0 when fewer than two were found."""
+    ranked = sorted(scores, reverse=True)
+    return ranked[0] - ranked[min(4, len(ranked) - 1)] if len(ranked) > 1 else 0.0

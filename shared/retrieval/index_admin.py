@@ -1,0 +1,185 @@
+"""`SearchAdmin` over the aio index client of azure-search-documents."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from shared.platform.connection import Connection
+from shared.platform.connections import ask
+from shared.platform.errors import ConfigurationError, ConflictError, GroundworkError
+from shared.platform.search import IndexRow, SearchAdmin
+from shared.platform.telemetry import get_logger
+from shared.retrieval.mirrored_index import read_aliases, written_together
+
+if TYPE_CHECKING:
+    from azure.search.documents.indexes.aio import SearchIndexClient
+
+
+# What the service refuses to change in a field (retrievable, searchAnalyzer, synonymMaps may change).
+# Source: "Update or rebuild an index", learn.microsoft.com.
+FIXED_ATTRIBUTES = (
+    "type",
+    "key",
+    "searchable",
+    "filterable",
+    "sortable",
+    "facetable",
+    "analyzer",
+    "indexAnalyzer",
+    "normalizer",
+    "dimensions",
+    "vectorEncoding",
+)
+
+# Those that say what a value is; the others say how it is indexed. Rows fit as long as these are the same.
+VALUE_ATTRIBUTES = ("type", "key", "dimensions", "vectorEncoding")
+
+
+def changed_attributes(
+    existing: IndexRow, wanted: IndexRow, attributes: Sequence[str] = FIXED_ATTRIBUTES
+) -> list[str]:
+    """What would have to change in existing fields, such as "content_vector: dimensions 384, not 1536".
+
+    Only attributes that `wanted` states are compared; fields that `existing` alone has do not matter.
+    """
+    fields: dict[str, IndexRow] = {field["name"]: field for field in existing["fields"]}
+    return [
+        f"{field['name']}: {attribute} {fields[field['name']].get(attribute)}, not {field[attribute]}"
+        for field in wanted["fields"]
+        if field["name"] in fields
+        for attribute in attributes
+        if attribute in field and not _same(fields[field["name"]].get(attribute), field[attribute])
+    ]
+
+
+def with_missing_parts(existing: IndexRow, wanted: IndexRow) -> IndexRow:
+    """`existing`, and what `wanted` has beyond it: keys that are absent or null, named entries of lists.
+
+    What exists keeps its value: an administrator may have tuned it.
+    """
+    merged = dict(existing)
+    for key, value in wanted.items():
+        present = existing.get(key)
+        if present is None:
+            merged[key] = value
+        elif isinstance(present, dict) and isinstance(value, dict):
+            merged[key] = with_missing_parts(present, value)
+        elif _is_named(value) and _is_named(present):
+            names = {entry["name"] for entry in present}
+            merged[key] = [*present, *(entry for entry in value if entry["name"] not in names)]
+    return merged
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(entry, dict) and "name" in entry for entry in value)
+
+
+def _same(present: Any, wanted: Any) -> bool:
+    return (present or None) == (wanted or None)  # the service may leave out what is false
+
+
+_MAX_RIVALS = 5  # processes that start at the same moment with a new version
+
+
+class AzureSearchAdmin(SearchAdmin):
+    """Creates indexes, and adds fields to them. Deletes nothing."""
+
+    def __init__(self, connection: "Connection[SearchIndexClient]", *, timeout_s: float) -> None:
+        """`timeout_s` limits one `ensure_index`, all its calls and tries together."""
+        self._connection = connection
+        self._timeout_s = timeout_s
+
+    async def ensure_index(self, definition: IndexRow) -> bool:
+        """Create the index, or add what it lacks; True if anything changed.
+
+        `definition` has the shape of the REST API's body. Processes may call this at the same time. A field
+        that is indexed in another way stays so: rows fit, and questions that need the new way fail alone.
+
+        Raises:
+            ConfigurationError: a field exists and holds other values than those wanted; no row would fit.
+        """
+        change = await ask(
+            self._connection,
+            lambda client: _ensured(client, definition),
+            _read_status,
+            timeout_s=self._timeout_s,
+        )
+        if change:
+            get_logger().info("index.changed", azure_operation=change, index_name=definition["name"])
+        return bool(change)
+
+
+async def _ensured(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+    from azure.core.exceptions import ResourceModifiedError
+
+    for _ in range(_MAX_RIVALS):
+        with suppress(ResourceModifiedError):  # another process extends it, too: see what is left to do
+            return await _create(client, definition) or await _extend(client, definition)
+    return await _extend(client, definition)
+
+
+async def _create(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+    from azure.core.exceptions import ResourceExistsError
+
+    if await _existing(client, definition["name"]) is not None:
+        return None
+    try:
+        await client.create_index(definition)
+    except ResourceExistsError:
+        return None  # another process was faster
+    return "create_index"
+
+
+async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+    existing = await _existing(client, definition["name"])
+    if existing is None:
+        raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
+    changed = changed_attributes(existing, definition)
+    if not changed and with_missing_parts(existing, definition) == existing:
+        return None
+    together = written_together(await read_aliases(client), definition["name"])
+    if changed and not together:
+        other_values = changed_attributes(existing, definition, VALUE_ATTRIBUTES)
+        if other_values:
+            raise _made_differently(definition["name"], other_values)
+        get_logger().warning("index.differs", index_name=definition["name"], reason="; ".join(changed))
+    # During a migration old and new are both written, and both need what is new; how they differ is known.
+    changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
+    return next((change for change in changes if change), None)
+
+
+async def _add_parts(client: "SearchIndexClient", name: str, definition: IndexRow) -> str | None:
+    from azure.core import MatchConditions
+
+    existing = await _existing(client, name)
+    wanted = with_missing_parts(existing or {}, definition)
+    if existing is None or wanted == existing:
+        return None
+    # With the etag: an administrator who changes the index at this moment loses nothing.
+    await client.create_or_update_index(wanted, match_condition=MatchConditions.IfNotModified)
+    return "update_index"
+
+
+def _made_differently(name: str, changed: list[str]) -> ConfigurationError:
+    return ConfigurationError(
+        f"The search index {name} was made differently: {'; '.join(changed)}.",
+        "Name another index in AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX or "
+        "AZURE_SEARCH_MEMORY_INDEX, and ingest the documents again.",
+        "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
+    )
+
+
+async def _existing(client: "SearchIndexClient", name: str) -> IndexRow | None:
+    from azure.core.exceptions import ResourceNotFoundError
+
+    try:
+        found: Any = await client.get_index(name)
+    except ResourceNotFoundError:
+        return None
+    return dict(found.as_dict())
+
+
+def _read_status(status: int, message: str) -> GroundworkError | None:
+    if status == 400:
+        return ConfigurationError(f"The search service refused the index definition: {message}")
+    return None

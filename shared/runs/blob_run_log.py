@@ -1,0 +1,179 @@
+"""`RunLog` over append blobs: one blob per run, one JSON line per event, one block per append.
+
+The service appends a block whole or not at all, and can refuse it when the blob does not end where the writer
+thinks it does: that is all the locking there is. We never send an append twice: after a lost answer nobody
+can know whether it was done.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from shared.platform.calls import (
+    BLOBS,
+    STORAGE_LIMITS,
+    Deadline,
+    StorageLimits,
+    azure_errors,
+    call_span,
+    call_within,
+    calling,
+    each_within,
+)
+from shared.platform.errors import (
+    ConflictError,
+    GroundworkError,
+    NotFoundError,
+    PayloadTooLargeError,
+    RangeError,
+    RateLimitError,
+)
+from shared.platform.names import RUN_LOG
+from shared.runs.events import LogSlice, RunEvent
+from shared.runs.run_log import LogTail, RunLog
+
+if TYPE_CHECKING:
+    from azure.storage.blob.aio import BlobClient, BlobServiceClient
+
+    from shared.platform.connection import Connection
+
+BUSY_RETRIES = 4
+KEPT_CLIENTS = 64  # of runs that were written or read last; making one costs half as much as an append
+PIECE_BYTES = 256 * 1024  # all that a reader who has fallen behind holds of a log
+_SEND_ONCE: dict[str, Any] = {"retry_total": 0}
+
+
+class BlobRunLog(RunLog):
+    """The logs of all runs, in the container `run-log`."""
+
+    def __init__(
+        self,
+        connection: "Connection[BlobServiceClient]",
+        container: str = RUN_LOG,
+        limits: StorageLimits = STORAGE_LIMITS,
+    ) -> None:
+        self._connection = connection
+        self._container = container
+        self._limits = limits
+        self._tails: dict[str, LogTail] = {}
+        self._readers: Counter[str] = Counter()
+        self._made_by: BlobServiceClient | None = None
+        self._blobs: dict[str, BlobClient] = {}
+
+    @contextmanager
+    def watch(self, run_id: str) -> Iterator[LogTail]:
+        """The end of the log, shared by all in this process who watch it; it goes with the last of them."""
+        self._readers[run_id] += 1
+        try:
+            yield self._tails.setdefault(run_id, LogTail())
+        finally:
+            self._readers[run_id] -= 1
+            if not self._readers[run_id]:
+                del self._readers[run_id], self._tails[run_id]
+
+    async def create(self, run_id: str) -> None:
+        """Start the log; one that exists is left as it is."""
+        try:
+            async with self._call(run_id, "create") as blob:
+                from azure.core import MatchConditions
+
+                await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
+        except ConflictError:
+            return
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        """Append atomically; returns the new end in bytes.
+
+        Raises:
+            ConflictError: the log does not end at `at_offset`.
+            PayloadTooLargeError: the log is full (50,000 appends), or this one is too large.
+        """
+        dumped = [event.model_dump_json() for event in events]
+        lines = "".join(f"{line}\n" for line in dumped).encode()
+        deadline = Deadline(self._limits.call_s)
+
+        async def attempt() -> int:
+            blob = self._blob(await self._connection.opened(), run_id)
+            with call_span(BLOBS, "append"), azure_errors(BLOBS, _append_status):
+                async with asyncio.timeout_at(deadline.at):
+                    return await _append(blob, lines, at_offset)
+
+        # "Busy" is said before anything is done: the one answer after which trying again is safe.
+        end = await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
+        if (tail := self._tails.get(run_id)) is not None:
+            tail.add(end - len(lines), dumped, end, written_here=True)
+        return end
+
+    async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+        """Whole lines from a byte offset on."""
+        return _whole_lines(await self._content(run_id, offset, None), offset)
+
+    async def read_piece(self, run_id: str, offset: int) -> LogSlice:
+        """Whole lines from a byte offset on, of about PIECE_BYTES at most."""
+        content = await self._content(run_id, offset, PIECE_BYTES)
+        if len(content) == PIECE_BYTES and b"\n" not in content:  # a line that is longer than a piece
+            return await self.read(run_id, offset)
+        return _whole_lines(content, offset)
+
+    async def delete(self, run_id: str) -> None:
+        """Remove the log."""
+        try:
+            async with self._call(run_id, "delete") as blob:
+                await blob.delete_blob()
+        except NotFoundError:
+            return
+
+    async def _content(self, run_id: str, offset: int, length: int | None) -> bytes:
+        try:
+            async with self._call(run_id, "read") as blob:
+                stream = await blob.download_blob(offset=offset, length=length)
+        except RangeError:  # nothing lies behind the offset
+            return b""
+        pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, _log_status)
+        return b"".join([piece async for piece in pieces])
+
+    @asynccontextmanager
+    async def _call(self, run_id: str, operation: str) -> "AsyncIterator[BlobClient]":
+        limit_s = self._limits.call_s
+        called = calling(self._connection, BLOBS, _log_status, timeout_s=limit_s, operation=operation)
+        async with called as client:
+            yield self._blob(client, run_id)
+
+    def _blob(self, client: "BlobServiceClient", run_id: str) -> "BlobClient":
+        if self._made_by is not client:
+            self._made_by, self._blobs = client, {}
+        blob = self._blobs.pop(run_id, None)
+        if blob is None:
+            blob = client.get_blob_client(self._container, f"{run_id}/events.jsonl")
+        self._blobs[run_id] = blob  # the last one used stands last
+        if len(self._blobs) > KEPT_CLIENTS:
+            del self._blobs[next(iter(self._blobs))]
+        return blob
+
+
+def _whole_lines(content: bytes, offset: int) -> LogSlice:
+    end = content.rfind(b"\n") + 1  # the end of a piece; appends themselves end with a line
+    lines = content[:end].decode().split("\n")[:-1]
+    return LogSlice(lines=tuple(lines), next_offset=offset + end)
+
+
+async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> int:
+    condition: dict[str, Any] = {} if at_offset is None else {"appendpos_condition": at_offset}
+    done = await blob.append_block(lines, length=len(lines), **condition, **_SEND_ONCE)
+    return int(str(done["blob_append_offset"])) + len(lines)
+
+
+def _log_status(status: int, message: str) -> GroundworkError | None:
+    if status == 416:
+        return RangeError("The log of this run is shorter.")
+    return NotFoundError("There is no log of this run.") if status == 404 else None
+
+
+def _append_status(status: int, message: str) -> GroundworkError | None:
+    if status == 412:
+        return ConflictError("The log of this run grew meanwhile.")
+    if status in (409, 413):  # 50,000 blocks, or a block beyond the service's limit: not a race
+        return PayloadTooLargeError("The log of this run takes no more.")
+    return _log_status(status, message)

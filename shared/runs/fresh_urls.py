@@ -1,0 +1,101 @@
+"""Stored answers as they are read: their figures get signed addresses that are good from now on.
+
+Whoever hands out a stored answer sends it through here. The answer's text is left as it is: it holds
+addresses of our own API, and those of pages of the web that a sub-agent found. What a sub-agent was unsure of
+goes as soon as one of its documents cannot be read any more: its sentences may tell of it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from shared.access.models import UserContext
+from shared.documents.figures import readable_documents, signed_urls
+from shared.evidence.figures import blob_name_of_path
+from shared.evidence.models import AnswerFigure
+from shared.platform.blobs import SignedUrl
+from shared.platform.errors import GroundworkError
+from shared.platform.telemetry import get_logger
+from shared.runs.models import RunAnswer, SubagentView
+from shared.services import Services
+
+
+def documents_behind(views: Iterable[SubagentView]) -> set[str]:
+    """The documents of which the uncertainty of sub-agents may tell."""
+    return {doc_id for view in views if view.uncertainty for doc_id in view.doc_ids}
+
+
+def without_unreadable(
+    views: Iterable[SubagentView], readable_ids: Collection[str]
+) -> tuple[SubagentView, ...]:
+    """Views without what tells of documents that are not (any more) among the readable ones."""
+    return tuple(
+        view if set(view.doc_ids) <= set(readable_ids) else view.model_copy(update={"uncertainty": ()})
+        for view in views
+    )
+
+
+async def refresh_answer(answer: RunAnswer, user: UserContext, services: Services) -> RunAnswer:
+    """The answer, with signed addresses for those figures that `user` may read now, and so with the rest."""
+    return (await refresh_answers([answer], user, services))[0]
+
+
+async def refresh_answers(
+    answers: Sequence[RunAnswer], user: UserContext, services: Services
+) -> list[RunAnswer]:
+    """The same for the answers of a whole thread, in order, with one question to the index.
+
+    Never raises for a service that does not answer: an answer without signed addresses can still be read.
+    """
+    figures = [figure for answer in answers for figure in answer.figures]
+    views = [view for answer in answers for view in answer.sub_agents]
+    doc_ids = {figure.doc_id for figure in figures} | documents_behind(views)
+    if not doc_ids:
+        return list(answers)
+    readable = await _readable(doc_ids, user, services)
+    signed = await _signed_of(figures, readable, services)
+    return [
+        answer.model_copy(
+            update={
+                "figures": tuple(_with_url(figure, signed) for figure in answer.figures),
+                "sub_agents": without_unreadable(answer.sub_agents, readable),
+            }
+        )
+        for answer in answers
+    ]
+
+
+async def refresh_views(
+    views: Sequence[SubagentView], user: UserContext, services: Services
+) -> tuple[SubagentView, ...]:
+    """Sub-agents of a run that has no answer, as `user` may see them. Never raises, as `refresh_answers`."""
+    doc_ids = documents_behind(views)
+    readable = await _readable(doc_ids, user, services) if doc_ids else frozenset()
+    return without_unreadable(views, readable)
+
+
+async def _readable(doc_ids: set[str], user: UserContext, services: Services) -> frozenset[str]:
+    try:
+        return await readable_documents(doc_ids, user, services)
+    except GroundworkError as failed:
+        get_logger().warning("figure.not_signed", error_type=failed.code)
+        return frozenset()
+
+
+async def _signed_of(
+    figures: Sequence[AnswerFigure], readable: frozenset[str], services: Services
+) -> dict[str, SignedUrl]:
+    """Signed addresses by the figures' paths."""
+    # The path names the blob, and only the document in that name counts.
+    blob_names = {figure.path: blob_name_of_path(figure.path) for figure in figures}
+    allowed = {path: name for path, name in blob_names.items() if name and name.partition("/")[0] in readable}
+    urls = await signed_urls(allowed.values(), services)
+    return {path: urls[name] for path, name in allowed.items() if name in urls}
+
+
+def _with_url(figure: AnswerFigure, signed: dict[str, SignedUrl]) -> AnswerFigure:
+    url = signed.get(figure.path)
+    return figure.model_copy(
+        update={
+            "image_url": url.url if url else None,
+            "image_url_expires_at": url.expires_at if url else None,
+        }
+    )

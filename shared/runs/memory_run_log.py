@@ -1,0 +1,73 @@
+"""A run log in memory, for the inline driver: its one reader waits for lines as they are appended."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.runs.events import LogSlice, RunEvent
+from shared.runs.run_log import RunLog
+
+
+class MemoryRunLog(RunLog):
+    """Implements the port RunLog; an offset counts lines, not bytes, which no caller can tell."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._grown = asyncio.Condition()
+
+    async def create(self, run_id: str) -> None:
+        """Start the log; one that exists is left as it is."""
+        self._lines.setdefault(run_id, [])
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        """Append all at once; ConflictError when the log does not end at `at_offset`."""
+        lines = self._of(run_id)
+        if at_offset is not None and at_offset != len(lines):
+            raise ConflictError("The log has grown since.")
+        lines.extend(event.model_dump_json() for event in events)
+        async with self._grown:
+            self._grown.notify_all()
+        return len(lines)
+
+    async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+        """Everything from `offset` on."""
+        lines = self._of(run_id)
+        return LogSlice(lines=tuple(lines[offset:]), next_offset=len(lines))
+
+    async def delete(self, run_id: str) -> None:
+        """Forget the run."""
+        self._lines.pop(run_id, None)
+
+    async def follow(self, run_id: str, run: "asyncio.Task[object]") -> AsyncIterator[RunEvent]:
+        """Every event from the first on, as it comes; ends with the task that writes them.
+
+        Raises:
+            Exception: whatever the task raised.
+        """
+        position = 0
+        while True:
+            ended = run.done()  # asked before reading: what the task wrote last is read below
+            lines = self._of(run_id)
+            for line in lines[position:]:
+                yield RunEvent.from_kept(line)
+            position = len(lines)
+            if ended:
+                run.result()
+                return
+            await self._growth(run_id, position, run)
+
+    async def _growth(self, run_id: str, position: int, run: "asyncio.Task[object]") -> None:
+        grown = asyncio.ensure_future(self._longer_than(run_id, position))
+        try:
+            await asyncio.wait({grown, run}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            grown.cancel()
+
+    async def _longer_than(self, run_id: str, position: int) -> None:
+        async with self._grown:
+            await self._grown.wait_for(lambda: len(self._of(run_id)) > position)
+
+    def _of(self, run_id: str) -> list[str]:
+        if run_id not in self._lines:
+            raise NotFoundError(f"There is no run {run_id}.")
+        return self._lines[run_id]

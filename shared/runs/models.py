@@ -1,0 +1,397 @@
+"""models."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from shared.access.models import UserContext
+from shared.evidence.models import AnswerFigure, Citation, Conflict
+from shared.platform.models import Model
+from shared.runs.plan import TodoItem
+
+
+class Turn(Model):
+    """One question with its answer, as a later question needs them.
+
+    Attributes:
+        question: as it was asked.
+        answer: the answer's text, cut to what a prompt can carry; empty when the run failed.
+        doc_ids: documents that the answer cited, in the order of their citations.
+        filenames: their names, in the same order.
+    """
+
+    question: str
+    answer: str
+    doc_ids: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+
+
+class Conversation(Model):
+    """The turns before a question, oldest first.
+
+    Attributes:
+        summary: what the turns before `turns` were about; empty when there are none.
+    """
+
+    summary: str = ""
+    turns: tuple[Turn, ...] = ()
+
+
+ProfileName = Literal["doc_reader", "comparator", "evidence_builder", "web_verifier"]
+
+
+SubagentTool = Literal["retrieve_documents", "query_metadata", "web_search"]
+
+
+GateCode = Literal[
+    "SUBAGENTS_DISABLED",
+    "SUBAGENTS_UNAVAILABLE",
+    "RECURSION_LIMIT_REACHED",
+    "TARGET_NOT_READABLE",
+    "LATENCY_BUDGET_EXHAUSTED",
+    "TOKEN_BUDGET_EXHAUSTED",
+    "COST_BUDGET_EXHAUSTED",
+    "CIRCUIT_OPEN",
+    "REQUIRED_TOOLS_RESTRICTED",
+    "REQUIRED_TOOLS_UNHEALTHY",
+]
+
+
+NegativeCode = Literal[
+    "CONFIDENT_FACT_LOOKUP",
+    "DEGRADED_MODE",
+    "ACTIVE_LIMIT_REACHED",
+    "REQUEST_LIMIT_REACHED",
+    "CHILD_LATENCY_TOO_SHORT",
+]
+
+
+PositiveCode = Literal[
+    "INTENT_DOC_SUMMARY",
+    "INTENT_COMPARE_DOCS",
+    "INTENT_EVIDENCE_TRACE",
+    "FULL_DOCUMENT_REQUIRED",
+    "LOW_RETRIEVAL_CONFIDENCE",
+    "AMBIGUOUS_RETRIEVAL",
+    "MULTI_DOCUMENT",
+    "DEEP_MODE_REQUESTED",
+    "PRIOR_FAILURES",
+]
+
+
+NoteCode = Literal["NO_TRIGGER", "QUEUE_FULL", "PROFILE_REDUCED", "TOOLS_RESTRICTED", "POLICY_EVAL_ERROR"]
+
+
+ReasonCode = GateCode | NegativeCode | PositiveCode | NoteCode
+
+
+Count = Annotated[int, Field(ge=0)]
+
+
+ChildStatus = Literal["running", "done", "partial", "failed", "late"]
+"""`partial`: its budget ended it with something to show. `late`: the parent ended it at the deadline."""
+
+
+class ToolUse(Model):
+    """One call of a tool by a sub-agent; never its content."""
+
+    turn: Count
+    tool: SubagentTool
+    success: bool
+    result_count: Count = 0
+    duration_ms: Count = 0
+    error_type: str | None = None
+
+
+class SubagentView(Model):
+    """A sub-agent as people see it: in a run's status, and with its answer.
+
+    Attributes:
+        badge: its kind, in words.
+        reasons, reason_codes: why it was set to work.
+        doc_ids: documents that it has read from. Who may not read all of them any more sees no `uncertainty`.
+        claims, proved: statements that it brought, and those with a verified proof.
+        warnings: in words.
+    """
+
+    child_id: str
+    profile: ProfileName
+    badge: str
+    status: ChildStatus
+    reason_codes: tuple[ReasonCode, ...] = ()
+    reasons: tuple[str, ...] = ()
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    turns: Count = 0
+    tokens: Count = 0
+    cost_usd: float = 0.0
+    tool_calls: tuple[ToolUse, ...] = ()
+    doc_ids: tuple[str, ...] = ()
+    claims: Count = 0
+    proved: Count = 0
+    uncertainty: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+MAX_ANSWER_CHARS = 500
+
+
+class ClarificationOption(Model):
+    """One of the documents that may be meant.
+
+    Attributes:
+        number: counted from 1; all that a person needs to choose it.
+        date: of its upload, YYYY-MM-DD.
+    """
+
+    number: int
+    doc_id: str
+    filename: str
+    title: str = ""
+    date: str
+
+
+class Clarification(Model):
+    """What was asked. It waits for an answer until `expires_at`."""
+
+    question: str
+    options: tuple[ClarificationOption, ...]
+    expires_at: datetime
+
+
+class ClarificationAnswer(Model):
+    """Body of `POST /api/runs/{run_id}/answer`: a number, or words."""
+
+    choice: int | None = Field(default=None, description="Number of an option.")
+    text: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ANSWER_CHARS)]
+        | None
+    ) = Field(default=None, description='In words: "the second", "the 2024 one", "both".')
+
+    @model_validator(mode="after")
+    def _check_one_is_given(self) -> Self:
+        if (self.choice is None) == (self.text is None):
+            raise ValueError('give either "choice" or "text"')
+        return self
+
+
+class Choice(Model):
+    """What an answer comes to.
+
+    Attributes:
+        said: the answer as it was given; empty when none came in time.
+        numbers: options that are meant; empty = all of them.
+        extra_words: wording that chose none of them and is added to the question.
+        asker: who answered, with the rights of that moment; None = nobody did.
+    """
+
+    said: str = ""
+    numbers: tuple[int, ...] = ()
+    extra_words: str = ""
+    asker: UserContext | None = None
+
+
+MAX_COMMENT_CHARS = 2000
+
+
+Thumb = Literal["up", "down"]
+
+
+Reason = Literal[
+    "helpful",
+    "complete",
+    "well_sourced",
+    "wrong",
+    "incomplete",
+    "wrong_source",
+    "missing_figure",
+    "outdated",
+    "unclear",
+    "too_slow",
+]
+
+
+Rating = Annotated[int, Field(ge=1, le=5, strict=True)]
+
+
+Comment = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_COMMENT_CHARS)]
+
+
+class FeedbackBody(Model):
+    """Body of PUT /api/runs/{run_id}/feedback: a rating, a thumb, or both. The last one counts."""
+
+    rating: Rating | None = Field(default=None, description="1 (useless) to 5 (all that was needed).")
+    thumb: Thumb | None = Field(default=None, description="`up` or `down`.")
+    reasons: tuple[Reason, ...] = Field(default=(), max_length=10, description="Why, in fixed words.")
+    comment: Comment | None = Field(default=None, description="In own words. Kept, and erased, with the run.")
+
+    @model_validator(mode="after")
+    def _check_one_is_given(self) -> Self:
+        if self.rating is None and self.thumb is None:
+            raise ValueError('give "rating" or "thumb", or both')
+        return self
+
+
+class Feedback(FeedbackBody):
+    """The same as it is kept, with the run: when it was given, with zone."""
+
+    given_at: datetime
+
+
+class SourceOpened(Model):
+    """Body of POST /api/runs/{run_id}/openings: the source of a citation was opened."""
+
+    n: int = Field(ge=1, le=9999, strict=True, description="The citation's number.")
+
+
+RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
+
+
+class RunRequest(Model):
+    """Input of the `answer_question` orchestration: all that a run needs to know.
+
+    Attributes:
+        run_id: also the orchestration's instance id and the name of the run log.
+        doc_ids, project_id: limits that the caller set on retrieval; empty and None mean no limit.
+        created_at: when the question arrived, with zone.
+        conversation: what was said before in the thread.
+        deep: deeper work was asked for, which may take longer and cost more.
+    """
+
+    run_id: str
+    thread_id: str
+    user: UserContext
+    question: str
+    project_id: str | None = None
+    doc_ids: tuple[str, ...] = ()
+    created_at: datetime
+    conversation: Conversation = Conversation()
+    deep: bool = False
+
+    def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
+        """The same as asked now, after a wait; None = those who asked did not have to wait."""
+        return self if asker is None else self.model_copy(update={"user": asker})
+
+
+class RunAnswer(Model):
+    """A committed answer.
+
+    Attributes:
+        text: Markdown, as it was streamed.
+        abstained: the documents do not hold the answer; citations are of what is near it.
+        missing, next_step: what is not in the documents, and what the reader can do; an answer to a part of
+            the question has them, too. The text says the same.
+        unsupported_claims: statements whose quotation could not be verified, marked in the text.
+        truncated: the model stopped at its length limit, failed, or was late; the text says so.
+        figures: the pictures that the text shows, in its order; signed addresses only when it is read.
+        conflicts: citations of different documents that say different things of the same.
+        sub_agents: those that worked on it, as people see them.
+        warnings: what did not go as it should, in words; the text says the same at its end.
+    """
+
+    run_id: str
+    text: str
+    citations: tuple[Citation, ...] = ()
+    abstained: bool = False
+    missing: str = ""
+    next_step: str = ""
+    unsupported_claims: int = 0
+    truncated: bool = False
+    figures: tuple[AnswerFigure, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    sub_agents: tuple[SubagentView, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class RunRecord(Model):
+    """What is kept of a run beside its log and its answer.
+
+    Attributes:
+        owner_id: the only one who may read it.
+        ask_step: the step that asked its owner something last; 0 = none did.
+        feedback: what its owner says of it; None = nothing.
+        turn: its number in the thread; 0 = it belongs to none that is stored.
+        has_log: its log and its working memory are still there.
+    """
+
+    run_id: str
+    thread_id: str
+    owner_id: str
+    question: str
+    status: RunStatus = "running"
+    created_at: datetime
+    finished_at: datetime | None = None
+    error: str | None = None
+    error_type: str | None = None
+    todo: tuple[TodoItem, ...] = Field(default=())
+    turn: int = 0
+    has_log: bool = True
+    ask_step: int = 0
+    feedback: Feedback | None = None
+
+
+ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
+
+
+class ChatRequest(Model):
+    """A question. Its length limit is the setting MAX_QUESTION_CHARS."""
+
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
+        description="The question, in any language."
+    )
+    thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to go on with.")
+    project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
+    doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
+    deep: bool = Field(default=False, description="Ask for deeper work: sub-agents, where there is cause.")
+    stream: bool = Field(default=True, description="Server-sent events (default), or one JSON answer.")
+
+
+class RunView(Model):
+    """A run as its owner sees it.
+
+    `answer` is there once the run is completed, `clarification` while it waits for its owner to choose,
+    `sub_agents` as soon as there are any, also while they work.
+    """
+
+    run_id: str
+    thread_id: str
+    question: str
+    status: RunStatus
+    created_at: datetime
+    finished_at: datetime | None = None
+    error: str | None = None
+    error_type: str | None = None
+    todo: tuple[TodoItem, ...] = ()
+    answer: RunAnswer | None = None
+    sub_agents: tuple[SubagentView, ...] = ()
+    clarification: Clarification | None = None
+    feedback: Feedback | None = None
+    events_url: str
+
+
+# As long as an identity provider's token tells the same groups: Entra ID's end after 60 to 90 minutes.
+RIGHTS_HOLD = timedelta(hours=1)
+
+
+def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> UserContext | None:
+    """Whoever answered; without an answer for long, the same person with no group, as none is known any more.
+
+    None = as the question came: nobody answered, and it is not long ago.
+    """
+    if choice.asker is not None or now - request.created_at <= RIGHTS_HOLD:
+        return choice.asker
+    return UserContext(user_id=request.user.user_id, name=request.user.name)
+
+
+class WritingFacts(Model):
+    """What only the step that writes an answer knows; kept beside the answer in working memory.
+
+    Attributes:
+        first_token_ms: from the question, or from the answer to a question back, to the first words that
+            were sent; None = no model wrote.
+        figures_available: pictures in what was found, and on its pages.
+    """
+
+    first_token_ms: Count | None = None
+    figures_available: Count = 0

@@ -1,0 +1,96 @@
+"""The todo list of a run as it advances. Pure: each function gives the list after something happened.
+
+An item is begun when all that it depends on is done. Items that others depend on are about finding something
+out: they are done when evidence is there. The others are done when the answer is.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from shared.platform.models import Model
+
+QueryType = Literal["LISTING", "CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH", "COMPARISON"]
+QueryIntent = Literal[
+    "fact_lookup", "doc_summary", "compare_docs", "evidence_trace", "exploratory", "procedural"
+]
+TodoStatus = Literal["pending", "in_progress", "done", "failed"]
+
+
+class PlannedTodo(Model):
+    """One outcome, as the model proposes it."""
+
+    description: str = Field(description="An outcome, not an activity: 'The pressure limit is known'.")
+    acceptance_criteria: str = Field(description="How one sees that it is done.")
+    dependencies: tuple[int, ...] = Field(description="Positions (from 1) of items that must be done first.")
+
+
+class QuestionPlan(Model):
+    """Structured output of the planning call; every field is required."""
+
+    query_type: QueryType
+    intent: QueryIntent
+    standalone_question: str = Field(description="The question with pronouns and ellipsis resolved.")
+    search_queries: tuple[str, ...] = Field(description="1-3 phrasings to search for.")
+    keywords: tuple[str, ...] = Field(description="Names, numbers, terms worth matching literally.")
+    document_references: tuple[str, ...] = Field(
+        description="Documents that the question names: file names, titles, or how it calls them."
+    )
+    todo: tuple[PlannedTodo, ...] = Field(description="1-4 items.")
+
+
+class TodoItem(Model):
+    """One item of the todo list of a run. `position` counts from 1."""
+
+    position: int
+    description: str
+    acceptance_criteria: str
+    dependencies: tuple[int, ...] = ()
+    status: TodoStatus = "pending"
+    attempts: int = 0
+
+
+Todo = tuple[TodoItem, ...]
+
+
+def started(todo: Sequence[TodoItem]) -> Todo:
+    """The plan is made: what depends on nothing is begun."""
+    return _with_ready_begun(tuple(todo))
+
+
+def evidence_found(todo: Sequence[TodoItem]) -> Todo:
+    """There is evidence: what others depend on is done, and these are begun."""
+    needed = {position for item in todo for position in item.dependencies}
+    found = tuple(
+        _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
+        for item in todo
+    )
+    return _with_ready_begun(found)
+
+
+def tried_again(todo: Sequence[TodoItem]) -> Todo:
+    """What is in progress is tried once more."""
+    return tuple(
+        item.model_copy(update={"attempts": item.attempts + 1}) if item.status == "in_progress" else item
+        for item in todo
+    )
+
+
+def closed(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
+    """The run has ended: nothing is left pending. What was found is worth nothing without an answer."""
+    return tuple(_with_status(item, "done" if succeeded else "failed") for item in todo)
+
+
+def _with_ready_begun(todo: Todo) -> Todo:
+    done = {item.position for item in todo if item.status == "done"}
+    return tuple(
+        _with_status(item, "in_progress")
+        if item.status == "pending" and done.issuperset(item.dependencies)
+        else item
+        for item in todo
+    )
+
+
+def _with_status(item: TodoItem, status: TodoStatus) -> TodoItem:
+    return item.model_copy(update={"status": status, "attempts": max(item.attempts, 1)})

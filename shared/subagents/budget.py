@@ -1,0 +1,143 @@
+"""What a sub-agent may still use, asked before every call: time, tokens, money. Pure.
+
+No call begins that its budget does not cover with the longest reply it allows: so counters pass a budget by
+one call at most, and only when a model writes more than it is told to.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shared.platform.language_models.models import ModelUsage
+from shared.subagents.models import WarningCode
+from shared.subagents.policy_models import BudgetAllocation
+
+CHARS_PER_TOKEN = 3  # errs to the safe side: English has about 4, JSON and German about 3
+MARGIN_S = 0.5  # between the end of the last call and the deadline: to store, and to be heard by the parent
+LEAST_CALL_S = 0.6  # less time is not worth a call of a model (unmeasured)
+WORK_TOKENS = 400  # counted on for a turn of work: three calls of tools have about 150
+MOST_WORK_TOKENS = 1500  # allowed where there is room, for models whose hidden reasoning counts as well
+REPORT_TOKENS = 1800  # counted on for a report: ten claims with quotations have about 1,200
+MOST_REPORT_TOKENS = 4000  # allowed, as above
+LEAST_REPORT_TOKENS = 250  # two claims
+FAIR_REPORT_TOKENS = 1000  # kept for the report while more is looked for
+LEAST_RESULT_TOKENS = 300  # of a tool's result: one passage
+MOST_RESULT_TOKENS = 1800  # of the results of one turn: eight passages
+_REPORT_SHARE_OF_TIME = 0.5  # of what remains, kept for the report while more is looked for (unmeasured)
+_TOOL_SHARE_OF_TIME = 0.4
+_MESSAGE_TOKENS = 8  # what frames a message
+
+
+@dataclass(frozen=True)
+class Prices:
+    """US dollars per million tokens."""
+
+    input_usd: float
+    output_usd: float
+
+    def cost_usd(self, usage: ModelUsage) -> float:
+        """What a call cost."""
+        return (usage.input_tokens * self.input_usd + usage.output_tokens * self.output_usd) / 1_000_000
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a sub-agent has used so far."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+    def plus(self, usage: ModelUsage, prices: Prices) -> "Spent":
+        """With one call more."""
+        tokens = self.tokens + usage.input_tokens + usage.output_tokens
+        return Spent(tokens, self.cost_usd + prices.cost_usd(usage))
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """How long a reply may be; 0 when there must be no call, and then why."""
+
+    output_tokens: int
+    limit: WarningCode | None = None
+
+
+def tokens_of(texts: Iterable[str]) -> int:
+    """How many tokens some messages have, at the most."""
+    return sum(-(-len(text) // CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
+
+
+def allowed_output(
+    budget: BudgetAllocation, spent: Spent, prompt_tokens: int, prices: Prices, *, wanted: int, least: int
+) -> Allowed:
+    """The length of a reply that tokens and money are left for, at most `wanted`; none below `least`."""
+    left = budget.max_child_tokens - spent.tokens - prompt_tokens
+    if left < least:
+        return Allowed(0, "TOKENS_SPENT")
+    money = budget.max_child_cost_usd - spent.cost_usd - prompt_tokens * prices.input_usd / 1_000_000
+    affordable = min(left, int(money * 1_000_000 / prices.output_usd)) if prices.output_usd else left
+    if money < 0 or affordable < least:
+        return Allowed(0, "COST_SPENT")
+    return Allowed(min(affordable, wanted))
+
+
+def can_look_further(
+    budget: BudgetAllocation, spent: Spent, work_tokens: int, report_tokens: int, prices: Prices
+) -> bool:
+    """Whether a turn of work leaves enough for results of tools and a fair report.
+
+    Args:
+        work_tokens: of the turn's prompt.
+        report_tokens: of the report's prompt as it is now.
+    """
+    used = ModelUsage(input_tokens=work_tokens, output_tokens=WORK_TOKENS)
+    after = spent.plus(used, prices)
+    needed = report_tokens + LEAST_RESULT_TOKENS
+    room = allowed_output(budget, after, needed, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS)
+    return room.limit is None
+
+
+def allowed_work(
+    budget: BudgetAllocation, spent: Spent, work_tokens: int, report_tokens: int, prices: Prices
+) -> Allowed:
+    """The length of a turn of work that leaves the same; arguments as above, which must have said yes."""
+    kept = report_tokens + LEAST_RESULT_TOKENS + FAIR_REPORT_TOKENS
+    left = budget.max_child_tokens - spent.tokens - work_tokens - kept
+    wanted = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
+    return allowed_output(budget, spent, work_tokens, prices, wanted=wanted, least=1)
+
+
+def result_tokens(budget: BudgetAllocation, spent: Spent, report_tokens: int) -> int:
+    """Tokens for the results of one turn's calls; 0 when there is no room for any."""
+    left = budget.max_child_tokens - spent.tokens - report_tokens - FAIR_REPORT_TOKENS
+    return min(left, MOST_RESULT_TOKENS) if left >= LEAST_RESULT_TOKENS else 0
+
+
+def opening_tokens(budget: BudgetAllocation, prompt_tokens: int, *, closing: bool) -> int:
+    """Tokens for the first passages.
+
+    They are read by every call: by the report alone if it follows at once, else by one of work before it,
+    and what tools bring has to fit beside them.
+
+    Args:
+        prompt_tokens: of a prompt without passages.
+    """
+    if closing:
+        return max(budget.max_child_tokens - prompt_tokens - REPORT_TOKENS, LEAST_RESULT_TOKENS)
+    fixed = 2 * prompt_tokens + WORK_TOKENS + REPORT_TOKENS
+    return max((budget.max_child_tokens - fixed) // 3, LEAST_RESULT_TOKENS)
+
+
+def work_limit_s(remaining_s: float) -> float:
+    """Seconds for a turn of work, of those that remain until the deadline; 0 when only a report fits."""
+    limit_s = (remaining_s - MARGIN_S) * (1 - _REPORT_SHARE_OF_TIME)
+    return limit_s if limit_s >= LEAST_CALL_S else 0.0
+
+
+def report_limit_s(remaining_s: float) -> float:
+    """Seconds for the report; 0 when none can be written any more."""
+    limit_s = remaining_s - MARGIN_S
+    return limit_s if limit_s >= LEAST_CALL_S else 0.0
+
+
+def tool_limit_s(remaining_s: float, limit_s: float) -> float:
+    """Seconds for a search; `limit_s` is what it may take at all."""
+    return max(min(limit_s, (remaining_s - MARGIN_S) * _TOOL_SHARE_OF_TIME), 0.001)

@@ -1,0 +1,230 @@
+"""From a report to findings: every quotation proved, or dropped. Pure.
+
+What a part of a report becomes is decided by the kind of its items (`shared.subagents.models`), so a
+report made of these kinds needs no code of its own. A quotation counts where it stands verbatim in a text
+passage, or on the very page of the web that it names; a caption is a model's words and proves nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import isnan
+from typing import Any, get_args
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from shared.evidence.quotes import is_verbatim, normalise
+from shared.retrieval.models import Hit
+from shared.subagents.models import (
+    BackedClaim,
+    Claim,
+    Contrast,
+    Finding,
+    FoundProof,
+    Proof,
+    SectionSummary,
+    Side,
+    WebClaim,
+)
+from shared.tools.models import WebHit
+
+
+def read_partial(text: str) -> Mapping[str, Any] | None:
+    """The object that the text begins, without what is not whole yet; None when it can be read as none.
+
+    A last value that is not whole is left out of the innermost list or object, which may so lack fields.
+    What stands before the object, such as the fence of a code block, is passed over.
+    """
+    start = text.find("{")
+    if start < 0:
+        return None
+    try:
+        said = from_json(text[start:], allow_partial=True)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def is_whole(said: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
+    """Whether every part of the report was at least begun: the last part tells that of those before it."""
+    return said is not None and report.model_fields.keys() <= said.keys()
+
+
+MAX_FINDINGS = 40  # of one report: more than ours ask for; a model that repeats itself ends here
+MAX_TEXT_CHARS = 600
+_MAX_UNCERTAINTY = 10
+_MAX_LABEL_CHARS = 120
+_TWO = 2  # documents that a similarity or a conflict needs
+
+
+@dataclass
+class Material:
+    """What was shown to a model, to prove its quotations by; each quotation is looked for once."""
+
+    hits: Sequence[Hit]
+    pages: Sequence[WebHit] = ()
+    _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
+
+    def prove(self, doc_id: str, quote: str) -> FoundProof | None:
+        """Where a quotation stands: in the document named, else in another one."""
+        key = (doc_id, quote)
+        if key not in self._proved:
+            self._proved[key] = self._find(doc_id, quote)
+        return self._proved[key]
+
+    def prove_page(self, url: str, quote: str) -> FoundProof | None:
+        """The page, if the quotation stands on it."""
+        page = next((page for page in self.pages if page.url == url), None)
+        if page is None or not is_verbatim(quote, page.text):
+            return None
+        return FoundProof(quote=quote, url=page.url, title=page.title)
+
+    def filename(self, doc_id: str) -> str:
+        """What a document is called."""
+        return next((hit.filename for hit in self.hits if hit.doc_id == doc_id), doc_id)
+
+    def _find(self, doc_id: str, quote: str) -> FoundProof | None:
+        texts = [hit for hit in self.hits if hit.block_type == "text"]
+        ordered = sorted(texts, key=lambda hit: hit.doc_id != doc_id)
+        hit = next((hit for hit in ordered if is_verbatim(quote, hit.content)), None)
+        if hit is None:
+            return None
+        return FoundProof(quote=quote, doc_id=hit.doc_id, block_id=hit.block_id, title=hit.filename)
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What of a report holds.
+
+    Attributes:
+        dropped: quotations that stand nowhere.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    uncertainty: tuple[str, ...] = ()
+    dropped: int = 0
+
+
+def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Material) -> Proved:
+    """The findings of a report, be it whole or a part. Items that are no such items are passed over."""
+    findings: list[Finding] = []
+    uncertainty: list[str] = []
+    dropped = 0
+    for name, item in _items(report, said):
+        if isinstance(item, str):
+            uncertainty.append(one_line(item))
+            continue
+        found, lost = _READERS[type(item)](name, item, material)
+        dropped += lost
+        if found is not None and found.text:
+            findings.append(found)
+    return Proved(
+        findings=without_repeats(findings),
+        uncertainty=tuple(dict.fromkeys(text for text in uncertainty if text))[:_MAX_UNCERTAINTY],
+        dropped=dropped,
+    )
+
+
+def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings, each statement once: the one with more proofs, at the place of the first."""
+    kept: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        key = (finding.dimension.casefold(), normalise(finding.text).casefold())
+        known = kept.get(key)
+        if known is None or len(finding.proofs) > len(known.proofs):
+            kept[key] = finding
+    return tuple(kept.values())[:MAX_FINDINGS]
+
+
+def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
+    """What a model wrote, on one line, cut at a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[:most].rpartition(" ")[0] + " …"
+
+
+def _items(report: type[BaseModel], said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each item of each part, as what it is to be; the name of its part with it."""
+    for name, described in report.model_fields.items():
+        values = said.get(name)
+        kind = get_args(described.annotation)[0]
+        for value in values if isinstance(values, list) else ():
+            try:
+                yield name, _adapter(kind).validate_python(value)
+            except ValidationError:
+                continue  # not whole yet, or never
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)  # a report is read several times a second while it comes
+
+
+Read = tuple[Finding | None, int]
+"""A finding, or none; and how many quotations were dropped."""
+
+
+def _section(_: str, item: SectionSummary, material: Material) -> Read:
+    heading = one_line(item.heading, _MAX_LABEL_CHARS)
+    return Finding(kind="section", text=one_line(item.summary), dimension=heading), 0
+
+
+def _claim(part: str, item: Claim, material: Material) -> Read:
+    proofs, dropped = _proofs(item.proofs, material)
+    if not proofs:
+        return None, dropped
+    is_shared = part == "similarities" and len({proof.doc_id for proof in proofs}) >= _TWO
+    kind = "similarity" if is_shared else "claim"
+    return Finding(kind=kind, text=one_line(item.text), proofs=proofs), dropped
+
+
+def _backed(_: str, item: BackedClaim, material: Material) -> Read:
+    proofs, dropped = _proofs(item.proofs, material)
+    # A model's trust in what it cannot prove counts nothing; nor does what is no number.
+    confidence = min(max(item.confidence, 0.0), 1.0) if proofs and not isnan(item.confidence) else 0.0
+    text = one_line(item.text)
+    return Finding(kind="claim", text=text, confidence=confidence, proofs=proofs), dropped
+
+
+def _contrast(part: str, item: Contrast, material: Material) -> Read:
+    proved = [(side, material.prove(side.doc_id, side.quote)) for side in item.sides if side.quote.strip()]
+    proofs = tuple(proof for _, proof in proved if proof is not None)
+    held = [side for side, proof in proved if proof is not None]
+    silent = [side for side in item.sides if not side.quote.strip()]
+    dropped = len(proved) - len(proofs)
+    if not proofs:
+        return None, dropped
+    kind = _kind_of_contrast(part, len({proof.doc_id for proof in proofs}), len(held) + len(silent))
+    sides: list[Side] = held if kind == "claim" else [side for side in item.sides if side in (*held, *silent)]
+    text = "; ".join(f"{material.filename(side.doc_id)}: {one_line(side.statement)}" for side in sides)
+    dimension = one_line(item.dimension, _MAX_LABEL_CHARS)
+    return Finding(kind=kind, text=one_line(text), dimension=dimension, proofs=proofs), dropped
+
+
+def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
+    """What is left of a contrast once its quotations were proved: of a conflict each side must be."""
+    if part == "conflicts" and proved_documents >= _TWO:
+        return "conflict"
+    return "difference" if sides >= _TWO else "claim"
+
+
+def _web(_: str, item: WebClaim, material: Material) -> Read:
+    found = [material.prove_page(source.url, source.quote) for source in item.sources]
+    proofs = tuple(proof for proof in found if proof is not None)
+    dropped = len(found) - len(proofs)
+    return (Finding(kind="web", text=one_line(item.text), proofs=proofs) if proofs else None), dropped
+
+
+def _proofs(given: Sequence[Proof], material: Material) -> tuple[tuple[FoundProof, ...], int]:
+    found = [material.prove(proof.doc_id, proof.quote) for proof in given]
+    proofs = dict.fromkeys(proof for proof in found if proof is not None)
+    return tuple(proofs), sum(proof is None for proof in found)
+
+
+_READERS: Mapping[type, Callable[[str, Any, Material], Read]] = {
+    SectionSummary: _section,
+    Claim: _claim,
+    BackedClaim: _backed,
+    Contrast: _contrast,
+    WebClaim: _web,
+}

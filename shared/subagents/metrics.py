@@ -1,0 +1,368 @@
+"""What is counted of sub-agents: each decision and each child's end, as a record and in OpenTelemetry.
+
+A record is one insert into a table, within a limit, and may run beside other work; it never raises, and what
+is noted twice counts once. It holds names, numbers and times: no user, no run, no text.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Annotated, Literal, Protocol, get_args
+
+from opentelemetry.metrics import Counter, Histogram
+from pydantic import Field
+
+from shared.platform.errors import GroundworkError
+from shared.platform.models import Model
+from shared.platform.telemetry import get_logger
+from shared.quality.measures import percentile
+from shared.runs.models import ChildStatus, ProfileName, ReasonCode
+from shared.services import Services
+from shared.subagents.artifacts import Child
+from shared.subagents.control import ControlReport, report_control, succeeded
+from shared.subagents.models import Delegation
+from shared.subagents.policy_models import Decision, DelegationPolicyOutput
+
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class DecisionRecord(Model):
+    """One decision of the delegation policy.
+
+    Attributes:
+        key: the same for the same decision, so that it is counted once; a digest, which names no run.
+        profile: None unless it was to delegate.
+    """
+
+    kind: Literal["decision"] = "decision"
+    key: str
+    at: datetime
+    decision: Decision
+    profile: ProfileName | None = None
+    reason_codes: tuple[ReasonCode, ...] = ()
+
+
+class ChildRecord(Model):
+    """The end of one sub-agent.
+
+    Attributes:
+        key: as of a decision.
+        at: when it was decided on.
+        selected: the profile that it was set to work with; `profile` is the one that it ended with.
+        timed_out: its time ended it, by its own clock or its parent's.
+        latency_ms: from its first turn to its end, its deadline if there was none. None = it never began.
+        claims, proved: statements that it brought, and those with a verified proof.
+    """
+
+    kind: Literal["child"] = "child"
+    key: str
+    at: datetime
+    selected: ProfileName
+    profile: ProfileName
+    status: ChildStatus
+    timed_out: bool
+    latency_ms: Count | None = None
+    turns: Count = 0
+    tokens: Count = 0
+    cost_usd: float = 0.0
+    claims: Count = 0
+    proved: Count = 0
+
+
+MetricRecord = DecisionRecord | ChildRecord
+
+
+class ProfileMetrics(Model):
+    """How the sub-agents of one profile did; the profile is the one that the policy selected.
+
+    Attributes:
+        delegations: decisions that chose it.
+        delegate_rate: their share of all decisions.
+        success_rate: children that brought a whole report, or one that their budget cut short.
+        timeout_rate: children that their time ended.
+        latency_p50_ms, latency_p95_ms: of children that began, by the nearest rank.
+        citation_coverage: proved statements as a share of all; None = none was made.
+        fallbacks_reduced_profile: children that ended with a smaller profile.
+        fallbacks_main_agent: children that brought nothing, so that the main agent wrote without them.
+    """
+
+    profile: ProfileName
+    delegations: Count
+    delegate_rate: Share
+    children: Count
+    success_rate: Share | None
+    timeout_rate: Share | None
+    latency_p50_ms: Count | None
+    latency_p95_ms: Count | None
+    tokens: Count
+    cost_usd: float
+    claims: Count
+    proved: Count
+    citation_coverage: Share | None
+    fallbacks_reduced_profile: Count
+    fallbacks_main_agent: Count
+
+
+class SubagentMetrics(Model):
+    """Body of GET /api/metrics/subagents.
+
+    Attributes:
+        since, until: the time that is covered; `complete` is False when `since` had to be later than asked.
+        decisions, delegated, deferred: of the policy, of all profiles together.
+        profiles: those that were chosen, or had a child, in this time.
+        control: None when its state could not be read.
+    """
+
+    since: datetime
+    until: datetime
+    complete: bool
+    decisions: Count
+    delegated: Count
+    deferred: Count
+    profiles: tuple[ProfileMetrics, ...]
+    control: ControlReport | None
+
+
+@dataclass
+class MetricSums:
+    """What records say together: they are added one by one, in any order."""
+
+    decisions: int = 0
+    delegated: int = 0
+    deferred: int = 0
+    chosen: dict[ProfileName, int] = field(default_factory=dict)
+    children: dict[ProfileName, list[ChildRecord]] = field(default_factory=dict)
+
+    def add(self, record: MetricRecord) -> None:
+        """Count it."""
+        if isinstance(record, ChildRecord):
+            self.children.setdefault(record.selected, []).append(record)
+        else:
+            self._decide(record)
+
+    def by_profile(self) -> tuple[ProfileMetrics, ...]:
+        """The profiles that were chosen or had a child, in the policy's order."""
+        return tuple(
+            self._profile(profile)
+            for profile in get_args(ProfileName)
+            if profile in self.chosen or profile in self.children
+        )
+
+    def _decide(self, record: DecisionRecord) -> None:
+        self.decisions += 1
+        self.delegated += record.decision == "delegate"
+        self.deferred += record.decision == "defer"
+        if record.decision == "delegate" and record.profile is not None:
+            self.chosen[record.profile] = self.chosen.get(record.profile, 0) + 1
+
+    def _profile(self, profile: ProfileName) -> ProfileMetrics:
+        delegations, children = self.chosen.get(profile, 0), self.children.get(profile, [])
+        latencies = [child.latency_ms for child in children if child.latency_ms is not None]
+        claims, proved = sum(child.claims for child in children), sum(child.proved for child in children)
+        return ProfileMetrics(
+            profile=profile,
+            delegations=delegations,
+            delegate_rate=delegations / self.decisions if self.decisions else 0.0,
+            children=len(children),
+            success_rate=_share(succeeded(child.status) for child in children),
+            timeout_rate=_share(child.timed_out for child in children),
+            latency_p50_ms=percentile(latencies, 0.50),
+            latency_p95_ms=percentile(latencies, 0.95),
+            tokens=sum(child.tokens for child in children),
+            cost_usd=round(sum(child.cost_usd for child in children), 6),
+            claims=claims,
+            proved=proved,
+            citation_coverage=min(1.0, proved / claims) if claims else None,
+            fallbacks_reduced_profile=sum(child.profile != child.selected for child in children),
+            fallbacks_main_agent=sum(not child.claims for child in children),
+        )
+
+
+def _share(met: Iterable[bool]) -> float | None:
+    answers = list(met)
+    return sum(answers) / len(answers) if answers else None
+
+
+class MetricStore(Protocol):
+    """Records of decisions and sub-agents."""
+
+    async def add(self, record: MetricRecord) -> bool:
+        """Keep it; False, and nothing changed, when there is one of this hour, kind and key already."""
+
+    def of_hour(self, hour: datetime) -> AsyncIterator[MetricRecord]:
+        """Records whose `at` is within the hour that begins then."""
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove records of hours that ended before `moment`, the oldest first; how many, at most `most`."""
+
+
+METER = "groundwork.subagents"
+
+
+@dataclass(frozen=True)
+class Instruments:
+    """The instruments; their names, units and attributes are in docs/delegation.md."""
+
+    decisions: Counter
+    ends: Counter
+    duration: Histogram
+    tokens: Histogram
+    cost: Histogram
+    claims: Counter
+
+
+async def count(record: MetricRecord) -> None:
+    """Add a record to the metrics."""
+    instruments = await asyncio.to_thread(instruments_of_process)
+    if isinstance(record, DecisionRecord):
+        instruments.decisions.add(1, {"decision": record.decision, "profile": record.profile or "none"})
+    else:
+        _count_child(instruments, record)
+
+
+@cache
+def instruments_of_process() -> Instruments:
+    """Made once, by whatever provider is set by then (or later: the API's proxies pass it on)."""
+    from opentelemetry import metrics
+
+    meter = metrics.get_meter(METER)
+    return Instruments(
+        decisions=meter.create_counter(
+            "groundwork.subagent.decisions", "{decision}", "Decisions to delegate"
+        ),
+        ends=meter.create_counter("groundwork.subagent.ends", "{subagent}", "Sub-agents that ended"),
+        duration=meter.create_histogram("groundwork.subagent.duration", "s", "Time of a sub-agent"),
+        tokens=meter.create_histogram("groundwork.subagent.tokens", "{token}", "Tokens of a sub-agent"),
+        cost=meter.create_histogram("groundwork.subagent.cost", "{USD}", "US dollars of a sub-agent"),
+        claims=meter.create_counter("groundwork.subagent.claims", "{claim}", "Statements of sub-agents"),
+    )
+
+
+def _count_child(instruments: Instruments, record: ChildRecord) -> None:
+    profile = {"profile": record.selected}
+    instruments.ends.add(
+        1,
+        {
+            **profile,
+            "status": record.status,
+            "timed_out": record.timed_out,
+            "reduced": record.profile != record.selected,
+        },
+    )
+    if record.latency_ms is not None:
+        instruments.duration.record(record.latency_ms / 1000, profile)
+    instruments.tokens.record(record.tokens, profile)
+    instruments.cost.record(record.cost_usd, profile)
+    instruments.claims.add(record.proved, {**profile, "proved": True})
+    instruments.claims.add(max(0, record.claims - record.proved), {**profile, "proved": False})
+
+
+_NOTE_LIMIT_S = 10.0  # some milliseconds are usual; nobody waits, and a starved machine stands still
+_HOUR = timedelta(hours=1)
+MOST_RECORDS = 100_000  # of one summary: some 10 s, and 100 MB; unmeasured
+
+
+async def note_decision(
+    services: Services, run_id: str, step: int, decided: DelegationPolicyOutput, at: datetime
+) -> None:
+    """Count one decision of the policy; `step` is the one that asked for it."""
+    record = DecisionRecord(
+        key=_key(run_id, step),
+        at=at,
+        decision=decided.decision,
+        profile=decided.selected_profile,
+        reason_codes=decided.reason_codes,
+    )
+    await _note(services, record)
+
+
+async def note_ends(
+    services: Services, delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]]
+) -> None:
+    """Count the ends of a delegation's children."""
+    await asyncio.gather(
+        *(_note(services, _child_record(delegation, child, status)) for child, status in ended)
+    )
+
+
+async def subagent_metrics(services: Services, now: datetime, hours: int) -> SubagentMetrics:
+    """How sub-agents did in the last `hours`. GroundworkError when the records cannot be read."""
+    since = now - timedelta(hours=hours)
+    sums, seen, covered = MetricSums(), 0, now
+    hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    # The newest first: what does not fit is what is old.
+    while hour + _HOUR > since and seen < MOST_RECORDS:
+        async for record in services.subagent_metrics.of_hour(hour):
+            if since <= record.at <= now:
+                sums.add(record)
+                seen += 1
+        covered = max(hour, since)
+        hour -= _HOUR
+    return SubagentMetrics(
+        since=covered,
+        until=now,
+        complete=covered == since,
+        decisions=sums.decisions,
+        delegated=sums.delegated,
+        deferred=sums.deferred,
+        profiles=sums.by_profile(),
+        control=await _control(services),
+    )
+
+
+async def purge_old_metrics(now: datetime, services: Services, most: int = 10_000) -> int:
+    """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
+    limit = now - timedelta(days=services.settings.run_retention_days)
+    return await services.subagent_metrics.delete_before(limit, most)
+
+
+async def _control(services: Services) -> ControlReport | None:
+    try:
+        return await report_control(services)
+    except GroundworkError:
+        return None
+
+
+async def _note(services: Services, record: MetricRecord) -> None:
+    try:
+        async with asyncio.timeout(_NOTE_LIMIT_S):
+            if not await services.subagent_metrics.add(record):
+                return
+    except (GroundworkError, TimeoutError) as failed:
+        get_logger().warning("subagent_metrics.failed", kind=record.kind, error_type=type(failed).__name__)
+    await count(record)
+
+
+def _child_record(delegation: Delegation, child: Child, status: ChildStatus) -> ChildRecord:
+    task, state = child.task, child.state
+    facts = {"key": _key(task.run_id, task.step, task.index), "at": delegation.decided_at, "status": status}
+    if state is None:
+        return ChildRecord(**facts, selected=task.profile, profile=task.profile, timed_out=status == "late")
+    return ChildRecord(
+        **facts,
+        selected=task.profile,
+        profile=state.profile,
+        timed_out=status == "late" or "TIME_OUT" in state.warnings,
+        latency_ms=_latency_ms(state.started_at, state.ended_at or task.deadline),
+        turns=state.turns_ended,
+        tokens=state.tokens,
+        cost_usd=state.cost_usd,
+        claims=len(state.findings),
+        proved=sum(bool(finding.proofs) for finding in state.findings),
+    )
+
+
+def _latency_ms(started_at: datetime | None, ended_at: datetime) -> int | None:
+    return None if started_at is None else max(0, round((ended_at - started_at) / timedelta(milliseconds=1)))
+
+
+def _key(run_id: str, *place: int) -> str:
+    """The same for the same occasion. A digest: records outlive runs, and are not to name them."""
+    return hashlib.sha256(":".join([run_id, *map(str, place)]).encode()).hexdigest()[:32]

@@ -1,0 +1,308 @@
+"""What a sub-agent keeps between its turns beside its state: its transcript. Read by no one else."""
+
+from datetime import datetime
+from typing import Literal
+
+from shared.access.models import UserContext
+from shared.platform.language_models.models import Message
+from shared.platform.models import Model
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.models import ChildStatus, Count, ProfileName, SubagentTool, ToolUse
+from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.tools.models import WebHit
+from shared.tools.tool_calls import PlannedCall
+
+WarningCode = Literal[
+    "TIME_OUT",
+    "TOKENS_SPENT",
+    "COST_SPENT",
+    "TURNS_SPENT",
+    "TOOL_FAILED",
+    "MODEL_FAILED",
+    "REPORT_UNREADABLE",
+    "PROFILE_REDUCED",
+    "PROOF_MISSING",
+    "NOTHING_FOUND",
+    "CRASHED",
+]
+
+
+class SubagentTask(Model):
+    """What one sub-agent is to do: all that it learns of the conversation. Stored in working memory.
+
+    Attributes:
+        child_id: of its orchestration, such as "RUN:s007c0": made from run, step and index, never by chance.
+        step, index: the step that decided it, and its place among those of the step.
+        question: the task in words.
+        doc_ids: documents to work on; empty = those that its searches find.
+        tools: all that it may use.
+        deadline: an instant with zone: no call goes on after it.
+    """
+
+    child_id: str
+    run_id: str
+    step: Count
+    index: Count
+    profile: ProfileName
+    question: str
+    doc_ids: tuple[str, ...] = ()
+    project_id: str | None = None
+    tools: tuple[SubagentTool, ...]
+    budget: BudgetAllocation
+    deadline: datetime
+
+
+class Delegation(Model):
+    """A decision to delegate, and what it set going. Stored in working memory under its step.
+
+    Attributes:
+        asker: as whom its sub-agents search, if the run has waited; None = whoever asked.
+    """
+
+    step: Count
+    decided: DelegationPolicyOutput
+    tasks: tuple[SubagentTask, ...]
+    decided_at: datetime
+    asker: UserContext | None = None
+
+
+class SubagentStart(Model):
+    """Input of the child orchestration `run_sub_agent`, whose instance id is `child_id`.
+
+    Attributes:
+        retry_count, retry_backoff_ms: of a turn that failed, before the profile is reduced.
+        profiles: the one to begin with, then the smaller ones, in order.
+    """
+
+    child_id: str
+    run_id: str
+    step: Count
+    index: Count
+    deadline: datetime
+    max_turns: Count
+    max_tokens: Count = 0
+    retry_count: Count
+    retry_backoff_ms: Count
+    profiles: tuple[ProfileName, ...]
+
+
+class TurnInput(Model):
+    """Input of the activity `take_sub_agent_turn`.
+
+    Attributes:
+        turn: counted from 1; a turn that was ended already is not taken again.
+        attempt: at this turn, counted from 0.
+        closing: no further turn follows: the report is due.
+    """
+
+    child_id: str
+    run_id: str
+    step: Count
+    index: Count
+    turn: Count
+    attempt: Count
+    profile: ProfileName
+    closing: bool
+
+
+class TurnResult(Model):
+    """What a turn brought.
+
+    Attributes:
+        status: `go_on` = another turn is wanted; `done`, `partial` = the report stands; `failed` = this turn
+            brought nothing, and the one before it still holds.
+        retryable: whether the same turn may go better if it is taken again.
+        tokens, cost_usd: of the sub-agent so far.
+        findings: statements that it has brought so far.
+    """
+
+    status: Literal["go_on", "done", "partial", "failed"]
+    retryable: bool = False
+    warnings: tuple[WarningCode, ...] = ()
+    tokens: Count = 0
+    cost_usd: float = 0.0
+    findings: Count = 0
+
+
+class TurnReply(Model):
+    """Output of the activity `take_sub_agent_turn`."""
+
+    result: TurnResult
+
+
+class SubagentEnd(Model):
+    """How a child ended: the output of `run_sub_agent`, or what its parent makes of silence."""
+
+    child_id: str
+    status: ChildStatus
+    turns: Count = 0
+    tokens: Count = 0
+    cost_usd: float = 0.0
+
+
+class Finding(Model):
+    """One statement that a sub-agent hands back.
+
+    Attributes:
+        kind: which part of the report it is from.
+        dimension: of a comparison; else the heading, or empty.
+        proofs: verified ones only: ids of blocks with what they say verbatim.
+    """
+
+    kind: Literal["section", "claim", "similarity", "difference", "conflict", "web"]
+    text: str
+    dimension: str = ""
+    confidence: float | None = None
+    proofs: tuple["FoundProof", ...] = ()
+
+
+class FoundProof(Model):
+    """A quotation that stands verbatim in a block, or on a page of the web (`url`)."""
+
+    quote: str
+    doc_id: str = ""
+    block_id: str = ""
+    url: str = ""
+    title: str = ""
+
+
+class SubagentState(Model):
+    """What a sub-agent has brought so far: overwritten as artifacts arise, read by its parent at any time.
+
+    Attributes:
+        turns_ended: turns whose result is in it.
+        last_result, last_attempt: of the newest turn that came to a result, be it a failure.
+        attempt_id: of the attempt at a turn that wrote it; each has another, also one after a crash.
+        started_at, ended_at: None = not yet.
+        hits, records: passages that it found, with the asker's rights, and their documents.
+        uncertainty: what it could not settle, in sentences.
+    """
+
+    child_id: str
+    profile: ProfileName
+    status: ChildStatus = "running"
+    turns_ended: Count = 0
+    last_result: TurnResult | None = None
+    last_attempt: Count = 0
+    attempt_id: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    tokens: Count = 0
+    cost_usd: float = 0.0
+    tool_uses: tuple[ToolUse, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    records: tuple[DocumentRecord, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    uncertainty: tuple[str, ...] = ()
+    warnings: tuple[WarningCode, ...] = ()
+
+
+class Proof(Model):
+    """A quotation, word by word, from a passage of the document `doc_id`."""
+
+    doc_id: str
+    quote: str
+
+
+class Claim(Model):
+    """One statement with its proofs."""
+
+    text: str
+    proofs: tuple[Proof, ...]
+
+
+class SectionSummary(Model):
+    """What one part of a document says."""
+
+    heading: str
+    summary: str
+
+
+class DocReaderReport(Model):
+    """Of doc_reader. `uncertainty`: what the passages leave open, a sentence each."""
+
+    sections: tuple[SectionSummary, ...]
+    claims: tuple[Claim, ...]
+    uncertainty: tuple[str, ...]
+
+
+class Side(Model):
+    """What one document says on a dimension; no quote when it says nothing of it."""
+
+    doc_id: str
+    statement: str
+    quote: str
+
+
+class Contrast(Model):
+    """One dimension with what each document says on it."""
+
+    dimension: str
+    sides: tuple[Side, ...]
+
+
+class ComparatorReport(Model):
+    """Of comparator. `open_dimensions`: asked for, and not found in the documents."""
+
+    similarities: tuple[Claim, ...]
+    differences: tuple[Contrast, ...]
+    conflicts: tuple[Contrast, ...]
+    open_dimensions: tuple[str, ...]
+
+
+class BackedClaim(Model):
+    """A statement with its proofs; none means that it is unsupported. `confidence`: from 0 to 1."""
+
+    text: str
+    confidence: float
+    proofs: tuple[Proof, ...]
+
+
+class EvidenceReport(Model):
+    """Of evidence_builder: each major claim, backed or marked unsupported."""
+
+    claims: tuple[BackedClaim, ...]
+
+
+class WebSource(Model):
+    """A page of the web, with a quotation from what was found there."""
+
+    url: str
+    title: str
+    quote: str
+
+
+class WebClaim(Model):
+    """A statement and the pages that say it; corroborated when two sites or more do."""
+
+    text: str
+    sources: tuple[WebSource, ...]
+
+
+class WebReport(Model):
+    """Of web_verifier. `trust_notes`: how far its sources can be trusted, a sentence each."""
+
+    claims: tuple[WebClaim, ...]
+    trust_notes: tuple[str, ...]
+
+
+class ChildTranscript(Model):
+    """What was said and done so far, behind the system prompt and the task.
+
+    Attributes:
+        opening_count: of the state's first hits, those that the task's message shows.
+        is_covered: they are all that its documents hold: nothing more can be found.
+        messages: calls of tools and their results, in order.
+        planned: calls of the newest turn whose results are not there yet.
+        results: of its calls that are done already: a turn that is taken again does not make them again.
+        made: signatures of calls that were carried out.
+        pages: of the web, in the order found.
+    """
+
+    opening_count: int = 0
+    is_covered: bool = False
+    messages: tuple[Message, ...] = ()
+    planned: tuple[PlannedCall, ...] = ()
+    results: tuple[Message, ...] = ()
+    made: tuple[str, ...] = ()
+    pages: tuple[WebHit, ...] = ()

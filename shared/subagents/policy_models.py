@@ -1,0 +1,257 @@
+"""The delegation policy's input, output and vocabulary (contracts.md, section 4), and what it is told beside.
+
+The policy decides whether a question gets a sub-agent. `DelegationPolicyInput` and `DelegationPolicyOutput`
+are the contract to the letter; `SubagentFacts` is what its hard gates need and that input does not carry.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.platform.models import Model
+from shared.runs.models import ProfileName, ReasonCode, SubagentTool
+from shared.runs.plan import QueryIntent
+
+Decision = Literal["delegate", "no_delegate", "defer"]
+ComplianceMode = Literal["normal", "strict"]
+FallbackPlan = Literal["main_agent_synthesis", "reduced_profile", "abstain_with_guidance"]
+
+ArtifactName = Literal[
+    "section_summary",
+    "claims",
+    "citations",
+    "uncertainty",
+    "similarities",
+    "differences",
+    "conflicts",
+    "citation_matrix",
+    "claim_sources",
+    "claim_confidence",
+    "corroborated_claims",
+    "external_citations",
+    "trust_notes",
+]
+
+GATE_WORDS: dict[ReasonCode, str] = {
+    "SUBAGENTS_DISABLED": "Deeper work by sub-agents is switched off here.",
+    "SUBAGENTS_UNAVAILABLE": "No sub-agent is installed that could take this on.",
+    "RECURSION_LIMIT_REACHED": "A sub-agent does not start another one.",
+    "TARGET_NOT_READABLE": "Not every document that the question is about can be read.",
+    "LATENCY_BUDGET_EXHAUSTED": "Too little time is left for deeper work.",
+    "TOKEN_BUDGET_EXHAUSTED": "Too little of the amount of text that may be processed is left.",
+    "COST_BUDGET_EXHAUSTED": "Too little of the money that deeper work may cost is left.",
+    "CIRCUIT_OPEN": "Sub-agents failed too often of late and are paused.",
+    "REQUIRED_TOOLS_RESTRICTED": "The tools that this needs are not allowed here.",
+    "REQUIRED_TOOLS_UNHEALTHY": "The tools that this needs do not work at the moment.",
+}
+
+NEGATIVE_WORDS: dict[ReasonCode, str] = {
+    "CONFIDENT_FACT_LOOKUP": "The passage with the answer was found, clearly ahead of all others.",
+    "DEGRADED_MODE": "The system is in reduced operation.",
+    "ACTIVE_LIMIT_REACHED": "As many sub-agents as may work at once are at work.",
+    "REQUEST_LIMIT_REACHED": "This question has had as many sub-agents as it may have.",
+    "CHILD_LATENCY_TOO_SHORT": "The time left is too short for a sub-agent to get anywhere.",
+}
+
+POSITIVE_WORDS: dict[ReasonCode, str] = {
+    "INTENT_DOC_SUMMARY": "A summary of a document was asked for.",
+    "INTENT_COMPARE_DOCS": "A comparison of documents was asked for.",
+    "INTENT_EVIDENCE_TRACE": "Proof of statements was asked for.",
+    "FULL_DOCUMENT_REQUIRED": "A document has to be read whole.",
+    "LOW_RETRIEVAL_CONFIDENCE": "What was found fits the question poorly.",
+    "AMBIGUOUS_RETRIEVAL": "Many passages fit about equally well.",
+    "MULTI_DOCUMENT": "The question is about several documents.",
+    "DEEP_MODE_REQUESTED": "Deeper work was asked for.",
+    "PRIOR_FAILURES": "An earlier attempt found no answer.",
+}
+
+NOTE_WORDS: dict[ReasonCode, str] = {
+    "NO_TRIGGER": "Nothing calls for deeper work.",
+    "QUEUE_FULL": "Too many sub-agents are waiting for their turn.",
+    "PROFILE_REDUCED": "A simpler sub-agent takes it on, as the one best suited is not at hand.",
+    "TOOLS_RESTRICTED": "The sub-agent works with fewer tools than usual.",
+    "POLICY_EVAL_ERROR": "Whether deeper work helps could not be decided; the answer does without.",
+}
+
+REASON_WORDS: dict[ReasonCode, str] = {**GATE_WORDS, **NEGATIVE_WORDS, **POSITIVE_WORDS, **NOTE_WORDS}
+"""What each reason means, in words for the person who asked."""
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Usd = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class RetrievalStats(Model):
+    """How sure retrieval is, on the one calibrated 0-1 scale of docs/delegation.md.
+
+    Attributes:
+        score_spread: how far the best stands above the fifth.
+        candidate_count: passages, or rows of a listing.
+        docs_hit_count: different documents among them.
+    """
+
+    top_score: Share
+    score_spread: Share
+    candidate_count: Count
+    docs_hit_count: Count
+
+
+class DocScope(Model):
+    """Which documents the question is about; `target_doc_ids` is empty when it names none."""
+
+    target_doc_ids: tuple[str, ...] = ()
+    estimated_tokens: Count = 0
+    requires_full_document: bool = False
+    multi_document: bool = False
+
+
+class ConversationState(Model):
+    """What went before. `attempt_index` counts attempts at this question from 0."""
+
+    attempt_index: Count = 0
+    prior_failures: Count = 0
+    user_requested_deep_mode: bool = False
+
+
+class RuntimeBudget(Model):
+    """What the request may use in all, and what is left of it. Below 0 is overdrawn."""
+
+    max_total_latency_ms: int = 25_000
+    remaining_latency_ms: int
+    max_total_tokens: int = 24_000
+    remaining_tokens: int
+    max_subagent_cost_usd: Usd = 0.08
+
+
+class RiskFlags(Model):
+    """What limits the tools of a sub-agent."""
+
+    sensitive_domain: bool = False
+    restricted_tools_only: bool = False
+    compliance_mode: ComplianceMode = "normal"
+
+
+class SystemHealth(Model):
+    """How busy and how well the system is; of all instances together."""
+
+    degraded_mode: bool = False
+    subagent_queue_depth: Count = 0
+    active_subagents: Count = 0
+
+
+class DelegationPolicyInput(Model):
+    """What the policy decides from (contracts.md, section 4)."""
+
+    request_id: str
+    user_id: str
+    thread_id: str
+    query: str
+    query_intent: QueryIntent
+    retrieval_stats: RetrievalStats
+    doc_scope: DocScope
+    conversation_state: ConversationState
+    runtime_budget: RuntimeBudget
+    risk_flags: RiskFlags
+    system_health: SystemHealth
+
+
+class SubagentFacts(Model):
+    """What the hard gates need beside the contract's input; who calls the policy knows it.
+
+    Attributes:
+        installed_profiles: profiles that there is a sub-agent for.
+        healthy_tools: tools that work now.
+        targets_readable: who asks may read every target document.
+        circuit_closed: sub-agents did not fail too often of late.
+        web_allowed: questions may be searched for on the web.
+        depth: of the asker: 0 = the main agent, 1 = a sub-agent.
+        started: sub-agents that this request has started so far.
+        spent_usd: what they cost.
+    """
+
+    installed_profiles: tuple[ProfileName, ...]
+    healthy_tools: tuple[SubagentTool, ...]
+    targets_readable: bool
+    circuit_closed: bool = True
+    web_allowed: bool = False
+    depth: Count = 0
+    started: Count = 0
+    spent_usd: Usd = 0.0
+
+
+class DelegationRules(Model):
+    """Thresholds and limits. Their defaults are those of the settings (docs/delegation.md).
+
+    Attributes:
+        max_active, max_queue_depth: of all requests together.
+        reserve_latency_ms, reserve_tokens: kept back for the main agent, which writes the answer.
+        child_min_latency_ms: less time than this is no use to a sub-agent.
+        defer_wait_ms: after how long a deferred decision is made anew.
+        restricted_tools: all that a sub-agent may use while `restricted_tools_only`.
+    """
+
+    enabled: bool
+    max_per_request: int
+    max_recursion_depth: int
+    max_active: int
+    max_queue_depth: int
+    low_top_score: float
+    high_top_score: float
+    low_score_spread: float
+    high_score_spread: float
+    min_remaining_latency_ms: int
+    min_remaining_tokens: int
+    min_remaining_cost_usd: float
+    reserve_latency_ms: int
+    reserve_tokens: int
+    child_min_latency_ms: int
+    child_timeout_ms: int
+    child_max_turns: int
+    max_child_tokens: int
+    max_child_cost_usd: float
+    defer_wait_ms: int
+    restricted_tools: tuple[SubagentTool, ...]
+
+
+class BudgetAllocation(Model):
+    """What one sub-agent may use; all 0 when none is started."""
+
+    max_child_latency_ms: int = 0
+    max_child_tokens: int = 0
+    max_child_cost_usd: float = 0.0
+    max_child_turns: int = 0
+
+
+class DelegationPolicyOutput(Model):
+    """What the policy decided (contracts.md, section 4).
+
+    Attributes:
+        selected_profile, tool_scope, expected_artifacts: None and empty unless `delegate`.
+        fallback_plan: what becomes of the question without a sub-agent's result.
+    """
+
+    decision: Decision
+    reason_codes: tuple[ReasonCode, ...]
+    selected_profile: ProfileName | None = None
+    tool_scope: tuple[SubagentTool, ...] = ()
+    budget_allocation: BudgetAllocation = BudgetAllocation()
+    expected_artifacts: tuple[ArtifactName, ...] = ()
+    fallback_plan: FallbackPlan = "main_agent_synthesis"
+
+
+class DelegationEvent(Model):
+    """The event of each decision: in the log, and as a status of the run (contracts.md, section 4).
+
+    Attributes:
+        latency_budget_ms, token_budget: of the sub-agent; 0 when none is started.
+        policy_version: of the rules and their thresholds: equal versions decide equally.
+    """
+
+    event: Literal["delegation_policy_decision"] = "delegation_policy_decision"
+    request_id: str
+    decision: Decision
+    reason_codes: tuple[ReasonCode, ...]
+    selected_profile: ProfileName | None
+    latency_budget_ms: int
+    token_budget: int
+    policy_version: str

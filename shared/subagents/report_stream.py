@@ -1,0 +1,226 @@
+"""The report of a sub-agent: streamed, read while it comes, proved, and stored as it arises.
+
+So a report that breaks off, whatever the reason, leaves the findings that were whole by then.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
+from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
+from shared.retrieval.models import Hit
+from shared.runs.event_log import StaleAttemptError
+from shared.subagents.budget import (
+    CHARS_PER_TOKEN,
+    FAIR_REPORT_TOKENS,
+    LEAST_REPORT_TOKENS,
+    MOST_REPORT_TOKENS,
+    Allowed,
+    allowed_output,
+    report_limit_s,
+    tokens_of,
+)
+from shared.subagents.findings import Material, is_whole, proved_report, read_partial, without_repeats
+from shared.subagents.passages import by_document, fitting, fitting_pages, in_turns, task_message
+from shared.subagents.turn_context import Desk
+from shared.tools.models import WebHit
+
+if TYPE_CHECKING:
+    from shared.subagents.models import WarningCode
+
+_READ_EVERY_S = 0.2  # reading costs about a millisecond
+_KEEP_EVERY_S = 0.5  # a write of a blob costs some ten, and the stream waits for it
+_MOST_CHARS_PER_TOKEN = 8  # a model that writes more than its limit of tokens could hold is not listened to
+_PAGES_SHARE = 0.6  # of the room, where there are pages of the web: they are what the profile is for
+
+Ending = Literal["done", "partial"]
+
+
+@dataclass
+class _Writing:
+    """A report on its way."""
+
+    prompt: Prompt
+    prompt_tokens: int
+    allowed: Allowed
+    material: Material
+    text: list[str] = field(default_factory=list)
+    chars: int = 0
+    usage: ModelUsage | None = None
+    dropped: int = 0
+    said: Mapping[str, Any] | None = None
+
+
+async def write_report(desk: Desk) -> Ending:
+    """Have the report written from what was found; `partial` when a limit ended it.
+
+    Raises:
+        DependencyError: the model failed; findings that were whole by then are kept.
+        ModelFixableError: what it wrote cannot be read as a report.
+    """
+    if not desk.state.hits and not desk.transcript.pages:
+        desk.warn("NOTHING_FOUND")
+        return "done"
+    writing = _begin(desk)
+    limit_s = report_limit_s(desk.remaining_s)
+    limit: WarningCode | None = writing.allowed.limit or (None if limit_s else "TIME_OUT")
+    if limit is not None:
+        desk.warn(limit)
+        return "partial"
+    stream = _ReportStream(desk, writing)
+    is_paid = True
+    try:
+        await stream.listen(limit_s)
+    except GroundworkError as failed:
+        stream.close()
+        is_paid = bool(writing.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
+        return _broken_off(desk, failed)
+    finally:
+        if is_paid:
+            desk.book(_usage(writing))
+    return _ended(desk, writing, stream.close())
+
+
+class _ReportStream:
+    """Listens to one report."""
+
+    def __init__(self, desk: Desk, writing: _Writing) -> None:
+        self._desk = desk
+        self._writing = writing
+        self._findings = desk.state.findings  # those of an earlier attempt stay
+        self._uncertainty = desk.state.uncertainty
+        self._clock = asyncio.get_running_loop().time
+        self._read_at = self._kept_at = self._clock()
+        self._kept_count = len(self._findings)
+
+    async def listen(self, limit_s: float) -> None:
+        writing = self._writing
+        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=writing.allowed.output_tokens)
+        most_chars = writing.allowed.output_tokens * _MOST_CHARS_PER_TOKEN
+        said = self._desk.services.chat_model.stream_output(writing.prompt, self._desk.profile.report, limits)
+        async with aclosing(said):
+            async for piece in said:
+                if isinstance(piece, ModelUsage):
+                    writing.usage = piece
+                    continue
+                writing.text.append(piece)
+                writing.chars += len(piece)
+                if writing.chars > most_chars:
+                    raise OutputCutError("A report went beyond its largest length.")
+                await self._look()
+
+    def close(self) -> int:
+        """Read what there is, once more; how many statements this report brought."""
+        self._read()
+        if self._writing.dropped:
+            self._desk.warn("PROOF_MISSING")
+        return len(self._desk.state.findings) - len(self._findings)
+
+    async def _look(self) -> None:
+        now = self._clock()
+        if now - self._read_at < _READ_EVERY_S:
+            return
+        self._read_at = now
+        self._read()
+        count = len(self._desk.state.findings)
+        if count > self._kept_count and now - self._kept_at >= _KEEP_EVERY_S:
+            self._kept_at, self._kept_count = now, count
+            await self._keep()
+
+    def _read(self) -> None:
+        writing = self._writing
+        said = read_partial("".join(writing.text))
+        if said is None:
+            return
+        writing.said = said
+        proved = proved_report(self._desk.profile.report, said, writing.material)
+        writing.dropped = proved.dropped
+        self._desk.change(
+            findings=without_repeats((*self._findings, *proved.findings)),
+            uncertainty=tuple(dict.fromkeys((*self._uncertainty, *proved.uncertainty))),
+        )
+
+    async def _keep(self) -> None:
+        """Store what there is, with what it has cost by now."""
+        desk = self._desk
+        before = desk.spent
+        desk.book(_usage(self._writing))
+        try:
+            await desk.keep()
+        except StaleAttemptError:
+            raise
+        except GroundworkError:
+            return  # it is stored again in a moment
+        finally:
+            desk.change(tokens=before.tokens, cost_usd=before.cost_usd)
+        await desk.events.phase("artifact", desk.state)
+
+
+def _begin(desk: Desk) -> _Writing:
+    report = desk.profile.report
+    schema = str(report.model_json_schema())
+    bare = tokens_of([desk.system, _message(desk, [], []), schema])
+    room = desk.task.budget.max_child_tokens - desk.spent.tokens - bare
+    # As much of the passages as a fair report leaves room for; if there is little, rather more of them.
+    room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
+    hits, pages = _shown(desk, max(room, 0))
+    user = _message(desk, hits, pages)
+    prompt_tokens = tokens_of([desk.system, user, schema])
+    return _Writing(
+        prompt=Prompt(name="sub_agent", system=desk.system, user=user),
+        prompt_tokens=prompt_tokens,
+        allowed=allowed_output(
+            desk.task.budget,
+            desk.spent,
+            prompt_tokens,
+            desk.prices,
+            wanted=MOST_REPORT_TOKENS,
+            least=LEAST_REPORT_TOKENS,
+        ),
+        material=Material(hits, pages),
+    )
+
+
+def _shown(desk: Desk, room: int) -> tuple[list[Hit], list[WebHit]]:
+    """What the report is written from: all that fits, of each document its first ones before others' rest."""
+    pages = list(desk.transcript.pages)
+    shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
+    room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
+    hits = list(desk.state.hits)
+    chosen = fitting(in_turns(by_document(hits)), room) if hits and room > 0 else []
+    known = {hit.block_id: hit for hit in chosen}
+    return [known[hit.block_id] for hit in hits if hit.block_id in known], shown_pages
+
+
+def _message(desk: Desk, hits: list[Hit], pages: list[WebHit]) -> str:
+    return task_message(desk.task.question, desk.targets, hits, desk.records, pages, then="report")
+
+
+def _usage(writing: _Writing) -> ModelUsage:
+    """As the endpoint counts, else estimated."""
+    written = -(-writing.chars // CHARS_PER_TOKEN)
+    return writing.usage or ModelUsage(input_tokens=writing.prompt_tokens, output_tokens=written)
+
+
+def _broken_off(desk: Desk, failed: GroundworkError) -> Ending:
+    if isinstance(failed, OutputCutError):
+        desk.warn("TOKENS_SPENT")
+        return "partial"
+    if isinstance(failed, CallTimeoutError):
+        desk.warn("TIME_OUT")
+        return "partial"
+    raise failed
+
+
+def _ended(desk: Desk, writing: _Writing, brought: int) -> Ending:
+    if is_whole(writing.said, desk.profile.report):
+        if not desk.state.findings:
+            desk.warn("NOTHING_FOUND")
+        return "done"
+    desk.warn("REPORT_UNREADABLE")
+    if brought:
+        return "partial"
+    raise ModelFixableError("The report of a sub-agent cannot be read.")

@@ -1,0 +1,1 @@
+"""Summaries of several documents: a map over windows of each, and two reduces."""

@@ -1,0 +1,150 @@
+"""The reduce of a summary: many findings -> those that matter -> a narrative over them.
+
+More findings than a model reads at once are halved group by group until they fit. When the model fails, the
+findings stand as they are: a summary without a narrative is better than none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from shared.evidence.document_prompt import documents_with_blocks
+from shared.platform.concurrency import together
+from shared.platform.errors import CallTimeoutError, DependencyError, ModelFixableError
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
+from shared.platform.prompts import element, load
+from shared.platform.settings import Settings
+from shared.platform.telemetry import get_logger
+from shared.platform.tokens import tokens_of
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.summaries.findings import clean_tags, numbered, own_statements, places, statements_of
+from shared.summaries.models import (
+    Finding,
+    FindingChoice,
+    MergedSummary,
+    Statement,
+    SummaryRequest,
+    WindowSummary,
+)
+from shared.summaries.result import split
+
+_TRIES = 2  # of an answer that does not fit its schema; what a service refuses is retried below
+_LEAST_S = 1.0  # less time is not worth a call
+PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
+
+
+class SummaryModel:
+    """The model, bound to one summary. Every method raises DependencyError or ModelFixableError."""
+
+    def __init__(
+        self, chat_model: ChatModel, request: SummaryRequest, settings: Settings, until: datetime
+    ) -> None:
+        """`until`: no call goes on after it."""
+        self._chat_model = chat_model
+        self._order = request.order
+        self._settings = settings
+        self._until = until
+
+    async def read(self, hits: Sequence[Hit], records: Mapping[str, DocumentRecord]) -> WindowSummary:
+        """Findings, metrics and tags of one window."""
+        return await self._ask("summarise_window", documents_with_blocks(hits, records), WindowSummary)
+
+    async def choose(self, findings: Sequence[Finding], most: int) -> tuple[int, ...]:
+        """Places of the findings that matter most, at most `most`, in their own order."""
+        wanted = element("most", str(most))
+        answer = await self._ask("summarise_choice", f"{wanted}\n{numbered(findings)}", FindingChoice)
+        chosen = places(answer.numbers, len(findings))[:most]
+        if not chosen:
+            raise ModelFixableError("The model chose none of the findings.")
+        return tuple(sorted(chosen))
+
+    async def merge(self, findings: Sequence[Finding], tags: Sequence[str]) -> MergedSummary:
+        """The narrative over the findings."""
+        known = element("tags", ", ".join(tags))
+        return await self._ask("summarise_merge", f"{known}\n{numbered(findings)}", MergedSummary)
+
+    async def _ask(self, name: PromptName, material: str, output: type[StructuredOutput]) -> StructuredOutput:
+        asked = [element("focus", self._order.focus)] if self._order.focus else []
+        if self._order.language:
+            asked.append(element("language", self._order.language))
+        prompt = Prompt(name=name, system=load("summaries", name), user="\n".join((*asked, material)))
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return await self._chat_model.parse(prompt, output, self._limits())
+            except ModelFixableError:
+                if attempt == _TRIES:
+                    raise
+        raise AssertionError("the last try raises or returns")
+
+    def _limits(self) -> CallLimits:
+        left_s = (self._until - datetime.now(UTC)).total_seconds()
+        if left_s < _LEAST_S:
+            raise CallTimeoutError("No time is left for a call of the model.", "Raise SUMMARY_TIMEOUT_S.")
+        return CallLimits(
+            timeout_s=min(left_s, self._settings.summary_call_timeout_s),
+            max_output_tokens=self._settings.summary_output_tokens,
+        )
+
+
+_UNMERGED = 12  # findings that are shown when no model put them together
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What is left. `error_type` tells why the model did not do all of it; None when it did."""
+
+    findings: tuple[Finding, ...]
+    statements: tuple[Statement, ...]
+    key_places: tuple[int, ...]
+    tags: tuple[str, ...]
+    error_type: str | None = None
+
+
+async def reduce_findings(
+    findings: Sequence[Finding], tags: Sequence[str], model: SummaryModel, *, most_tokens: int, most_key: int
+) -> Reduced:
+    """Never raises for a model that fails.
+
+    Args:
+        most_tokens: of findings that are given to the model at once.
+        most_key: key findings at most.
+    """
+    if not findings:
+        return Reduced((), (), (), tuple(tags))
+    left = list(findings)
+    try:
+        left = await _narrowed(left, model, most_tokens)
+        merged = await model.merge(left, tags)
+    except (DependencyError, ModelFixableError) as failed:
+        get_logger().warning("summary.reduce_failed", error_type=failed.code, result_count=len(left))
+        return _as_they_are(left, tags, min(most_key, _UNMERGED), failed.code)
+    statements = statements_of(merged.statements, len(left))
+    if not any(statement.findings for statement in statements):
+        return _as_they_are(left, tags, min(most_key, _UNMERGED), ModelFixableError.code)
+    cited = dict.fromkeys(place for statement in statements for place in statement.findings)
+    key_places = places(merged.key_findings, len(left)) or tuple(cited)
+    return Reduced(tuple(left), statements, key_places[:most_key], clean_tags(merged.tags) or tuple(tags))
+
+
+async def _narrowed(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
+    while len(groups := split([tokens_of(finding.text) for finding in findings], most_tokens)) > 1:
+        chosen = await together(_kept(findings[group.start : group.stop], model) for group in groups)
+        fewer = [finding for kept in chosen for finding in kept]
+        if len(fewer) == len(findings):
+            return findings[:_UNMERGED]  # groups of a few huge findings: nothing can be left out by halving
+        findings = fewer
+    return findings
+
+
+async def _kept(group: Sequence[Finding], model: SummaryModel) -> list[Finding]:
+    if len(group) == 1:
+        return list(group)
+    return [group[place] for place in await model.choose(group, (len(group) + 1) // 2)]
+
+
+def _as_they_are(findings: Sequence[Finding], tags: Sequence[str], most: int, error_type: str) -> Reduced:
+    # From everywhere, not from the beginning alone.
+    step = max(1, -(-len(findings) // most))
+    shown = tuple(findings[::step])
+    return Reduced(shown, own_statements(shown), tuple(range(len(shown))), tuple(tags), error_type)

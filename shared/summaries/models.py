@@ -1,0 +1,318 @@
+"""What crosses the durable boundaries of `summarize_documents`: ids, counts and instants, never content."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from shared.access.models import UserContext
+from shared.evidence.models import Citation
+from shared.platform.models import Model
+
+MAX_DOCUMENTS = 20
+DocId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128)]
+SummaryStatus = Literal["running", "completed", "failed", "cancelled"]
+DocumentOutcome = Literal["done", "partial", "not_found", "failed"]
+DocumentProgress = Literal["waiting", "running", "done", "partial", "not_found", "failed"]
+
+
+class SummaryOrder(Model):
+    """Body of POST /api/summaries."""
+
+    doc_ids: tuple[DocId, ...] = Field(
+        min_length=1, max_length=MAX_DOCUMENTS, description="Documents, 1-20; repeated ones count once."
+    )
+    focus: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = Field(
+        default="", description="A question that the summary should look at above all."
+    )
+    language: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$",
+        description="Language to write in, such as `de`; left out: that of the documents.",
+    )
+
+
+class SummaryRequest(Model):
+    """What a summary works from, kept before its orchestration starts.
+
+    Attributes:
+        map_until: no window is begun after it; what is read by then is reduced.
+        children_until: children that are still at work then are ended.
+        deadline: when the result is there at the latest, but for what a crash costs.
+    """
+
+    summary_id: str
+    user: UserContext
+    order: SummaryOrder
+    created_at: datetime
+    map_until: datetime
+    children_until: datetime
+    deadline: datetime
+
+
+class Finding(Model):
+    """A statement and the quotation that proves it. `citation.n` counts within the result that holds it."""
+
+    text: str
+    citation: Citation
+
+
+class Metric(Model):
+    """A number that a document states. `value` stands in the quotation as it is written here."""
+
+    name: str
+    value: str
+    unit: str | None = None
+    citation: Citation
+
+
+class DocumentPlan(Model):
+    """One document as it was when its turn came: windows of block ids, in the order of pages.
+
+    Attributes:
+        left_out_blocks: blocks behind the last window that the limit on windows admits.
+        source_url: where a recording can be seen, if it was taken from elsewhere.
+    """
+
+    doc_id: str
+    filename: str
+    windows: tuple[tuple[str, ...], ...]
+    left_out_blocks: int = 0
+    source_url: str | None = None
+
+
+class WindowResult(Model):
+    """What one window gave: proved findings and metrics only.
+
+    Attributes:
+        dropped: findings and metrics whose quotation stands in no block of the window.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    tags: tuple[str, ...] = ()
+    dropped: int = 0
+
+
+class Statement(Model):
+    """A piece of the narrative, and the findings that it rests on, by their places (from 0)."""
+
+    text: str
+    findings: tuple[int, ...] = ()
+
+
+class DocumentResult(Model):
+    """What one document gave, whole or in part.
+
+    Attributes:
+        findings: what statements refer to; the first `key_count` are its key findings.
+    """
+
+    doc_id: str
+    filename: str = ""
+    status: DocumentOutcome
+    warning: str | None = None
+    findings: tuple[Finding, ...] = ()
+    key_count: int = 0
+    statements: tuple[Statement, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class SummarisedDocument(Model):
+    """How it went with one document. Not found and not allowed are the same: then only the id is told."""
+
+    doc_id: str
+    filename: str = ""
+    status: DocumentOutcome
+    warning: str | None = None
+
+
+class SummaryResult(Model):
+    """A finished summary.
+
+    Attributes:
+        summary: Markdown; each statement is followed by its sources, numbered as in `citations`.
+        warnings: what is missing, and why: sentences for people.
+    """
+
+    summary: str = ""
+    key_findings: tuple[Finding, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    tags: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    documents: tuple[SummarisedDocument, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class SummaryEnd(Model):
+    """How a summary ended; written once."""
+
+    status: Literal["completed", "failed", "cancelled"]
+    finished_at: datetime
+    result: SummaryResult | None = None
+    error: str | None = None
+    error_type: str | None = None
+
+
+class ChildView(Model):
+    """How far one document is. `windows` is 0 until it was looked at."""
+
+    doc_id: str
+    filename: str = ""
+    status: DocumentProgress
+    windows: int = 0
+    windows_done: int = 0
+
+
+class SummaryView(Model):
+    """A summary as its owner sees it; `result` once it is completed.
+
+    Attributes:
+        progress: 0-1, by windows read.
+    """
+
+    summary_id: str
+    status: SummaryStatus
+    focus: str = ""
+    language: str | None = None
+    created_at: datetime
+    finished_at: datetime | None = None
+    progress: float = 0.0
+    children: tuple[ChildView, ...] = ()
+    result: SummaryResult | None = None
+    error: str | None = None
+    error_type: str | None = None
+    status_url: str
+
+
+class WindowFinding(Model):
+    """One finding of a window."""
+
+    text: str = Field(description="One sentence that stands alone, in the language asked for.")
+    quote: str = Field(description="Copied letter by letter from one block; proves the text.")
+
+
+class WindowMetric(Model):
+    """One number of a window."""
+
+    name: str = Field(description="What is measured, such as 'maximum operating pressure'.")
+    value: str = Field(description="The number as it is printed, without its unit.")
+    unit: str | None = Field(description="The unit as it is printed, else null.")
+    quote: str = Field(description="Copied letter by letter from one block; holds the number.")
+
+
+class WindowSummary(Model):
+    """What a window of a document says."""
+
+    findings: tuple[WindowFinding, ...] = Field(description="0-8, the weightiest first.")
+    metrics: tuple[WindowMetric, ...] = Field(description="0-10 numbers that matter.")
+    tags: tuple[str, ...] = Field(description="1-5 categories, lower case.")
+
+
+class FindingChoice(Model):
+    """Which of many findings matter most."""
+
+    numbers: tuple[int, ...] = Field(description="Numbers of findings, the weightiest first.")
+
+
+class MergedStatement(Model):
+    """One sentence or two of the narrative."""
+
+    text: str = Field(description="Says only what the findings say. No numbers in brackets.")
+    findings: tuple[int, ...] = Field(description="Numbers of the findings that it rests on, at least one.")
+
+
+class MergedSummary(Model):
+    """A narrative over findings."""
+
+    statements: tuple[MergedStatement, ...] = Field(description="The narrative, in order.")
+    key_findings: tuple[int, ...] = Field(description="Numbers of the 3-12 weightiest, the first ahead.")
+    tags: tuple[str, ...] = Field(description="3-8 categories, chosen from the given ones where they fit.")
+
+
+class SummaryStart(Model):
+    """Input of the parent.
+
+    Attributes:
+        at_once: children at work at the same time.
+        map_until: no further attempt at windows that failed is begun after it.
+        children_until: those still at work then are ended.
+    """
+
+    summary_id: str
+    document_count: int
+    at_once: int
+    map_until: datetime
+    children_until: datetime
+
+
+class DocumentStart(Model):
+    """Input of a child: the document at place `index` (from 0) of the request."""
+
+    summary_id: str
+    index: int
+    map_until: datetime
+
+
+class SummaryStep(Model):
+    """Input of every activity. `first` and `end` are a range of windows; others leave them 0."""
+
+    summary_id: str
+    index: int = 0
+    first: int = 0
+    end: int = 0
+
+
+class DocumentOpened(Model):
+    """The document is split into windows."""
+
+    kind: Literal["opened"] = "opened"
+    window_count: int
+
+
+class WindowsRead(Model):
+    """A range of windows was worked through.
+
+    Attributes:
+        again: windows that failed in a way that may pass.
+    """
+
+    kind: Literal["read"] = "read"
+    done: int
+    failed: int = 0
+    again: int = 0
+
+
+class DocumentEnded(Model):
+    """The document's result is stored."""
+
+    kind: Literal["ended"] = "ended"
+    status: DocumentOutcome
+
+
+class SummaryClosed(Model):
+    """The summary has its end: by this step, or before it. Nothing is left to do."""
+
+    kind: Literal["closed"] = "closed"
+    status: Literal["completed", "failed", "cancelled"]
+
+
+class SummaryStepFailed(Model):
+    """A step did not succeed. `retryable`: it may later."""
+
+    kind: Literal["step_failed"] = "step_failed"
+    error_type: str
+    retryable: bool = False
+
+
+SummaryReply = Annotated[
+    DocumentOpened | WindowsRead | DocumentEnded | SummaryClosed | SummaryStepFailed,
+    Field(discriminator="kind"),
+]
+
+
+class SummaryReplyEnvelope(Model):
+    """Output of every activity."""
+
+    reply: SummaryReply

@@ -1,0 +1,226 @@
+"""The steps of a summary. Each reads and writes the summary's blobs, and may run twice after a crash.
+
+Everything is read with the rights of whoever asked, anew for each window, and asked once more before a result
+is made: a document that was closed meanwhile gives nothing.
+"""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from shared.platform.errors import CallTimeoutError, DocumentNotFoundError, GroundworkError, NotFoundError
+from shared.platform.telemetry import get_logger
+from shared.retrieval.blocks import BlockLookup, DocumentBlocks
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord
+from shared.retrieval.secured_index import SecuredIndex
+from shared.services import Services
+from shared.summaries.findings import common_tags, proved_window, without_repeated_metrics, without_repeats
+from shared.summaries.model_calls import SummaryModel, reduce_findings
+from shared.summaries.models import (
+    DocumentEnded,
+    DocumentOpened,
+    DocumentPlan,
+    DocumentResult,
+    SummaryClosed,
+    SummaryReply,
+    SummaryRequest,
+    SummaryStep,
+    SummaryStepFailed,
+    WindowResult,
+    WindowsRead,
+)
+from shared.summaries.result import not_found, windows_of
+from shared.summaries.store import SummaryStore
+
+MAX_KEY_FINDINGS = 12  # of one document
+StepName = Literal["open", "read", "reduce"]
+
+
+async def perform(name: StepName, step: SummaryStep, services: Services) -> SummaryReply:
+    """Perform a step of one document. Expected failures are replies; defects are raised."""
+    store = SummaryStore(services.blobs, step.summary_id)
+    try:
+        if (end := await store.end()) is not None:
+            return SummaryClosed(status=end.status)
+        run = DocumentRun(services, store, await store.request(), step)
+        return await {"open": run.open, "read": run.read, "reduce": run.reduce}[name]()
+    except DocumentNotFoundError:
+        return await _refused(step, store)
+    except NotFoundError:
+        return SummaryClosed(status="cancelled")  # it was deleted
+    except GroundworkError as failed:
+        get_logger().warning("summary.step_failed", run_id=step.summary_id, error_type=failed.code, step=name)
+        return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
+
+
+async def _refused(step: SummaryStep, store: SummaryStore) -> SummaryReply:
+    """The document is not there, or not for this person, or not any more: nothing of it is used."""
+    doc_id = (await store.request()).order.doc_ids[step.index]
+    kept = await store.put_result(
+        step.index, DocumentResult(doc_id=doc_id, status="not_found", warning=not_found(doc_id))
+    )
+    return DocumentEnded(status=kept.status)
+
+
+class DocumentRun:
+    """The steps of one document of a summary."""
+
+    def __init__(
+        self, services: Services, store: SummaryStore, request: SummaryRequest, step: SummaryStep
+    ) -> None:
+        self._services = services
+        self._settings = services.settings
+        self._store = store
+        self._request = request
+        self._step = step
+        self._doc_id = request.order.doc_ids[step.index]
+        self._documents = DocumentSearch(SecuredIndex(services.documents_index, request.user))
+        self._content = SecuredIndex(services.content_index, request.user)
+
+    async def open(self) -> SummaryReply:
+        """Split the document into windows."""
+        record = await self._documents.get(self._doc_id)
+        known = await self._store.plan(self._step.index)
+        plan = known or await self._store.put_plan(self._step.index, await self._planned(record))
+        return DocumentOpened(window_count=len(plan.windows))
+
+    async def read(self) -> SummaryReply:
+        """Read a range of windows, as far as the time goes; those that are read already are passed over."""
+        plan = await self._plan()
+        done = failed = again = 0
+        for number in range(self._step.first, self._step.end):
+            if await self._store.window(self._step.index, number) is not None:
+                done += 1
+                continue
+            if datetime.now(UTC) >= self._request.map_until or await self._store.is_closed():
+                failed += self._step.end - number
+                break
+            try:
+                await self._store.put_window(self._step.index, number, await self._read(plan, number))
+                done += 1
+            except DocumentNotFoundError:
+                raise
+            except GroundworkError as unread:
+                get_logger().warning(
+                    "summary.window_failed", run_id=self._step.summary_id, error_type=unread.code
+                )
+                failed += 1
+                again += unread.retryable and not isinstance(unread, CallTimeoutError)
+        return WindowsRead(done=done, failed=failed, again=again)
+
+    async def reduce(self) -> SummaryReply:
+        """Make the document's result from the windows that were read."""
+        if (known := await self._store.result(self._step.index)) is not None:
+            return DocumentEnded(status=known.status)
+        await self._documents.get(self._doc_id)  # it may have been closed since the last window
+        plan = await self._plan()
+        windows = await read_windows(self._store, self._step.index, plan)
+        result = await self._reduced(plan, windows)
+        return DocumentEnded(status=(await self._store.put_result(self._step.index, result)).status)
+
+    async def _planned(self, record: DocumentRecord) -> DocumentPlan:
+        windows, left_out = windows_of(
+            await DocumentBlocks(self._content).sizes(self._doc_id),
+            self._settings.summary_window_tokens,
+            self._settings.summary_max_windows,
+        )
+        return DocumentPlan(
+            doc_id=self._doc_id,
+            filename=record.filename,
+            windows=windows,
+            left_out_blocks=left_out,
+            source_url=record.source_url,
+        )
+
+    async def _plan(self) -> DocumentPlan:
+        plan = await self._store.plan(self._step.index)
+        if plan is None:
+            raise NotFoundError("The summary was deleted.")
+        return plan
+
+    async def _read(self, plan: DocumentPlan, number: int) -> WindowResult:
+        """Read one window. DocumentNotFoundError when the document was closed or deleted."""
+        record = await self._documents.get(self._doc_id)
+        hits = await BlockLookup(self._content).get_many(plan.windows[number])
+        hits = [hit for hit in hits if hit.doc_id == self._doc_id]
+        if not hits:
+            # A new version of the file has other blocks; or its blocks were closed before its row.
+            raise NotFoundError("The blocks of this window are gone.")
+        model = self._model(self._request.map_until)
+        output = await model.read(hits, {self._doc_id: record})
+        return proved_window(output, hits, plan.source_url)
+
+    async def _reduced(self, plan: DocumentPlan, windows: list[WindowResult]) -> DocumentResult:
+        findings = without_repeats(finding for window in windows for finding in window.findings)
+        reduced = await reduce_findings(
+            findings,
+            common_tags(window.tags for window in windows),
+            self._model(self._reduce_until),
+            most_tokens=self._settings.summary_window_tokens,
+            most_key=MAX_KEY_FINDINGS,
+        )
+        result = document_result(plan, windows, reduced.error_type)
+        if result.status == "failed":
+            return result
+        kept = [reduced.findings[place] for place in reduced.key_places]
+        cited = dict.fromkeys(place for statement in reduced.statements for place in statement.findings)
+        extra = [reduced.findings[place] for place in cited if place not in reduced.key_places]
+        order = {place: rank for rank, place in enumerate(dict.fromkeys((*reduced.key_places, *cited)))}
+        statements = tuple(
+            one.model_copy(update={"findings": tuple(order[place] for place in one.findings)})
+            for one in reduced.statements
+        )
+        return result.model_copy(
+            update={
+                "findings": (*kept, *extra),
+                "key_count": len(kept),
+                "statements": statements,
+                "metrics": tuple(without_repeated_metrics(m for one in windows for m in one.metrics)),
+                "tags": reduced.tags,
+            }
+        )
+
+    @property
+    def _reduce_until(self) -> datetime:
+        # A little before the parent ends its late children, so that the result is stored by then.
+        until = self._request.children_until
+        return until - (until - self._request.map_until) * 0.1
+
+    def _model(self, until: datetime) -> SummaryModel:
+        return SummaryModel(self._services.chat_model, self._request, self._settings, until)
+
+
+async def read_windows(store: SummaryStore, index: int, plan: DocumentPlan) -> list[WindowResult]:
+    """The windows that were read, in order."""
+    names = await store.names()
+    read = [number for number in range(len(plan.windows)) if f"d{index:02d}/w{number:03d}" in names]
+    found = [await store.window(index, number) for number in read]
+    return [window for window in found if window is not None]
+
+
+def document_result(
+    plan: DocumentPlan, windows: list[WindowResult], error_type: str | None = None
+) -> DocumentResult:
+    """How it went with a document, without what was found: its status, and what is missing.
+
+    Args:
+        error_type: why the findings could not be put together by the model.
+    """
+    name = plan.filename
+    said = []
+    if not plan.windows:
+        said.append(f"{name} holds no text that could be read.")
+    elif len(windows) < len(plan.windows):
+        said.append(
+            f"{len(plan.windows) - len(windows)} of {len(plan.windows)} parts of {name} were not read."
+        )
+    elif not any(window.findings for window in windows):
+        said.append(f"Nothing that the model said of {name} could be proved.")
+    if plan.left_out_blocks:
+        said.append(f"{name} is long: the last {plan.left_out_blocks} blocks were left out.")
+    if error_type:
+        said.append(f"The findings of {name} stand as they are: the model failed ({error_type}).")
+    status: Literal["done", "partial", "failed"] = "partial" if said else "done"
+    if not any(window.findings for window in windows):
+        status = "failed"
+    return DocumentResult(doc_id=plan.doc_id, filename=name, status=status, warning=" ".join(said) or None)

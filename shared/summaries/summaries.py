@@ -1,0 +1,242 @@
+"""Summaries from the outside: begin one, look at one, cancel one, delete one, purge old ones."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from shared.access.limits import hold, release, slot_of_summary
+from shared.access.models import UserContext
+from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
+from shared.platform.names import WORK
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.models import ID_PATTERN
+from shared.services import Services
+from shared.summaries.models import (
+    ChildView,
+    SummaryEnd,
+    SummaryOrder,
+    SummaryRequest,
+    SummaryStart,
+    SummaryView,
+)
+from shared.summaries.result import without_documents
+from shared.summaries.store import FOLDER, SummaryStore
+
+Forget = Callable[[str], Awaitable[None]]
+"""Ends an orchestration and removes its history."""
+
+_RESERVE = 0.25  # of the whole time, at most, for each of the two reduces (unmeasured)
+
+
+async def begin_summary(
+    order: SummaryOrder, user: UserContext, services: Services, summary_id: str | None = None
+) -> SummaryRequest:
+    """Store what is asked; the caller then starts the orchestration, if there is none of this id yet.
+
+    Args:
+        summary_id: of a summary that may have been begun already; None = a new one.
+    """
+    order = order.model_copy(update={"doc_ids": tuple(dict.fromkeys(order.doc_ids))})
+    made = _request(order, user, services, summary_id)
+    store = SummaryStore(services.blobs, made.summary_id)
+    return made if await store.create_request(made) else await store.request()
+
+
+async def renew_summary(request: SummaryRequest, user: UserContext, services: Services) -> SummaryRequest:
+    """Have a summary that was stored, and never set to work, count as asked for now; gives what is kept.
+
+    The same key may come a day later: by then its time would be over, its slot given to another, and who
+    asks may have other rights.
+    """
+    renewed = _request(request.order, user, services, request.summary_id)
+    await SummaryStore(services.blobs, request.summary_id).put_request(renewed)
+    await hold(user.user_id, slot_of_summary(request.summary_id, services.settings), services)
+    return renewed
+
+
+def start_of(request: SummaryRequest, services: Services) -> SummaryStart:
+    """The input of the orchestration."""
+    return SummaryStart(
+        summary_id=request.summary_id,
+        document_count=len(request.order.doc_ids),
+        at_once=services.settings.summary_documents_at_once,
+        map_until=request.map_until,
+        children_until=request.children_until,
+    )
+
+
+async def owned_summary(summary_id: str, user: UserContext, services: Services) -> SummaryRequest:
+    """The request of a summary.
+
+    Raises:
+        NotFoundError: there is no such summary, or it belongs to somebody else; the two cannot be told apart.
+    """
+    missing = NotFoundError(
+        f"There is no summary {summary_id[:64]!r}.", "Check the id; summaries are seen by their owner."
+    )
+    if not re.fullmatch(ID_PATTERN, summary_id):
+        raise missing
+    try:
+        request = await SummaryStore(services.blobs, summary_id).request()
+    except NotFoundError:
+        raise missing from None
+    if request.user.user_id != user.user_id:
+        raise missing
+    return request
+
+
+async def has_ended(summary_id: str, services: Services) -> bool:
+    """Whether there is an end to look at."""
+    return await SummaryStore(services.blobs, summary_id).end() is not None
+
+
+async def view_summary(request: SummaryRequest, services: Services, reader: UserContext) -> SummaryView:
+    """The summary as it stands. Of documents that the reader may not read any more nothing is told."""
+    store = SummaryStore(services.blobs, request.summary_id)
+    end, children, readable = await asyncio.gather(
+        store.end(), _children(request, store), _readable(request, reader, services)
+    )
+    result = end.result if end else None
+    return SummaryView(
+        summary_id=request.summary_id,
+        status=end.status if end else "running",
+        focus=request.order.focus,
+        language=request.order.language,
+        created_at=request.created_at,
+        finished_at=end.finished_at if end else None,
+        progress=1.0 if end else _progress(children),
+        children=tuple(
+            child if child.doc_id in readable else ChildView(doc_id=child.doc_id, status="not_found")
+            for child in children
+        ),
+        result=without_documents(result, frozenset(request.order.doc_ids) - readable) if result else None,
+        error=end.error if end else None,
+        error_type=end.error_type if end else None,
+        status_url=f"/api/summaries/{request.summary_id}",
+    )
+
+
+async def cancel_summary(request: SummaryRequest, services: Services) -> None:
+    """End it without a result; again: the same. ConflictError when it ended otherwise."""
+    end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
+    if end.status != "cancelled":
+        raise ConflictError("The summary has ended already.", "Look at its result.")
+
+
+async def close_dead_summary(request: SummaryRequest, services: Services) -> None:
+    """End a summary whose orchestration ended without a word."""
+    await _close(request, "failed", "The summary was stopped before it was done.", "InternalError", services)
+
+
+async def delete_summary(request: SummaryRequest, services: Services, forget: Forget) -> None:
+    """Remove it and everything made of it."""
+    await forget_instances(request, forget)
+    await SummaryStore(services.blobs, request.summary_id).delete()
+    await release(request.user.user_id, request.summary_id, services)
+
+
+async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
+    """End the parent first, so that it starts no child any more; then the children."""
+    await forget(request.summary_id)
+    await asyncio.gather(
+        *(forget(f"{request.summary_id}:d{index}") for index in range(len(request.order.doc_ids)))
+    )
+
+
+async def purge_old_summaries(now: datetime, services: Services, forget: Forget) -> int:
+    """Delete summaries older than RUN_RETENTION_DAYS, and what a step at work left of a deleted one.
+
+    Returns how many were deleted.
+    """
+    limit = now - timedelta(days=services.settings.run_retention_days)
+    purged = 0
+    for summary_id in await _known(services):
+        store = SummaryStore(services.blobs, summary_id)
+        try:
+            request = await store.request()
+        except NotFoundError:
+            await store.delete()  # the request is written first and removed first: nobody owns the rest
+            continue
+        if request.created_at < limit:
+            await delete_summary(request, services, forget)
+            purged += 1
+    return purged
+
+
+async def _known(services: Services) -> list[str]:
+    names = [blob.name async for blob in services.blobs.list_blobs(WORK, FOLDER)]
+    return list(dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names))
+
+
+_CHILD_ENDS = frozenset({"done", "partial", "not_found", "failed"})
+
+
+def _request(
+    order: SummaryOrder, user: UserContext, services: Services, summary_id: str | None
+) -> SummaryRequest:
+    settings = services.settings
+    now = datetime.now(UTC)
+    deadline = now + timedelta(seconds=settings.summary_timeout_s)
+    reserve = timedelta(
+        seconds=min(1.5 * settings.summary_call_timeout_s, _RESERVE * settings.summary_timeout_s)
+    )
+    return SummaryRequest(
+        summary_id=summary_id or uuid.uuid4().hex,
+        user=user,
+        order=order,
+        created_at=now,
+        map_until=deadline - 2 * reserve,
+        children_until=deadline - reserve,
+        deadline=deadline,
+    )
+
+
+async def _children(request: SummaryRequest, store: SummaryStore) -> list[ChildView]:
+    names = await store.names()
+    return await asyncio.gather(
+        *(_child(doc_id, index, names, store) for index, doc_id in enumerate(request.order.doc_ids))
+    )
+
+
+async def _child(doc_id: str, index: int, names: frozenset[str], store: SummaryStore) -> ChildView:
+    folder = f"d{index:02d}/"
+    # What somebody deletes meanwhile is not there; the names were read a moment ago.
+    plan = await store.plan(index) if f"{folder}plan" in names else None
+    result = await store.result(index) if f"{folder}result" in names else None
+    if result is not None and result.status == "not_found":
+        return ChildView(doc_id=doc_id, status="not_found")
+    return ChildView(
+        doc_id=doc_id,
+        filename=plan.filename if plan else "",
+        status=result.status if result else "running" if plan else "waiting",
+        windows=len(plan.windows) if plan else 0,
+        windows_done=sum(name.startswith(f"{folder}w") for name in names),
+    )
+
+
+def _progress(children: Sequence[ChildView]) -> float:
+    """The mean over the documents, so that a long one does not hide the others."""
+    shares = [
+        child.windows_done / child.windows if child.windows else float(child.status in _CHILD_ENDS)
+        for child in children
+    ]
+    return round(sum(shares) / len(shares), 3)
+
+
+async def _readable(request: SummaryRequest, reader: UserContext, services: Services) -> frozenset[str]:
+    search = DocumentSearch(SecuredIndex(services.documents_index, reader))
+    return frozenset(await search.get_many(request.order.doc_ids))
+
+
+async def _close(
+    request: SummaryRequest, status: str, error: str, error_type: str, services: Services
+) -> SummaryEnd:
+    end = SummaryEnd.model_validate(
+        {"status": status, "finished_at": datetime.now(UTC), "error": error, "error_type": error_type}
+    )
+    kept = await SummaryStore(services.blobs, request.summary_id).put_end(end)
+    await release(request.user.user_id, request.summary_id, services)
+    return kept

@@ -1,0 +1,140 @@
+"""Activities of the Bot Framework protocol as they come: their shape, and nothing of what they mean. Pure.
+
+Of an activity only what is used is read; everything else that stands in it is passed over. Text that is too
+long for its field, or of another type, is an error of the sender.
+
+Source: Bot Framework Activity schema 3.1.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from shared.platform.errors import CallerError
+from shared.platform.web_page import Wire
+
+
+class ActivityParty(BaseModel):
+    """Somebody, or a conversation, by the channel's id."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    id: str = Field(min_length=1, max_length=1024)
+
+
+class ChannelActivity(BaseModel):
+    """An activity of the Bot Framework protocol. What it says beside is looked at where it is used.
+
+    Attributes:
+        type: `message`, `invoke`, `conversationUpdate` …
+        id: of the activity; the same id is the same activity.
+        channel_id: `msteams`, `webchat` …
+        service_url: where the channel takes messages; its host must be that of the token.
+        conversation: where it was said.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    type: str = Field(min_length=1, max_length=1024)
+    id: str | None = Field(default=None, min_length=1, max_length=1024)
+    channel_id: str = Field(alias="channelId", min_length=1, max_length=1024)
+    service_url: str = Field(alias="serviceUrl", min_length=1, max_length=1024)
+    conversation: ActivityParty
+
+
+class ActivityAnswer(BaseModel):
+    """What an activity is answered with that waits for an answer, as its channel wants it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+
+TEAMS = "msteams"
+
+
+def _plain(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it holds characters that nobody sees")
+    return text
+
+
+# Ids of Teams have up to some 250 characters (unmeasured); they become part of keys only as digests.
+_Id = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_plain)]
+_Name = Annotated[str, StringConstraints(max_length=1024)]
+
+
+class Account(Wire):
+    """Who, as the channel names them."""
+
+    id: _Id
+    name: _Name | None = None
+    object_id: _Name | None = Field(default=None, alias="aadObjectId")
+
+
+class _Conversation(Wire):
+    id: _Id
+    kind: _Name | None = Field(default=None, alias="conversationType")
+    is_group: bool | None = Field(default=None, alias="isGroup")
+    tenant_id: _Name | None = Field(default=None, alias="tenantId")
+
+
+class _Attachment(Wire):
+    content_type: _Name = Field(alias="contentType")
+    url: Annotated[str, StringConstraints(max_length=250_000)] | None = Field(
+        default=None, alias="contentUrl"
+    )
+    content: Any = None
+    name: _Name | None = None
+
+
+class Received(Wire):
+    """An activity as it came, of the right shape."""
+
+    type: _Id
+    id: _Id | None = None
+    channel: _Id = Field(alias="channelId")
+    service_url: _Id = Field(alias="serviceUrl")
+    sender: Account | None = Field(default=None, alias="from")
+    recipient: Account | None = None
+    conversation: _Conversation
+    text: str | None = None
+    text_format: _Name | None = Field(default=None, alias="textFormat")
+    value: Any = None
+    name: _Name | None = None
+    reply_to_id: _Id | None = Field(default=None, alias="replyToId")
+    locale: Any = None
+    timestamp: datetime | None = None
+    channel_data: Any = Field(default=None, alias="channelData")
+    entities: Annotated[tuple[Any, ...], Field(max_length=500)] | None = None
+    attachments: Annotated[tuple[_Attachment, ...], Field(max_length=50)] | None = None
+    members_added: Annotated[tuple[Account, ...], Field(max_length=1000)] | None = Field(
+        default=None, alias="membersAdded"
+    )
+
+    @property
+    def channel_name(self) -> str:
+        """The channel, without the product behind it (`msteams:COPILOT`)."""
+        return self.channel.partition(":")[0]
+
+    @property
+    def sender_tenant(self) -> str | None:
+        """The tenant that Teams tells beside the activity."""
+        tenant = self.channel_data.get("tenant") if isinstance(self.channel_data, dict) else None
+        found = tenant.get("id") if isinstance(tenant, dict) else None
+        return found if isinstance(found, str) and self.channel_name == TEAMS else None
+
+
+def read_activity(body: bytes) -> Received:
+    """The activity of a request's body.
+
+    Raises:
+        CallerError: no JSON, or not the shape of an activity; names the first field at fault, not its value.
+    """
+    try:
+        return Received.model_validate_json(body)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
+        if first["type"] == "json_invalid":
+            raise CallerError("The body is not valid JSON.", "Send an activity.") from None
+        place = ".".join(str(part) for part in first["loc"]) or "body"
+        raise CallerError(f"No activity: {place} is missing or of another shape.") from None

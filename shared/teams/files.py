@@ -1,0 +1,167 @@
+"""`BotFiles`: files that people dropped into chats, from the hosts of BOT_ATTACHMENT_HOSTS and no other.
+
+The address comes from outside. So: https, a host on the list, also after every redirect; our token to the Bot
+Service's own hosts alone, and only to the one that the activity proved to come from; no more bytes than
+MAX_DOCUMENT_BYTES, counted as they come. No address stands in an error or the log: it opens the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import IO, TYPE_CHECKING
+from urllib.parse import SplitResult, urljoin
+
+from shared.platform.calls import BOT_FILES as SERVICE
+from shared.platform.calls import azure_errors, failed, rate_limited
+from shared.platform.errors import CallerError, PayloadTooLargeError
+from shared.platform.web_page import http_errors
+from shared.teams.ports import BotFiles
+from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
+
+# For annotations alone: the start of the app need not build the models of channels.
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aiohttp import ClientResponse, ClientSession
+
+    from shared.platform.connection import Connection
+    from shared.platform.connections import Credentials
+    from shared.platform.settings import Settings
+    from shared.teams.models import BotAttachment, BotConversation
+
+FETCH_S = 240.0  # 500 MB take that at 17 Mbit/s; an activity has 10 minutes
+SILENCE_S = 20.0  # between two pieces; unmeasured
+_MAX_REDIRECTS = 3
+_PIECE = 256 * 1024
+_PAGES = (".html", ".htm")
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+Token = Callable[[], Awaitable[str]]
+
+
+def bot_token(settings: Settings, credentials: Credentials) -> Token:
+    """The bot's own token for the Bot Service of its cloud, by its managed identity."""
+    scope = CLOUDS[settings.bot_cloud].scope
+
+    async def token() -> str:
+        with azure_errors(SERVICE):
+            return (await credentials.for_bot().get_token(scope)).token
+
+    return token
+
+
+class ChannelFiles(BotFiles):
+    """Fetches files over HTTP."""
+
+    def __init__(self, connection: Connection[ClientSession], settings: Settings, token: Token) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._service_hosts = CLOUDS[settings.bot_cloud].hosts
+        self._token = token
+
+    async def fetch(self, attachment: BotAttachment, conversation: BotConversation, target: Path) -> int:
+        """As the port says; a target that is not whole is removed."""
+        address = attachment.url
+        with http_errors(SERVICE):
+            async with asyncio.timeout(FETCH_S):
+                for _ in range(_MAX_REDIRECTS + 1):
+                    headers = await self._headers(self._allowed(address), attachment, conversation)
+                    moved = await self._get(address, headers, attachment, target)
+                    if isinstance(moved, int):
+                        return moved
+                    address = urljoin(address, moved)
+        raise CallerError("The file is not where the channel says.", "Drop it again.")
+
+    def _allowed(self, address: str) -> SplitResult:
+        """
+        Raises:
+            CallerError: files are not taken from there.
+        """
+        parts = address_parts(address)
+        if parts is not None and self._is_listed(parts):
+            return parts
+        raise CallerError(
+            "Files are not taken from where this one is.",
+            "Drop it into the chat from your own device, or ask the operator (BOT_ATTACHMENT_HOSTS).",
+        )
+
+    def _is_listed(self, parts: SplitResult) -> bool:
+        if is_loopback(parts):
+            return self._settings.bot_local_anonymous
+        scheme, host, port = origin(parts)
+        names = self._settings.attachment_hosts
+        return scheme == "https" and is_on(host if port == 443 else f"{host}:{port}", names)
+
+    async def _headers(
+        self, parts: SplitResult, attachment: BotAttachment, conversation: BotConversation
+    ) -> dict[str, str]:
+        came_from = address_parts(conversation.service_url)
+        is_channels_own = came_from is not None and origin(parts) == origin(came_from)
+        if attachment.is_hosted and is_channels_own and is_service(parts, self._service_hosts):
+            return {"Authorization": f"Bearer {await self._token()}"}
+        return {}
+
+    async def _get(
+        self, address: str, headers: dict[str, str], attachment: BotAttachment, target: Path
+    ) -> int | str:
+        """The file's size once it is written, or the address to which it has moved."""
+        from yarl import URL
+
+        session = await self._connection.opened()
+        # As it is: a signature in it covers its bytes.
+        async with session.get(
+            URL(address, encoded=True), headers=headers, allow_redirects=False
+        ) as response:
+            if response.status in _REDIRECTS:
+                return response.headers.get("Location", "")
+            _check(response)
+            _check_is_file(response, attachment)
+            self._check_size(response.content_length or 0)
+            return await self._write(response, target)
+
+    async def _write(self, response: ClientResponse, target: Path) -> int:
+        is_whole = False
+        file = await asyncio.to_thread(target.open, "wb")
+        try:
+            size = await self._copy(response, file)
+            is_whole = True
+        finally:
+            await asyncio.to_thread(file.close)
+            if not is_whole:
+                await asyncio.to_thread(target.unlink, missing_ok=True)
+        return size
+
+    async def _copy(self, response: ClientResponse, file: IO[bytes]) -> int:
+        size = 0
+        while True:
+            async with asyncio.timeout(SILENCE_S):
+                piece = await response.content.read(_PIECE)
+            if not piece:
+                return size
+            size += len(piece)
+            self._check_size(size)
+            await asyncio.to_thread(file.write, piece)
+
+    def _check_size(self, size_bytes: int) -> None:
+        most = self._settings.max_document_bytes
+        if size_bytes > most:
+            raise PayloadTooLargeError(f"The file is larger than {most:,} bytes.", "Split it.")
+
+
+def _check(response: ClientResponse) -> None:
+    if response.status == 200:
+        return
+    if response.status in (401, 403, 404, 410):
+        raise CallerError("The channel does not give the file to us any more.", "Drop it again.")
+    if response.status == 429:
+        raise rate_limited(SERVICE, response.headers)
+    raise failed(SERVICE, response.status)
+
+
+def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
+    """What asks us to sign in would be stored as a text that somebody dropped."""
+    if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
+        raise CallerError(
+            "The channel gives a page instead of the file.", "Drop it again, from a computer if you can."
+        )

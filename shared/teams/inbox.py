@@ -1,0 +1,350 @@
+"""`BotInbox`: whose activity it is, before what it says. Stores nothing.
+
+The order is: the token, then the shape, then whether the two tell of the same address, then the tenant.
+Without a token an activity counts on a developer's machine alone (BOT_LOCAL_ANONYMOUS).
+"""
+
+# For annotations alone: the start of the app need not build the models of activities.
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from shared.platform.errors import AccessDeniedError, CallerError, NotAuthenticatedError
+from shared.teams.activities import TEAMS, Account, Received
+from shared.teams.models import (
+    BotActivity,
+    BotAttachment,
+    BotConversation,
+    BotFeedback,
+    BotIgnored,
+    BotJoined,
+    BotMessage,
+    BotSender,
+    ButtonValue,
+    ConversationKind,
+)
+from shared.teams.ports import BotInbox
+from shared.teams.tokens import (
+    CLOUDS,
+    ChannelToken,
+    ChannelTokens,
+    address_parts,
+    is_loopback,
+    is_service,
+    origin,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from urllib.parse import SplitResult
+
+    from shared.platform.settings import Settings
+
+
+OWN_KEY = "groundwork"  # under which a card may keep our button's value beside the channel's own
+_FILE = "application/vnd.microsoft.teams.file.download.info"
+_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_LOCAL_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
+_LOCALE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}")
+_KINDS: dict[str, ConversationKind] = {"personal": "personal", "groupchat": "group", "channel": "channel"}
+_THUMBS = {"like": "up", "dislike": "down"}
+_MAX_COMMENT_CHARS = 2000
+_SUFFIXES = {"image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/tiff": ".tiff"}
+
+
+def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
+    """What the activity asks of us. Its sender is believed by now, as far as that goes.
+
+    `is_local`: of this machine, where object ids need be no GUIDs.
+
+    Raises:
+        CallerError: a message or an answer that lacks what makes it one.
+    """
+    sender, recipient = received.sender, received.recipient
+    if received.type == "conversationUpdate":
+        return _joined(received, body, is_local=is_local)
+    if received.type not in ("message", "invoke"):
+        return BotIgnored(activity_type=received.type)
+    if sender is None or recipient is None or received.id is None:
+        raise CallerError(f"A {received.type} needs id, from and recipient.")
+    if sender.id == recipient.id:  # our own, come back
+        return BotIgnored(activity_type=received.type)
+    if received.type == "invoke":
+        return _feedback(received, received.id, sender, is_local=is_local)
+    return _message(received, received.id, is_local=is_local)
+
+
+def _message(received: Received, activity_id: str, *, is_local: bool) -> BotActivity:
+    message = BotMessage(
+        activity_id=activity_id,
+        conversation=_conversation(received),
+        sender=_sender(received, is_local=is_local),
+        text=_text(received),
+        button=_button(received.value),
+        attachments=tuple(_files(received)),
+        sent_at=_aware(received.timestamp),
+    )
+    is_empty = not message.text and message.button is None and not message.attachments
+    return BotIgnored(activity_type=received.type) if is_empty else message
+
+
+def _feedback(received: Received, activity_id: str, sender: Account, *, is_local: bool) -> BotActivity:
+    value = received.value if isinstance(received.value, dict) else {}
+    if received.name != "message/submitAction" or value.get("actionName") != "feedback":
+        return BotIgnored(activity_type=received.type)
+    answer = value.get("actionValue")
+    said = answer if isinstance(answer, dict) else {}
+    thumb = _THUMBS.get(str(said.get("reaction")))
+    # The Playground does not say which message: the last one.
+    if thumb is None or not (received.reply_to_id or is_local):
+        raise CallerError("A feedback needs a reaction, like or dislike, and replyToId.")
+    return BotFeedback.model_validate(
+        {
+            "activity_id": activity_id,
+            "conversation": _conversation(received),
+            "sender": _sender(received, is_local=is_local),
+            "message_id": received.reply_to_id or "",
+            "thumb": thumb,
+            "comment": _comment(said.get("feedback")),
+        }
+    )
+
+
+def _joined(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
+    if not received.members_added or received.recipient is None:
+        return BotIgnored(activity_type=received.type)
+    return BotJoined(
+        # Some channels number only messages; the same bytes are the same event.
+        activity_id=received.id or hashlib.sha256(body).hexdigest()[:32],
+        conversation=_conversation(received),
+        sender=_sender(received, is_local=is_local),
+        is_us=any(member.id == received.recipient.id for member in received.members_added),
+    )
+
+
+def _conversation(received: Received) -> BotConversation:
+    conversation, us = received.conversation, received.recipient
+    locale = received.locale
+    return BotConversation(
+        channel=received.channel_name,
+        service_url=received.service_url,
+        conversation_id=conversation.id,
+        kind=_kind(received),
+        tenant_id=conversation.tenant_id if received.channel_name == TEAMS else None,
+        bot_id=us.id if us else "",
+        bot_name=us.name if us else None,
+        locale=locale if isinstance(locale, str) and _LOCALE.fullmatch(locale) else None,
+    )
+
+
+def _kind(received: Received) -> ConversationKind:
+    """Who reads along. Where Teams does not say, several people might."""
+    conversation = received.conversation
+    if conversation.kind is not None:
+        return _KINDS.get(conversation.kind.casefold(), "group")
+    return "group" if conversation.is_group or received.channel_name == TEAMS else "personal"
+
+
+def _sender(received: Received, *, is_local: bool) -> BotSender:
+    sender = received.sender
+    if sender is None:
+        return BotSender(channel_user_id=received.conversation.id)
+    return BotSender(
+        channel_user_id=sender.id,
+        object_id=_believed_id(received, sender, is_local=is_local),
+        tenant_id=received.sender_tenant,
+        name=sender.name,
+    )
+
+
+def _believed_id(received: Received, sender: Account, *, is_local: bool) -> str | None:
+    """The Entra object id, as tokens of the web page have it, so that it is the same person there."""
+    told = sender.object_id or ""
+    if received.channel_name != TEAMS or not (_LOCAL_ID if is_local else _GUID).fullmatch(told):
+        return None
+    return told if is_local else told.lower()
+
+
+def _text(received: Received) -> str:
+    """What was written, without mentions of us."""
+    text = received.text or ""
+    for entity in received.entities or ():
+        if not isinstance(entity, dict) or entity.get("type") != "mention":
+            continue
+        mentioned, shown = entity.get("mentioned"), entity.get("text")
+        is_us = isinstance(mentioned, dict) and mentioned.get("id") == (
+            received.recipient.id if received.recipient else None
+        )
+        if is_us and isinstance(shown, str) and shown:
+            text = text.replace(shown, " ", 1)
+    return text.strip()
+
+
+_BUTTON: TypeAdapter[ButtonValue] = TypeAdapter(ButtonValue)
+
+
+def _button(value: Any) -> ButtonValue | None:
+    """The button of ours that was pressed; None for a value of somebody else's card, or of an older one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(value, dict):
+        return None
+    own = value.get(OWN_KEY, value)
+    if not isinstance(own, dict):
+        return None
+    try:
+        return _BUTTON.validate_python({name: own[name] for name in own if name not in ("msteams", "_")})
+    except ValidationError:
+        return None
+
+
+def _files(received: Received) -> Iterable[BotAttachment]:
+    """Files. Cards, and the message itself as HTML, come as attachments as well, without an address."""
+    for number, attachment in enumerate(received.attachments or (), start=1):
+        if attachment.content_type == _FILE:
+            content = attachment.content if isinstance(attachment.content, dict) else {}
+            address = content.get("downloadUrl")
+        else:
+            address = attachment.url
+        if not isinstance(address, str) or not address or attachment.content_type == "text/html":
+            continue
+        yield BotAttachment(
+            name=attachment.name or _invented_name(received, attachment.content_type, number),
+            content_type=attachment.content_type,
+            url=address,
+            is_hosted=_host(address) == _host(received.service_url) is not None,
+        )
+
+
+def _invented_name(received: Received, content_type: str, number: int) -> str:
+    """Pasted pictures have no name, and `image/*` for a type: whoever reads the bytes knows better.
+
+    No two are called alike, since a name that a document of theirs has makes a file its next version.
+    """
+    day = f"{received.timestamp:%Y-%m-%d}-" if received.timestamp else ""
+    said = f"{received.conversation.id}\n{received.id}"
+    name = f"{day}{hashlib.sha256(said.encode()).hexdigest()[:8]}-{number}"
+    is_picture = content_type.startswith("image/")
+    return f"picture-{name}{_SUFFIXES.get(content_type, '.png')}" if is_picture else f"file-{name}"
+
+
+def _host(address: str) -> str | None:
+    parts = address_parts(address)
+    return parts.netloc if parts else None
+
+
+def _comment(feedback: Any) -> str:
+    """The words beside a thumb: JSON within JSON, or plain text from other clients."""
+    if not isinstance(feedback, str):
+        return ""
+    try:
+        said = json.loads(feedback)
+    except (ValueError, RecursionError):
+        return feedback[:_MAX_COMMENT_CHARS]
+    words = said.get("feedbackText") if isinstance(said, dict) else None
+    return words[:_MAX_COMMENT_CHARS] if isinstance(words, str) else ""
+
+
+def _aware(instant: datetime | None) -> datetime | None:
+    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
+
+
+_HINT = "See docs/teams.md on the Agents Playground."
+
+
+class ChannelInbox(BotInbox):
+    """What the channels of one bot send."""
+
+    def __init__(self, settings: Settings, tokens: ChannelTokens | None) -> None:
+        """`tokens` is None where there is no bot, or one without an identity."""
+        self._settings = settings
+        self._tokens = tokens
+        self._hosts = CLOUDS[settings.bot_cloud].hosts
+
+    async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
+        """As the port says; besides:
+
+        Raises:
+            AccessDeniedError: somebody of another tenant.
+            DependencyError: the Bot Service's keys cannot be had.
+        """
+        from shared.teams.activities import read_activity
+
+        if self._tokens is None:
+            return self._receive_local(body, peer)
+        token = await self._tokens.believed(authorization)
+        received = read_activity(body)
+        _check_came_from(received, token, self._hosts)
+        self._check_tenant(received)
+        return as_activity(received, body, is_local=False)
+
+    def _receive_local(self, body: bytes, peer: str | None) -> BotActivity:
+        from shared.teams.activities import read_activity
+
+        if not self._settings.bot_local_anonymous or self._settings.in_azure:
+            raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
+        if not _is_this_machine(peer):
+            raise NotAuthenticatedError(
+                "Without a token activities are taken from this machine alone.", _HINT
+            )
+        received = read_activity(body)
+        if not is_loopback(_address(received)):
+            raise NotAuthenticatedError("Without a token an activity must come from this machine.", _HINT)
+        self._check_tenant(received)
+        return as_activity(received, body, is_local=True)
+
+    def _check_tenant(self, received: Received) -> None:
+        """Other channels than Teams know no tenants; their people are known to nobody."""
+        from shared.teams.activities import TEAMS
+
+        ours = (self._settings.bot_tenant_id or "").casefold()
+        if received.channel_name != TEAMS or not ours:
+            return
+        told: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)
+        if self._tokens is None:  # the Playground tells a tenant in one of the two places
+            told = tuple(tenant for tenant in told if tenant) or ("",)
+        if any((tenant or "").casefold() != ours for tenant in told):
+            raise AccessDeniedError(
+                "This bot is for the people of its organisation.", "Write from an account of it."
+            )
+
+
+def _address(received: Received) -> SplitResult:
+    parts = address_parts(received.service_url)
+    if parts is None:
+        raise CallerError("No activity: serviceUrl is no http address.")
+    return parts
+
+
+def _check_came_from(received: Received, token: ChannelToken, hosts: tuple[str, ...]) -> None:
+    """
+    Raises:
+        CallerError: the activity's address is none.
+        NotAuthenticatedError: it is another than the token's, or not the Bot Service's; or the token's key
+            does not stand for its channel.
+    """
+    told, proved = _address(received), address_parts(token.service_url)
+    if proved is None or origin(told) != origin(proved):
+        refuse("other_service_url")
+    if not is_service(told, hosts):
+        refuse("foreign_service_url")
+    if token.endorsements and received.channel_name not in token.endorsements:
+        refuse("channel_not_endorsed")
+
+
+def _is_this_machine(peer: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(peer or "").is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,277 @@
+"""Fixed texts of ours in chats, in German and English. Pure; nothing here quotes an error or a document."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.runs.events import RunEvent
+from shared.teams.markdown import visible
+from shared.teams.models import Language
+
+_DAMAGED = "Die Datei ist beschädigt oder unvollständig."
+_LOCKED = "Die Datei ist mit einem Kennwort geschützt. Legen Sie sie ohne Kennwort noch einmal ab."
+_OTHER_KIND = "Ihr Inhalt passt nicht zu ihrer Endung."
+_TOO_LARGE = "Die Datei ist zu groß. Teilen Sie sie auf."
+_NOT_TAKEN = (
+    "Dateien dieser Art werden nicht gelesen, wohl aber PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, "
+    "Text, E-Mails (.eml), Untertitel und Bilder."
+)
+
+_GERMAN = (
+    (r"Page (\d+) cannot be read\.", "Seite {0} lässt sich nicht lesen."),
+    (r"Files (of type .*|without a suffix) cannot be read\.", _NOT_TAKEN),
+    (r"The file is empty .*", "Die Datei ist leer."),
+    (r"The suffix says .*", _OTHER_KIND),
+    (r"The file is not text, although its suffix says so\.", _OTHER_KIND),
+    (r"The content is not (a picture of a known kind\.|a mail: .*)", _OTHER_KIND),
+    (
+        r"The file needs a password, or is of a format of before 2007\.",
+        f"{_LOCKED} Formate von vor 2007 gehen nicht.",
+    ),
+    (r"The (file|PDF) is encrypted.*", _LOCKED),
+    (r"The PDF has no pages\.", "Das PDF hat keine Seiten."),
+    (r"The (file|picture|PDF) is damaged.*", _DAMAGED),
+    (r"The file's structure is not understood .*", _DAMAGED),
+    (r"The file cannot be read by .*", _DAMAGED),
+    (r"The file declares XML entities, .*", _DAMAGED),
+    (r"The file crashed the parser: .*", _DAMAGED),
+    (
+        r"No cue of the transcript can be read; .* at line (\d+)\.",
+        "In Zeile {0} steht keine Zeitangabe, die sich lesen lässt.",
+    ),
+    (r"The picture has more than (\d+) million pixels\.", "Das Bild hat mehr als {0} Millionen Bildpunkte."),
+    (r"The file (is larger than|has|holds|unpacks to) .*", _TOO_LARGE),
+    (r"Reading the file (takes more|took longer) than .*", _TOO_LARGE),
+    (r"The file has no usable name\.", "Die Datei hat keinen brauchbaren Namen."),
+    (r"A name that ends in .*", "Diese Endung gehört zu Zugriffslisten."),
+    (r"The path of the file is too long\.", "Der Name der Datei ist zu lang."),
+    (r"A document of somebody else has this name\.", "Ein Dokument von jemand anderem heißt schon so."),
+    (
+        r"Files are not taken from where this one is\.",
+        "Von dort, wo sie liegt, werden keine Dateien angenommen. Legen Sie sie von Ihrem eigenen Gerät ab.",
+    ),
+    (r"The file is not where the channel says\.", "Sie liegt nicht mehr dort. Legen Sie sie noch einmal ab."),
+    (
+        r"The channel gives a page instead of the file\.",
+        "Teams gibt mir statt der Datei eine Seite zum Anmelden. Legen Sie sie von einem Rechner aus ab.",
+    ),
+    (
+        r"The channel does not give the file to us any more\.",
+        "Sie ist nicht mehr zu haben. Legen Sie sie noch einmal ab.",
+    ),
+    (
+        r"The (file|document) could not be ingested.*",
+        "Beim Lesen ist etwas schiefgegangen. Versuchen Sie es später noch einmal.",
+    ),
+)
+
+
+def file_reason(reason: str, language: Language) -> str:
+    """The reason in words of the language; as it is, where there are none."""
+    if language == "de":
+        for english, german in _GERMAN:
+            if found := re.fullmatch(english, reason, re.DOTALL):
+                return german.format(*found.groups())
+    return reason
+
+
+MAX_CHARS = 200  # a line on a telephone or two; channels take about 1,000
+_SEARCHING = {"de": "Ich suche in den Dokumenten …", "en": "Searching the documents …"}
+_WEB = {"de": "Ich suche im Netz …", "en": "Searching the web …"}
+_READING = {"de": "Ich lese genauer nach …", "en": "Reading more closely …"}
+_STEP = {"de": "Schritt {0} von {1}: {2}", "en": "Step {0} of {1}: {2}"}
+
+_TOOLS = {
+    "rag_semantic_search": _SEARCHING,
+    "rag_list_documents": _SEARCHING,
+    "rag_metadata_search": _SEARCHING,
+    "web_search": _WEB,
+}
+
+
+def progress_line(event: RunEvent, language: Language) -> str | None:
+    """What is being done from this event on; None when it changes nothing that people see."""
+    data = event.data
+    if event.name == "TOOL_STARTED":
+        said = _TOOLS.get(str(data.get("tool")))
+        return said[language] if said else None
+    if event.name != "STATUS":
+        return None
+    if data.get("state") == "sub_agent" and data.get("phase") == "started":
+        return _READING[language]
+    todo = data.get("todo")
+    return _of_plan(todo, language) if isinstance(todo, list) else None
+
+
+def _of_plan(todo: Sequence[Mapping[str, Any]], language: Language) -> str | None:
+    """The first step that is not done."""
+    for number, item in enumerate(todo, start=1):
+        if item.get("status") in ("pending", "in_progress"):
+            line = _STEP[language].format(number, len(todo), _unlinked(str(item["description"])))
+            return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
+    return None
+
+
+def _unlinked(words: str) -> str:
+    """A model's words on one line. Some clients read Markdown there, others show it: nothing is escaped."""
+    return " ".join(visible(words).split()).replace("](", "] (").replace("://", ": //")
+
+
+Texts = Mapping[Language, str]
+
+HELP: Texts = {
+    "en": (
+        "Ask me anything that your documents may answer: I reply with the sources, down to the page.\n\n"
+        "- **/new** begins a new conversation; I forget what we spoke of for what comes next\n"
+        "- **/sources** shows the sources of the last answer\n"
+        "- **/forget** deletes this conversation and what I remember of your questions\n"
+        "- **/help** shows this\n\n"
+        "{0}"
+    ),
+    "de": (
+        "Fragen Sie mich, was Ihre Dokumente beantworten können: Ich antworte mit Quellen, bis zur Seite.\n\n"
+        "- **/neu** beginnt ein neues Gespräch; was vorher war, spielt dann keine Rolle mehr\n"
+        "- **/quellen** zeigt die Quellen der letzten Antwort\n"
+        "- **/vergessen** löscht dieses Gespräch und was ich mir von Ihren Fragen gemerkt habe\n"
+        "- **/hilfe** zeigt dies\n\n"
+        "{0}"
+    ),
+}
+
+OF_PERSON: Texts = {
+    "en": "I read what you may read. Drop a file here, and it becomes a document of yours alone.",
+    "de": "Ich lese, was Sie lesen dürfen. Legen Sie hier eine Datei ab, wird sie Ihr eigenes Dokument.",
+}
+
+OF_PERSON_ALONE: Texts = {
+    "en": "Your groups cannot be looked up at the moment: I read only what is open to you by name, or to "
+    "everybody.",
+    "de": "Ihre Gruppen lassen sich gerade nicht ermitteln: Ich lese nur, was Ihnen selbst oder allen "
+    "offensteht.",
+}
+
+OF_SEVERAL: Texts = {
+    "en": "Several people read along here, so I use only documents that everybody may read.",
+    "de": "Hier lesen mehrere mit, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
+}
+OF_STRANGER: Texts = {
+    "en": "I do not know who you are here, so I use only documents that everybody may read.",
+    "de": "Ich weiß hier nicht, wer Sie sind, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
+}
+
+NO_SUCH_COMMAND: Texts = {
+    "en": "There is no such command: I have done nothing. A command stands alone in its message; /help tells "
+    "which there are.",
+    "de": "Diesen Befehl gibt es nicht: Ich habe nichts getan. Ein Befehl steht allein in seiner Nachricht; "
+    "/hilfe zeigt, welche es gibt.",
+}
+
+NO_WORDS: Texts = {
+    "en": "Please ask me in words. /help shows what I can do.",
+    "de": "Bitte fragen Sie mich in Worten. /hilfe zeigt, was ich kann.",
+}
+BEGUN: Texts = {
+    "en": "A new conversation begins. What would you like to know?",
+    "de": "Ein neues Gespräch beginnt. Was möchten Sie wissen?",
+}
+
+FORGOTTEN: Texts = {
+    "en": "Done: this conversation is deleted, and so is what I remembered of your questions. "
+    "Your other conversations stay.",
+    "de": "Erledigt: Dieses Gespräch ist gelöscht, ebenso, was ich mir von Ihren Fragen gemerkt hatte. "
+    "Ihre anderen Gespräche bleiben.",
+}
+
+NO_SOURCES: Texts = {
+    "en": "There is no answer with sources in this conversation yet.",
+    "de": "In diesem Gespräch gibt es noch keine Antwort mit Quellen.",
+}
+SOURCES: Texts = {"en": "Sources of the last answer:", "de": "Quellen der letzten Antwort:"}
+BEGINNING: Texts = {"en": "Reading your question …", "de": "Ich lese Ihre Frage …"}
+GOING_ON: Texts = {
+    "en": "This takes longer. I go on working and write here when it is done.",
+    "de": "Das dauert länger. Ich arbeite weiter und schreibe hier, sobald ich fertig bin.",
+}
+NO_SUCH_OPTION: Texts = {
+    "en": "There is no such option: please answer with a number from 1 to {0}.",
+    "de": "Diese Möglichkeit gibt es nicht: Bitte antworten Sie mit einer Zahl von 1 bis {0}.",
+}
+
+ANSWERED_ALREADY: Texts = {
+    "en": "That question is closed: it was answered, or you have asked something else since. "
+    "Ask again if you like.",
+    "de": "Diese Frage ist erledigt: Sie wurde beantwortet, oder Sie haben inzwischen etwas anderes gefragt. "
+    "Fragen Sie gern noch einmal.",
+}
+
+REFUSED: Texts = {
+    "en": "I may not answer you here: your account is not one of this organisation's, or not let in.",
+    "de": "Ich darf Ihnen hier nicht antworten: Ihr Konto gehört nicht zu dieser Organisation oder ist nicht "
+    "zugelassen.",
+}
+
+TOO_LONG: Texts = {
+    "en": "That is too long for a question. Shorten it, or drop the material here as a file.",
+    "de": "Das ist zu lang für eine Frage. Kürzen Sie, oder legen Sie den Stoff hier als Datei ab.",
+}
+TOO_MANY: Texts = {
+    "en": "That was a lot at once. Please wait a moment, then ask again.",
+    "de": "Das war viel auf einmal. Bitte warten Sie einen Moment und fragen Sie dann noch einmal.",
+}
+
+OUT_OF_REACH: Texts = {
+    "en": "A service that I need cannot be reached right now. Please ask again in a few minutes.",
+    "de": "Ein Dienst, den ich brauche, ist gerade nicht erreichbar. Bitte fragen Sie in ein paar Minuten "
+    "noch einmal.",
+}
+
+BROKEN: Texts = {
+    "en": "Something went wrong on my side, and I have no answer. Please ask again. "
+    "If it happens again, give this reference to the operator: {0}",
+    "de": "Bei mir ist etwas schiefgegangen, ich habe keine Antwort. Bitte fragen Sie noch einmal. "
+    "Wenn es wieder geschieht, nennen Sie dem Betreiber diese Kennung: {0}",
+}
+
+CANCELLED: Texts = {"en": "The question was cancelled.", "de": "Die Frage wurde abgebrochen."}
+GONE: Texts = {
+    "en": "The conversation was deleted, so there is no answer to that question.",
+    "de": "Das Gespräch wurde gelöscht, deshalb gibt es auf diese Frage keine Antwort.",
+}
+FILES_NOT_HERE: Texts = {
+    "en": "I take files only in a personal chat in Teams, where they stay yours alone.",
+    "de": "Dateien nehme ich nur im persönlichen Chat in Teams an, wo sie allein Ihnen gehören.",
+}
+TOO_MANY_FILES: Texts = {
+    "en": "I took the first {0} files; please drop the others separately.",
+    "de": "Ich habe die ersten {0} Dateien angenommen; bitte legen Sie die anderen einzeln ab.",
+}
+FILE_TAKEN: Texts = {"en": "I am reading **{0}** …", "de": "Ich lese **{0}** …"}
+FILE_READY: Texts = {
+    "en": "I have read **{0}**. You can ask about it now.",
+    "de": "Ich habe **{0}** gelesen. Sie können jetzt danach fragen.",
+}
+FILE_FAILED: Texts = {"en": "I cannot read **{0}**: {1}", "de": "**{0}** kann ich nicht lesen: {1}"}
+FILE_SLOW: Texts = {
+    "en": "**{0}** takes longer to read; you can ask about it a little later.",
+    "de": "**{0}** braucht länger; Sie können etwas später danach fragen.",
+}
+
+_OF_ERRORS: Mapping[str, Texts] = {
+    "NetworkError": OUT_OF_REACH,
+    "RateLimitError": OUT_OF_REACH,
+    "TimeoutError": OUT_OF_REACH,
+    "AuthenticationError": OUT_OF_REACH,
+    "IndexNotFoundError": OUT_OF_REACH,
+    "TooManyRequestsError": TOO_MANY,
+    "TooManyRunsError": TOO_MANY,
+    "PayloadTooLargeError": TOO_LONG,
+    "NotAuthenticatedError": REFUSED,
+    "AccessDeniedError": REFUSED,
+    "RunCancelledError": CANCELLED,
+    "NotFoundError": GONE,
+}
+
+
+def error_text(code: str | None, reference: str, language: Language) -> str:
+    """What people are told of an error: what they can do, and a reference; nothing of its own words."""
+    return _OF_ERRORS.get(code or "", BROKEN)[language].format(reference)

@@ -1,0 +1,246 @@
+"""`BotOutbox`: what we say in chats. Teams shows it with sources, pictures and buttons, others as text.
+
+Why pictures alone have signed addresses: decision 0024.
+"""
+
+# For annotations alone: the start of the app need not build the models of channels.
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from shared.platform.errors import GroundworkError, RateLimitError
+from shared.platform.telemetry import get_logger
+from shared.teams.connector import ChannelConnector, StreamEndedError
+from shared.teams.outgoing import MAX_TEXT_CHARS, StreamState, messages_of, streamed, update_of
+from shared.teams.ports import BotOutbox, BotStream
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from shared.platform.settings import Settings
+    from shared.teams.connector import Ending
+    from shared.teams.models import BotConversation, BotReply
+
+
+_MAX_FAILURES = 3  # one after another; unmeasured
+
+
+class ChannelStream(BotStream):
+    """One message in one conversation."""
+
+    def __init__(
+        self,
+        connector: ChannelConnector,
+        conversation: BotConversation,
+        *,
+        reply_to: str | None,
+        is_live: bool,
+        interval_s: float,
+        message_id: str = "",
+    ) -> None:
+        """`reply_to`: what the message answers, where that is said. `message_id`: of one that was begun."""
+        self._connector = connector
+        self._conversation = conversation
+        self._reply_to = reply_to
+        self._is_live = is_live
+        self._interval_s = interval_s
+        self._doing = ""
+        self._text = ""
+        self._shown_chars = 0
+        self._stream_id = message_id
+        self._sequence = 0
+        self._failures = 0
+        self._free_at = 0.0  # on the event loop's clock: when the channel takes the next update
+        self._ending: Ending | None = None
+        self._sending: asyncio.Task[None] | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether people see it grow."""
+        return self._is_live
+
+    @property
+    def message_id(self) -> str:
+        """The channel's id of it; empty until the channel has taken the first update."""
+        return self._stream_id
+
+    async def inform(self, text: str) -> None:
+        """Show what is being done, until the text begins. Never raises."""
+        self._doing = " ".join(text.split())
+        self._wake()
+
+    async def write(self, text: str) -> None:
+        """Add to the text. Never raises."""
+        self._text += text
+        self._wake()
+
+    async def finish(self, reply: BotReply) -> str:
+        """Put the whole message in its place; the channel's id of its last part.
+
+        Nothing is sent where the person has stopped the message: they want no more of it.
+        """
+        self._is_live = False
+        if self._sending is not None:
+            await self._sending
+        if self._has_ended("stopped"):
+            return self._stream_id
+        await self._pause()
+        first, *others = messages_of(self._conversation, reply)
+        sent = self._stream_id if await self._replaced(first) else await self._post(first)
+        if self._has_ended("stopped"):
+            return sent
+        for activity in others:
+            sent = await self._post(activity)
+        return sent
+
+    async def _replaced(self, message: dict[str, object]) -> bool:
+        """Whether `message` stands in the place of what was shown, or is wanted by nobody any more."""
+        if not self._stream_id or not message["text"]:
+            return False
+        if self._ending is None:
+            try:
+                final = StreamState("final", self._stream_id)
+                await self._connector.post(self._conversation, streamed(message, final))
+                return True
+            except StreamEndedError as ended:
+                self._end(ended.how)
+        is_there = self._has_ended("late") or self._has_ended("done")
+        return self._has_ended("stopped") or (is_there and await self._put(message))
+
+    async def _put(self, message: dict[str, object]) -> bool:
+        try:
+            await self._connector.put(self._conversation, self._stream_id, message)
+        except GroundworkError as failed:
+            get_logger().warning("bot.update_failed", error_type=failed.code)
+            return False
+        return True
+
+    async def _post(self, message: dict[str, object]) -> str:
+        return await self._connector.post(self._conversation, message, self._reply_to)
+
+    def _wake(self) -> None:
+        if self._is_live and self._next() and (self._sending is None or self._sending.done()):
+            self._sending = asyncio.create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        """Send what is newest, until there is nothing new; what that is, is looked up after each pause."""
+        while self._is_live and self._next():
+            await self._pause()
+            if self._is_live:
+                await self._send(self._next())
+
+    def _next(self) -> str:
+        """What is to be shown now: the text so far, else what is being done; empty = nothing new.
+
+        A text that is too long for one message stops growing: its end comes with the message's parts.
+        """
+        if self._text.strip():
+            is_new = self._shown_chars < len(self._text) <= MAX_TEXT_CHARS
+            return self._text if is_new else ""
+        return self._doing
+
+    async def _send(self, text: str) -> None:
+        is_text = bool(self._text.strip())
+        state = StreamState("streaming" if is_text else "informative", self._stream_id, self._sequence + 1)
+        self._doing = ""
+        shown_chars = len(text) if is_text else 0
+        try:
+            sent = await self._connector.post_once(
+                self._conversation, update_of(self._conversation, text, state)
+            )
+        except StreamEndedError as ended:
+            self._end(ended.how)
+        except GroundworkError as failed:
+            self._fail(failed)
+        else:
+            self._stream_id = self._stream_id or sent
+            self._sequence, self._failures, self._shown_chars = state.sequence, 0, shown_chars
+            self._is_live = self._is_live and bool(self._stream_id)  # without an id nothing can follow
+        self._free_at = max(self._free_at, asyncio.get_running_loop().time() + self._interval_s)
+
+    def _has_ended(self, how: Ending) -> bool:
+        return self._ending == how
+
+    def _end(self, how: Ending) -> None:
+        self._is_live, self._ending = False, how
+        get_logger().info("bot.stream_ended", reason=how)
+
+    def _fail(self, failed: GroundworkError) -> None:
+        self._failures += 1
+        get_logger().warning("bot.update_failed", error_type=failed.code)
+        if isinstance(failed, RateLimitError) and failed.retry_after_s:
+            self._free_at = asyncio.get_running_loop().time() + min(failed.retry_after_s, 10.0)
+        if not failed.retryable or self._failures >= _MAX_FAILURES:
+            self._is_live = False
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(max(0.0, self._free_at - asyncio.get_running_loop().time()))
+
+
+_STREAM_INTERVAL_S = 1.0  # Teams takes one update a second
+
+
+class ChannelOutbox(BotOutbox):
+    """Sends to the channels of one bot."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        token: Callable[[], Awaitable[str]],
+        *,
+        stream_interval_s: float = _STREAM_INTERVAL_S,
+    ) -> None:
+        """`token`: gives the bot's own for the Bot Service.
+
+        `stream_interval_s`: between two updates of a message that grows.
+        """
+        self._connector = ChannelConnector(settings, token)
+        self._stream_interval_s = stream_interval_s
+
+    async def typing(self, conversation: BotConversation) -> None:
+        """As the port says. Tried once: a sign that comes late says nothing."""
+        from shared.teams.outgoing import typing_of
+
+        await self._connector.post_once(conversation, typing_of(conversation))
+
+    async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
+        """As the port says.
+
+        Raises:
+            CallerError: the channel takes nothing of us there, now and later.
+            DependencyError: it cannot be reached, or goes on asking us to wait.
+        """
+        from shared.teams.outgoing import messages_of
+
+        sent = ""
+        for activity in messages_of(conversation, reply):
+            sent = await self._connector.post(conversation, activity, _answered(conversation, reply_to))
+        return sent
+
+    async def begin(
+        self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
+    ) -> BotStream:
+        """As the port says: in Teams, where nobody else reads along."""
+
+        return ChannelStream(
+            self._connector,
+            conversation,
+            reply_to=_answered(conversation, reply_to),
+            is_live=_is_personal_teams(conversation) and not message_id,
+            message_id=message_id,
+            interval_s=self._stream_interval_s,
+        )
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._connector.close()
+
+
+def _answered(conversation: BotConversation, reply_to: str | None) -> str | None:
+    """What a message answers; nothing in a chat of two, where one follows the other."""
+    return None if _is_personal_teams(conversation) else reply_to
+
+
+def _is_personal_teams(conversation: BotConversation) -> bool:
+    return conversation.channel == "msteams" and conversation.kind == "personal"

@@ -1,0 +1,323 @@
+"""Tokens of the Bot Service. What a token says is believed only after its signature.
+
+Its header and issuer are looked at before, so that a stranger's token makes us ask nobody for keys. Why not
+the SDK's validator: decision 0023.
+
+Source: Microsoft, "Authenticate requests from the Bot Connector service to your bot": RS256, issuer,
+audience, validity with 5 minutes' skew, `serviceurl`, endorsements of the key.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from urllib.parse import SplitResult, urlsplit
+
+from shared.platform.calls import BOT_KEYS as SERVICE
+from shared.platform.calls import failed
+from shared.platform.connection import Connection
+from shared.platform.errors import DependencyError, NotAuthenticatedError
+from shared.platform.telemetry import get_logger
+from shared.platform.web_page import http_errors, not_understood
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+    from jwt import PyJWK
+
+
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+MAX_ADDRESS_CHARS = 8000  # of files: with their signatures some 1,500 were seen, and names make them longer
+
+
+def address_parts(address: str) -> SplitResult | None:
+    """The parts of an http address that means the same to everyone who reads it; None for any other."""
+    if len(address) > MAX_ADDRESS_CHARS or not address.isascii() or not address.isprintable():
+        return None
+    if "\\" in address or " " in address:  # some take a backslash for a slash
+        return None
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or "@" in parts.netloc:
+        return None
+    return parts
+
+
+def origin(parts: SplitResult) -> tuple[str, str, int]:
+    """Scheme, host and port: what two addresses of one server share."""
+    return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def is_on(host: str, names: tuple[str, ...]) -> bool:
+    """Whether a host is one of `names`, or lies below one that begins with a dot."""
+    return any(host.endswith(name) if name.startswith(".") else host == name for name in names)
+
+
+def is_service(parts: SplitResult, hosts: tuple[str, ...]) -> bool:
+    """Whether the Bot Service of a cloud with these hosts is there, so that a token of ours may go there."""
+    scheme, host, port = origin(parts)
+    return scheme == "https" and port == 443 and is_on(host, hosts)
+
+
+def is_loopback(parts: SplitResult) -> bool:
+    """Whether the address stays on this machine."""
+    return parts.hostname in LOOPBACK_HOSTS
+
+
+CloudName = Literal["public", "usgov"]
+
+
+@dataclass(frozen=True)
+class BotCloud:
+    """One cloud.
+
+    Attributes:
+        issuer: of the tokens that activities come with.
+        keys_url: where the keys of those tokens are.
+        scope: what our own token is asked for.
+        hosts: that serve channels; one that begins with a dot stands for all below it.
+    """
+
+    issuer: str
+    keys_url: str
+    scope: str
+    hosts: tuple[str, ...]
+
+
+CLOUDS: dict[CloudName, BotCloud] = {
+    "public": BotCloud(
+        issuer="https://api.botframework.com",
+        keys_url="https://login.botframework.com/v1/.well-known/keys",
+        scope="https://api.botframework.com/.default",
+        hosts=(".botframework.com", ".teams.microsoft.com", "smba.trafficmanager.net"),
+    ),
+    "usgov": BotCloud(
+        issuer="https://api.botframework.us",
+        keys_url="https://login.botframework.azure.us/v1/.well-known/keys",
+        scope="https://api.botframework.us/.default",
+        hosts=(".botframework.us", ".botframework.azure.us", ".teams.microsoft.us"),
+    ),
+}
+
+KEEP_S = 3600.0  # a key that is withdrawn is believed no longer than this
+KEEP_ANYWAY_S = 24 * 3600.0  # the documentation's own limit
+LOOK_AGAIN_S = 10.0  # strangers can make us ask no more often, whatever ids they invent
+_TIMEOUT_S = 5.0  # an activity has 15 s altogether
+MAX_ANSWER_BYTES = 1_000_000  # it has some 30 KB
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """A key, and the channels whose activities it may sign; none named = any."""
+
+    key: "PyJWK"
+    endorsements: frozenset[str]
+
+
+def connect_bot() -> "Connection[ClientSession]":
+    """The HTTP session for keys and files of channels; made, and aiohttp and PyJWT imported, on first use."""
+
+    def make() -> "ClientSession":
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        return ClientSession(
+            timeout=ClientTimeout(total=None, connect=_TIMEOUT_S), cookie_jar=DummyCookieJar()
+        )
+
+    return Connection(make, ("aiohttp", "jwt.algorithms"))
+
+
+class SigningKeys:
+    """One set of keys."""
+
+    def __init__(
+        self,
+        connection: "Connection[ClientSession]",
+        url: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock` counts seconds."""
+        self._connection = connection
+        self._url = url
+        self._clock = clock
+        self._keys: dict[str, SigningKey] = {}
+        self._read_at = float("-inf")
+        self._tried_at = float("-inf")
+        self._reading = asyncio.Lock()
+
+    async def ready(self) -> None:
+        """Have imported what tokens are read with."""
+        await self._connection.opened()
+
+    async def find(self, key_id: str) -> SigningKey | None:
+        """The key of this id.
+
+        Raises:
+            DependencyError: the keys cannot be had, or only such as are older than a day.
+        """
+        if not self._is_known(key_id):
+            async with self._reading:
+                if not self._is_known(key_id) and self._clock() - self._tried_at >= LOOK_AGAIN_S:
+                    await self._read_if_possible()
+        if self._clock() - self._read_at > KEEP_ANYWAY_S:
+            raise DependencyError(f"The keys of {SERVICE.name} cannot be had.", "Try again in a moment.")
+        return self._keys.get(key_id)
+
+    def _is_known(self, key_id: str) -> bool:
+        return key_id in self._keys and self._clock() - self._read_at < KEEP_S
+
+    async def _read_if_possible(self) -> None:
+        self._tried_at = self._clock()
+        try:
+            self._keys = await self._read()
+            self._read_at = self._clock()
+        except DependencyError:
+            if self._clock() - self._read_at > KEEP_ANYWAY_S:
+                raise
+
+    async def _read(self) -> dict[str, SigningKey]:
+        with http_errors(SERVICE):
+            async with asyncio.timeout(_TIMEOUT_S):
+                session = await self._connection.opened()
+                async with session.get(self._url, allow_redirects=False) as response:
+                    if response.status != 200:
+                        raise failed(SERVICE, response.status)
+                    content = await response.content.read(MAX_ANSWER_BYTES)
+                    while not response.content.at_eof() and len(content) < MAX_ANSWER_BYTES:
+                        content += await response.content.read(MAX_ANSWER_BYTES - len(content))
+        keys = _keys_of(content)
+        if not keys:
+            raise not_understood(SERVICE)
+        return keys
+
+
+def _keys_of(content: bytes) -> dict[str, SigningKey]:
+    """The keys that can be used; one that is of another kind, or broken, is left out."""
+    import json
+
+    try:
+        listed = json.loads(content).get("keys", ())
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    keys = {}
+    for item in listed if isinstance(listed, list) else ():
+        if isinstance(item, dict) and (key := _key(item)) is not None:
+            keys[str(item["kid"])] = key
+    return keys
+
+
+def _key(item: Mapping[str, Any]) -> SigningKey | None:
+    from jwt import PyJWK, PyJWTError
+
+    if item.get("kty") != "RSA" or not item.get("kid"):
+        return None
+    try:
+        key = PyJWK.from_dict(dict(item), algorithm="RS256")
+    except (PyJWTError, ValueError, KeyError, TypeError):
+        return None
+    named = item.get("endorsements")
+    return SigningKey(key, frozenset(map(str, named)) if isinstance(named, list) else frozenset())
+
+
+_SKEW_S = 300
+_MAX_TOKEN_CHARS = 16_000  # they have some 1,500
+
+
+@dataclass(frozen=True)
+class ChannelToken:
+    """What a token proves: the channels for which its key stands (none named = any), and their address."""
+
+    service_url: str
+    endorsements: frozenset[str]
+
+
+class ChannelTokens:
+    """Believes the Bot Service, for one bot."""
+
+    def __init__(self, keys: SigningKeys, app_id: str, issuer: str) -> None:
+        """`app_id` is ours: tokens for others are not for us. `issuer`: the Bot Service of our cloud."""
+        self._keys = keys
+        self._issuer = issuer
+        self._app_id = app_id.casefold()
+
+    async def believed(self, authorization: str | None) -> ChannelToken:
+        """What the token of an Authorization header proves.
+
+        Raises:
+            NotAuthenticatedError: no token, or any fault in it; which one is logged, and told to nobody.
+            DependencyError: the Bot Service's keys cannot be had.
+        """
+        token = _bearer(authorization)
+        await self._keys.ready()
+        key = await self._keys.find(_key_id(token, self._issuer))
+        if key is None:
+            refuse("unknown_key")
+        claims = _claims(token, key, self._issuer)
+        audience, service_url = claims.get("aud"), claims.get("serviceurl")
+        if not isinstance(audience, str) or audience.casefold() != self._app_id:
+            refuse("audience")  # several audiences: a token that is not for us alone
+        if not isinstance(service_url, str) or not service_url:
+            refuse("no_service_url")
+        return ChannelToken(service_url, key.endorsements)
+
+
+def refuse(reason: str) -> NoReturn:
+    """
+    Raises:
+        NotAuthenticatedError: always; its text does not say what to try next.
+    """
+    get_logger().warning("bot.token_refused", reason=reason)
+    raise NotAuthenticatedError(
+        "The activity carries no valid token of the Bot Service for this bot.",
+        "Write to the bot in its channel.",
+    )
+
+
+def _bearer(authorization: str | None) -> str:
+    scheme, _, token = (authorization or "").partition(" ")
+    if not token:
+        refuse("no_token")
+    if scheme.lower() != "bearer" or len(token) > _MAX_TOKEN_CHARS:
+        refuse("not_a_token")
+    return token
+
+
+def _key_id(token: str, issuer: str) -> str:
+    """The id of the key that a token of the Bot Service is signed with; any other token is refused here."""
+    import jwt
+
+    try:
+        unproved: Mapping[str, Any] = jwt.decode_complete(token, options={"verify_signature": False})
+    except (jwt.InvalidTokenError, ValueError, RecursionError):
+        refuse("not_a_token")
+    header, payload = unproved["header"], unproved["payload"]
+    if header.get("alg") != "RS256":
+        refuse("algorithm")
+    if payload.get("iss") != issuer:  # Entra's of our own tenant, too: any app there could name any person
+        refuse("issuer")
+    key_id = header.get("kid")
+    if not isinstance(key_id, str) or not key_id:
+        refuse("no_key_id")
+    return key_id
+
+
+def _claims(token: str, key: SigningKey, issuer: str) -> dict[str, Any]:
+    import jwt
+
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key.key,
+            algorithms=["RS256"],
+            issuer=issuer,
+            leeway=_SKEW_S,
+            options={"require": ["exp", "iss", "aud"], "verify_aud": False},
+        )
+    except jwt.ExpiredSignatureError:
+        refuse("expired")
+    except (jwt.InvalidTokenError, ValueError):
+        refuse("not_proved")
+    return claims

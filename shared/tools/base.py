@@ -1,0 +1,159 @@
+"""What results of several tools have in common (contracts.md, section 2), and fields of their arguments."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
+from shared.platform.language_models.models import ToolDefinition
+from shared.platform.search import Filters
+from shared.platform.telemetry import get_logger, log_scope
+from shared.platform.tracing import Attributes, span
+from shared.retrieval.models import DocumentRecord, Hit
+
+ToolResult = dict[str, Any]
+"""`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
+
+HINTS: Mapping[str, tuple[str, ...]] = {
+    "AuthenticationError": ("Check the key, or the role of the app's identity, of the service named above.",),
+    "IndexNotFoundError": (
+        "Check the name of the index and AZURE_SEARCH_ENDPOINT; ingest a document first.",
+    ),
+    "InvalidQueryError": ("Mend the arguments as the error says, and call again.",),
+    "RateLimitError": ("Try again in a moment.", "Ask for less at once."),
+    "NetworkError": ("Try again; if it goes on, check that the service named above can be reached.",),
+    "TimeoutError": ("Ask for less at once, or try again.",),
+    "DocumentNotFoundError": ("List the documents to see which there are.",),
+    "AccessDeniedError": ("Bind the tools to a user who may read documents.",),
+    "ConfigurationError": ("Mend the setting that the error names, then start the app again.",),
+    "BudgetExceededError": ("Answer with what has been found.",),
+    "ToolError": (
+        "Go on without it, or try another tool.",
+        "The app's log has the failure, under the tool's name.",
+    ),
+}
+"""The `type` of every failure (contracts.md, section 2), and what is said when the error has no hint."""
+
+
+class Parameters(BaseModel):
+    """Arguments of a tool call, as a model writes them."""
+
+    # Built on first use, as the wire models are: a cold start needs few of the tools.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+
+
+class Tool(ABC):
+    """One capability of an agent."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    parameters: ClassVar[type[Parameters]]
+    waits_for_user: ClassVar[bool] = False
+    """Whether an agent's turn ends with this tool: the person's next message answers it."""
+
+    @property
+    def parameters_schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments."""
+        return self.parameters.model_json_schema()
+
+    @property
+    def function_tool_schema(self) -> dict[str, Any]:
+        """The tool in OpenAI's function-calling form."""
+        return {"type": "function", "function": self.definition.model_dump()}
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The tool as the port ChatModel takes it."""
+        return ToolDefinition(name=self.name, description=self.description, parameters=self.parameters_schema)
+
+    async def execute(self, /, **kwargs: Any) -> ToolResult:
+        """Run the tool. Never raises: the loop gets a failure it can act on, and a model can mend."""
+        with log_scope(tool=self.name), span(f"execute_tool {self.name}", _traced(self.name)) as executed:
+            result = await self._result(kwargs)
+            if not result["success"]:
+                executed.fail(result["type"])
+            return result
+
+    async def _result(self, kwargs: dict[str, Any]) -> ToolResult:
+        try:
+            return {"success": True, **await self._run(self._validated(kwargs))}
+        except DefectError:
+            get_logger().error("tool.broke", tool=self.name, error_type=DefectError.code)
+            return failure(_broken(self.name))
+        except GroundworkError as failed:
+            get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
+            return failure(failed)
+        except Exception as defect:  # noqa: BLE001 - one tool's bug must not cost the whole answer
+            # The type alone: an exception's text can hold what the tool read.
+            get_logger().error("tool.broke", tool=self.name, error_type=type(defect).__name__)
+            return failure(_broken(self.name))
+
+    def _validated(self, kwargs: dict[str, Any]) -> Any:
+        try:
+            return self.parameters.model_validate(kwargs)
+        except ValidationError as invalid:
+            first = invalid.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "arguments"
+            known = ", ".join(self.parameters.model_fields)
+            raise InvalidQueryError(f"{place}: {first['msg']}", f"{self.name} takes: {known}.") from None
+
+    @abstractmethod
+    async def _run(self, arguments: Any) -> ToolResult:
+        """Do the work with validated arguments; returns the fields beside `success`."""
+
+
+def failure(error: GroundworkError) -> ToolResult:
+    """The result of a failed tool: `type` is one of `HINTS`, and there is always a hint."""
+    kind = error.code if error.code in HINTS else GroundworkError.code
+    return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
+
+
+def _traced(name: str) -> Attributes:
+    return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "tool": name}
+
+
+def _broken(name: str) -> GroundworkError:
+    return GroundworkError(f"{name} failed for a reason of its own.")
+
+
+DocumentFilters = Annotated[
+    Filters,
+    Field(
+        description="Field name to value, list of values (any of them), or {start, end} for dates. Fields: "
+        "doc_id, project_id, filename, document_type, department, author, language, tags, upload_date, "
+        "page_count."
+    ),
+]
+
+BlockIds = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
+    Field(description="Ids of blocks, as a search returned them; at most 50.", min_length=1, max_length=50),
+]
+Query = Annotated[
+    str,
+    Field(description="The question, standing alone.", min_length=1, max_length=8000, pattern=r"\S"),
+]
+_LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
+_FOUND = _LISTED | {"author", "department", "language", "tags", "page_count"}
+
+
+def listed_document(record: DocumentRecord) -> dict[str, Any]:
+    """A document of a list."""
+    return record.model_dump(mode="json", include=_LISTED)
+
+
+def found_document(record: DocumentRecord) -> dict[str, Any]:
+    """A document that was looked for by its metadata, with what was looked through."""
+    return record.model_dump(mode="json", include=_FOUND)
+
+
+def named_block(hit: Hit) -> dict[str, Any]:
+    """A block without its text, which the model has from the search that found it."""
+    return {
+        "block_id": hit.block_id,
+        "doc_id": hit.doc_id,
+        "filename": hit.filename,
+        "page_number": hit.page_number,
+    }

@@ -1,0 +1,31 @@
+"""The tool `recall_memory`: what the user asked in earlier conversations, and what was answered."""
+
+from pydantic import Field
+
+from shared.conversations.memory import MemorySearch
+from shared.tools.base import Parameters, Tool, ToolResult
+
+
+class RecallMemoryParameters(Parameters):
+    """Arguments of `recall_memory`."""
+
+    query: str = Field(description="What the earlier question was about.", min_length=1)
+
+
+class RecallMemory(Tool):
+    """Searches the memories of the user that the MemorySearch is bound to."""
+
+    name = "recall_memory"
+    description = (
+        "Find what this user asked in earlier conversations and what was answered. Only for questions that "
+        "refer to them, such as 'what did I ask last week about travel?'. It proves nothing: facts come from "
+        "the documents."
+    )
+    parameters = RecallMemoryParameters
+
+    def __init__(self, memories: MemorySearch) -> None:
+        self._memories = memories
+
+    async def _run(self, arguments: RecallMemoryParameters) -> ToolResult:
+        found = await self._memories.recall(arguments.query)
+        return {"memories": [memory.model_dump(mode="json") for memory in found], "result_count": len(found)}

@@ -1,0 +1,127 @@
+"""What a step searches with: each index bound to the run's user, each call within the settings' limits.
+
+Searches that hang are begun once more. Twice a fair time without an answer is the search service's failure;
+less is the lateness of the run, and says nothing about the documents: evidence that was not looked for.
+Nor is time fair in which this process did not get to work: on a starved machine answers lie there unread.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from shared.evidence.messages import own_words
+from shared.platform.errors import CallTimeoutError
+from shared.platform.language_models.models import CallLimits
+from shared.platform.search import Filters
+from shared.platform.telemetry import get_logger
+from shared.retrieval.blocks import BlockSearch, Lenience
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.page_figures import PageFigures
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.models import RunRequest
+from shared.runs.step_time import StepTime
+from shared.runs.working_memory import Evidence
+from shared.services import Services
+
+
+def caller_limits(request: RunRequest) -> Filters:
+    """What the caller limited every search to."""
+    limits: Filters = {}
+    if request.project_id:
+        limits["project_id"] = request.project_id
+    if request.doc_ids:
+        limits["doc_id"] = request.doc_ids
+    return limits
+
+
+_PATIENCE = 0.7  # share of a step's time after which searches that only add to what is found are given up
+_TRIES = 2
+_TICK_S = 0.5  # how often it is looked whether this process is late
+_FAIR_SHARE = 0.9  # of a limit; what timers are late on a machine that is not busy is far below
+
+
+class _Lateness:
+    """How long the event loop was late meanwhile, in seconds. A context manager."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def __aenter__(self) -> "_Lateness":
+        self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._watching.cancel()
+
+    async def _watch(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            began = clock()
+            await asyncio.sleep(_TICK_S)
+            self.seconds += max(0.0, clock() - began - _TICK_S)
+
+
+class StepSearches:
+    """Makes the searches of one step."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def blocks(self, request: RunRequest, time: StepTime) -> BlockSearch:
+        """Blocks that the asker may read; found by words alone when the embedder fails or is late."""
+        settings = self._services.settings
+        gather_s = time.seconds("gather", settings.gather_timeout_s)
+        secured = SecuredIndex(self._services.content_index, request.user)
+        documents = SecuredIndex(self._services.documents_index, request.user)
+        return BlockSearch(
+            secured,
+            self._services.embedder,
+            self._limits(),
+            documents,
+            semantic_ranker=settings.semantic_ranker,
+            lenience=Lenience(
+                embed_limits=time.limits("embed", settings.search_timeout_s),
+                patience_s=gather_s * _PATIENCE,
+            ),
+        )
+
+    def page_figures(self, request: RunRequest) -> PageFigures:
+        """Pictures that the asker may see."""
+        secured = SecuredIndex(self._services.content_index, request.user)
+        return PageFigures(secured, self._services.embedder, self._limits())
+
+    def documents(self, request: RunRequest) -> DocumentSearch:
+        """Documents that the asker may read."""
+        return DocumentSearch(SecuredIndex(self._services.documents_index, request.user))
+
+    async def in_time(
+        self, search: Callable[[], Awaitable[Evidence]], time: StepTime, request: RunRequest
+    ) -> Evidence:
+        """What `search` finds; `unfinished` when the run is too late to wait for it, or to begin it anew.
+
+        Raises:
+            CallTimeoutError: it had time enough, twice.
+        """
+        setting_s = self._services.settings.gather_timeout_s
+        fair_tries = 0
+        for _ in range(_TRIES):
+            limit_s = time.seconds("gather", setting_s)
+            fair_s = min(setting_s, time.left.fair_search_s)
+            async with _Lateness() as late:
+                try:
+                    async with asyncio.timeout(limit_s):
+                        return await search()
+                except (TimeoutError, CallTimeoutError):
+                    get_logger().warning("search.late", run_id=request.run_id, limit_s=round(limit_s, 2))
+            fair_tries += limit_s - late.seconds >= fair_s * _FAIR_SHARE
+            if time.left.is_short:
+                break
+        if fair_tries < _TRIES:
+            warning = own_words(request.question).search_unfinished
+            return Evidence(unfinished=True, warnings=(warning,))
+        raise CallTimeoutError(
+            f"The search did not finish within {limit_s:.3g} s, tried twice.",
+            "Ask again; if it goes on, check the search service's load, or raise GATHER_TIMEOUT_S.",
+        )
+
+    def _limits(self) -> CallLimits:
+        return CallLimits(timeout_s=self._services.settings.search_timeout_s)

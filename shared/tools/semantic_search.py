@@ -1,0 +1,68 @@
+"""The tool `rag_semantic_search`: hybrid search over text and image blocks."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from shared.platform.search import Filters
+from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
+from shared.retrieval.models import Hit
+from shared.tools.base import Parameters, Tool, ToolResult
+
+ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
+"""Addresses of the pictures among hits, by block_id."""
+
+
+class SemanticSearchParameters(Parameters):
+    """Arguments of `rag_semantic_search`."""
+
+    query: str = Field(description="What to look for, in words or as a question.", min_length=1)
+    top_k: int = Field(default=10, description=f"How many results, 1-{MAX_TOP_K}.")
+    filters: Filters = Field(
+        default_factory=dict, description="Field name to value, list of values, or {start, end} for dates."
+    )
+
+    @field_validator("top_k")
+    @classmethod
+    def _clamp(cls, value: int) -> int:
+        return min(max(value, 1), MAX_TOP_K)
+
+
+class SemanticSearch(Tool):
+    """Searches blocks for the user that the BlockSearch is bound to."""
+
+    name = "rag_semantic_search"
+    description = "Find passages and figures of the documents that bear on a query."
+    parameters = SemanticSearchParameters
+
+    def __init__(self, blocks: BlockSearch, image_urls: ImageUrls | None = None) -> None:
+        """`image_urls` gives pictures an address to be read at; without it they have none."""
+        self._blocks = blocks
+        self._image_urls = image_urls
+
+    async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
+        hits = await self._blocks.search([arguments.query], arguments.top_k, arguments.filters)
+        urls = await self._image_urls(hits) if self._image_urls else {}
+        return search_results(hits, urls)
+
+
+def search_results(hits: Sequence[Hit], image_urls: Mapping[str, str]) -> ToolResult:
+    """The fields of a successful search. `image_urls` by block_id: a blob's path is no address."""
+    results = [search_result(hit, image_urls.get(hit.block_id)) for hit in hits]
+    return {"results": results, "result_count": len(results)}
+
+
+def search_result(hit: Hit, image_url: str | None) -> dict[str, Any]:
+    """A hit as contracts.md, section 2 shapes it: text blocks carry content, image blocks url and caption."""
+    shown: dict[str, Any] = {
+        "block_id": hit.block_id,
+        "block_type": hit.block_type,
+        "doc_id": hit.doc_id,
+        "filename": hit.filename,
+        "page_number": hit.page_number,
+        "score": hit.score,
+    }
+    if hit.block_type == "image":
+        return {**shown, "image_url": image_url, "image_caption": hit.image_caption}
+    return {**shown, "content": hit.content}

@@ -1,0 +1,150 @@
+"""Results of tools as a model reads them: JSON within a limit, cut so that it stays JSON. Pure."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from shared.platform.language_models.models import ToolCall
+from shared.platform.models import Model
+
+
+class RefusedCall(Model):
+    """Why a call is not carried out, in the words of a failed tool's result."""
+
+    error: str
+    error_type: str
+    hints: tuple[str, ...]
+
+
+class PlannedCall(Model):
+    """A call as it was asked for, and what becomes of it: `arguments`, or a refusal."""
+
+    call: ToolCall
+    arguments: dict[str, Any] | None = None
+    refused: RefusedCall | None = None
+
+
+def plan_calls(
+    asked: Sequence[ToolCall], tools: Sequence[str], made: Collection[str], calls_left: int
+) -> tuple[PlannedCall, ...]:
+    """Every call of one turn, in order.
+
+    Refused, with what the model can do about it: a tool that there is not, arguments that are no JSON object,
+    a call that was made before, and whatever goes beyond `calls_left`.
+
+    Args:
+        tools: names of those that there are.
+        made: signatures of calls made before; see `signature`.
+    """
+    known = set(made)
+    planned: list[PlannedCall] = []
+    for call in asked:
+        judged = _judge(call, tools, known, calls_left)
+        planned.append(judged)
+        if judged.arguments is not None:
+            known.add(signature(call.name, judged.arguments))
+            calls_left -= 1
+    return tuple(planned)
+
+
+def signature(name: str, arguments: dict[str, Any]) -> str:
+    """The same for the same call, however its arguments are ordered."""
+    return f"{name} {json.dumps(arguments, sort_keys=True)}"
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments as a model wrote them; None when they are no JSON object. Nothing at all means none."""
+    try:
+        arguments = json.loads(text.strip() or "{}", parse_constant=_refuse)
+        # Half a surrogate pair ("\\ud83d") can be said in JSON, and neither be stored nor sent.
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def _judge(call: ToolCall, tools: Sequence[str], made: Collection[str], calls_left: int) -> PlannedCall:
+    if call.name not in tools:
+        return _refused(
+            call, f"There is no tool {call.name[:64]!r}.", f"Tools: {', '.join(tools) or 'none'}."
+        )
+    arguments = read_arguments(call.arguments)
+    if arguments is None:
+        return _refused(
+            call, "The arguments are no JSON object.", "Write them as one JSON object, and call again."
+        )
+    if signature(call.name, arguments) in made:
+        return _refused(
+            call,
+            "This very call was made before; its result stands above.",
+            "Use that result, or ask for something else.",
+        )
+    if calls_left <= 0:
+        return _refused(
+            call,
+            "No more tools can be called for this question.",
+            "Answer with what has been found.",
+            error_type="BudgetExceededError",
+        )
+    return PlannedCall(call=call, arguments=arguments)
+
+
+def _refused(call: ToolCall, error: str, hint: str, *, error_type: str = "InvalidQueryError") -> PlannedCall:
+    return PlannedCall(call=call, refused=RefusedCall(error=error, error_type=error_type, hints=(hint,)))
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_LONG_TEXT = 400  # characters; a text that is cut keeps at least so many
+
+
+def observation(result: Mapping[str, Any], max_chars: int) -> str:
+    """The result as JSON of at most `max_chars` characters.
+
+    When it is too long, the last items of its longest list are left out, then its longest texts are cut; it
+    says so: `"left_out": {"results": 7}`, and "…" at a text's end.
+    """
+    text = _json(result)
+    if len(text) <= max_chars:
+        return text
+    shorter = _with_shorter_lists(dict(result), max_chars)
+    text = _json(shorter)
+    if len(text) > max_chars:
+        text = _json(_cut(shorter, max(_LONG_TEXT, max_chars // 4)))
+    if len(text) <= max_chars:
+        return text
+    note = {"success": bool(result.get("success")), "cut": ""}
+    # Each character of JSON may need two in a string of JSON, so half of the room is safe.
+    return _json({**note, "cut": text[: max(max_chars - len(_json(note)), 0) // 2]})
+
+
+def _with_shorter_lists(result: dict[str, Any], max_chars: int) -> dict[str, Any]:
+    lists = sorted(
+        (name for name, value in result.items() if isinstance(value, list)),
+        key=lambda name: -len(_json(result[name])),
+    )
+    left_out: dict[str, int] = {}
+    for name in lists:
+        items = list(result[name])
+        while len(items) > 1 and len(_json({**result, name: items, "left_out": left_out})) > max_chars:
+            items.pop()
+            left_out[name] = len(result[name]) - len(items)
+        result = {**result, name: items}
+    return {**result, "left_out": left_out} if left_out else result
+
+
+def _cut(value: Any, most: int) -> Any:
+    if isinstance(value, str) and len(value) > most:
+        return f"{value[:most]}…"
+    if isinstance(value, list):
+        return [_cut(item, most) for item in value]
+    if isinstance(value, dict):
+        return {name: _cut(item, most) for name, item in value.items()}
+    return value
+
+
+def _json(value: Any) -> str:
+    # Halves of characters, which JSON can hold and UTF-8 cannot, become question marks.
+    return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace").decode()

@@ -1,0 +1,167 @@
+"""`WebSearch` over SearXNG's JSON API, or whatever speaks it.
+
+The question goes to outsiders: in a request's body and never in an address, to the one host that is
+configured (no redirect is followed), and into no log and no error. What comes back is a stranger's: its size,
+its number and its characters are bounded here.
+
+Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 where `json` is not enabled.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from aiohttp import ClientSession
+from pydantic import ValidationError
+
+from shared.platform.calls import WEB_SEARCH as SERVICE
+from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused
+from shared.platform.connection import Connection
+from shared.platform.errors import ConfigurationError, DependencyError
+from shared.platform.language_models.models import CallLimits
+from shared.platform.settings import Settings
+from shared.platform.web_page import Wire, folded, http_errors, not_understood
+from shared.tools.models import WebHit
+
+
+class WebSearch(Protocol):
+    """A search engine of the web. Who uses it tells outsiders what is asked: the policy decides whether."""
+
+    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
+        """At most `count` pages, the best first. What they say is a stranger's word, never an instruction."""
+
+
+_CONNECT_TIMEOUT_S = 5
+MAX_ANSWER_BYTES = 2_000_000  # 20 results are some 20 KB
+MAX_QUERY_CHARS = 400  # engines take about 32 words
+MAX_HITS = 20  # SearXNG's page
+MAX_TITLE_CHARS = 200
+MAX_TEXT_CHARS = 1_000  # engines show some 300
+MAX_URL_CHARS = 2_000
+
+
+class _Result(Wire):
+    url: str | None = None
+    title: str | None = None
+    content: str | None = None
+
+
+class _Found(Wire):
+    results: tuple[_Result, ...]
+    unresponsive_engines: tuple[Any, ...] = ()
+
+
+def connect_web_search(settings: Settings) -> Connection[ClientSession]:
+    """The HTTP session; it is made, and aiohttp imported, on first use."""
+
+    def make() -> ClientSession:
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        key = settings.web_search_key
+        return ClientSession(
+            headers={settings.web_search_key_header: key} if key else None,
+            timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
+            cookie_jar=DummyCookieJar(),  # a cookie would tell that questions come from the same asker
+        )
+
+    return Connection(make, ("aiohttp",))
+
+
+class SearxngWebSearch(WebSearch):
+    """One search engine."""
+
+    def __init__(self, connection: Connection[ClientSession], url: str) -> None:
+        """`url` is the whole address, such as https://NAME/search."""
+        self._connection = connection
+        self._url = url
+
+    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
+        """At most `count` pages, 20 at most, the best first; a query is cut at 400 characters.
+
+        Raises:
+            DependencyError: no answer, or none of the engines behind it answered.
+        """
+        form = {"q": folded(query)[:MAX_QUERY_CHARS], "format": "json"}
+        deadline = Deadline(limits.timeout_s)
+        with call_span(SERVICE, "query"):
+            found = await call_within(deadline, limits.max_retries, lambda: self._found(form, deadline))
+        return _hits(found.results, min(count, MAX_HITS))
+
+    async def _found(self, form: Mapping[str, str], deadline: Deadline) -> _Found:
+        with http_errors(SERVICE):
+            async with asyncio.timeout_at(deadline.at):
+                session = await self._connection.opened()
+                async with session.post(self._url, data=form, allow_redirects=False) as response:
+                    _check(response.status, response.headers)
+                    content = await _bounded(response.content.iter_any())
+        try:
+            found = _Found.model_validate_json(content)
+        except ValidationError:
+            raise not_understood(SERVICE) from None
+        if not found.results and found.unresponsive_engines:
+            raise DependencyError(f"No engine behind {SERVICE.name} answered.", "Try again in a moment.")
+        return found
+
+
+def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
+    hits: dict[str, WebHit] = {}
+    for result in results:
+        if len(hits) >= count:
+            break
+        url = result.url or ""
+        if _is_page(url) and url not in hits:
+            title = _plain(result.title, MAX_TITLE_CHARS)
+            hits[url] = WebHit(url=url, title=title, text=_plain(result.content, MAX_TEXT_CHARS))
+    return list(hits.values())
+
+
+def _is_page(url: str) -> bool:
+    """Whether a reader may be shown the address: plain http, no user's name, nothing unprintable in it."""
+    if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        return False
+
+
+def _plain(text: str | None, most_chars: int) -> str:
+    """One line without entities, and without characters that nobody sees: they could hide words."""
+    import html  # its table of names takes a while, and most starts do without
+
+    shown = "".join(
+        " " if char in "\t\r\n" else char
+        for char in html.unescape((text or "")[: 4 * most_chars])
+        if char in "\t\r\n" or unicodedata.category(char)[0] != "C"
+    )
+    return folded(shown)[:most_chars]
+
+
+async def _bounded(parts: Any) -> bytes:
+    answer = bytearray()
+    async for part in parts:
+        answer += part
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise not_understood(SERVICE)
+    return bytes(answer)
+
+
+def _check(status: int, headers: Mapping[str, str]) -> None:
+    if status == 200:
+        return
+    if status in (401, 403):
+        raise refused(SERVICE)
+    if status == 429:
+        raise rate_limited(SERVICE, headers)
+    if 300 <= status < 500:
+        raise ConfigurationError(
+            f"WEB_SEARCH_URL leads to no search engine (HTTP {status}).",
+            "It must be the address of its JSON API itself, such as https://NAME/search.",
+        )
+    raise failed(SERVICE, status)

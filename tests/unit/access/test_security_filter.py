@@ -1,0 +1,50 @@
+"""Who may see what, closed when in doubt."""
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.access.security_filter import may_read, principals, security_filter
+from shared.platform.errors import AccessDeniedError
+
+ANNA = UserContext(user_id="anna", department="engineering", org_id="acme", groups=("hr", "board"))
+
+
+def test_every_principal_of_a_user_counts_and_so_does_everybody() -> None:
+    assert principals(ANNA) == ("anna", "engineering", "hr", "board", "org:acme", "*")
+
+
+def test_roles_open_no_document() -> None:
+    assert "admin" not in principals(UserContext(user_id="u", roles=("admin",)))
+
+
+def test_blank_claims_are_no_principals() -> None:
+    assert principals(UserContext(user_id="u", department="", groups=("", " "))) == ("u", "*")
+
+
+def test_without_a_user_there_is_no_filter_but_a_refusal() -> None:
+    with pytest.raises(AccessDeniedError):
+        security_filter(None)
+
+
+@pytest.mark.parametrize("user_id", ["", "   "])
+def test_a_nameless_user_is_refused(user_id: str) -> None:
+    with pytest.raises(AccessDeniedError):
+        security_filter(UserContext(user_id=user_id))
+
+
+def test_the_filter_names_every_principal_once() -> None:
+    assert security_filter(ANNA) == (
+        "access_control_list/any(acl: search.in(acl, 'anna|engineering|hr|board|org:acme|*', '|'))"
+    )
+
+
+def test_a_quote_in_a_claim_stays_inside_its_literal() -> None:
+    hostile = UserContext(user_id="x') or true or ('")
+    assert "search.in(acl, 'x'') or true or (''|*', '|')" in security_filter(hostile)
+
+
+@pytest.mark.parametrize(
+    ("acl", "readable"), [(("hr",), True), (("*",), True), (("ben",), False), ((), False)]
+)
+def test_a_list_at_hand_is_judged_the_same_way(acl: tuple[str, ...], readable: bool) -> None:
+    assert may_read(ANNA, acl) is readable

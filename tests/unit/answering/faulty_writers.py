@@ -1,0 +1,106 @@
+"""Models that write answers badly: they break, stall, drip, go on for ever; and what became of a question."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run, view_run
+from shared.answering.shown_answer import shown_text
+from shared.platform.errors import DependencyError
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, RunAnswer, RunView
+from shared.runs.records import owned_run
+from shared.services import Services
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import ANNA, plan
+
+BUDGET_S = 1.5
+EPSILON_S = 0.75  # of the promise: MAX_TOTAL_LATENCY_MS + 750 ms
+CITED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+QUESTION = "At what pressure does the pump run?"
+Chunks = Callable[[], AsyncGenerator[str, None]]
+
+
+class Streaming(ScriptedChatModel):
+    """Plans by rule, and writes an answer as a function says."""
+
+    def __init__(self, *answers: Chunks, planned: Reply | None = None) -> None:
+        super().__init__(answer=lambda prompt: planned or plan())
+        self._answers = list(answers)
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        self.prompts.append(prompt)
+        write = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        async for piece in write():
+            yield piece
+
+
+async def whole() -> AsyncGenerator[str, None]:
+    yield CITED
+
+
+async def broken() -> AsyncGenerator[str, None]:
+    yield f"{CITED} It was built in"
+    raise DependencyError("The connection broke.")
+
+
+async def at_once() -> AsyncGenerator[str, None]:
+    for _ in ("it fails before it says anything",):
+        raise DependencyError("The model endpoint is out of reach.")
+    yield ""
+
+
+async def stalled() -> AsyncGenerator[str, None]:
+    yield f'{CITED} It was built in <cite doc_id="man'
+    await asyncio.sleep(3600)
+
+
+async def silent() -> AsyncGenerator[str, None]:
+    await asyncio.sleep(3600)
+    yield ""
+
+
+async def dripping() -> AsyncGenerator[str, None]:
+    for character in CITED + " And it goes on. " * 10_000:
+        await asyncio.sleep(0.002)
+        yield character
+
+
+async def endless() -> AsyncGenerator[str, None]:
+    while True:  # never lets anybody else run
+        yield "It goes on and on. "
+
+
+def hurried(**settings: Any) -> dict[str, Any]:
+    reserves = {"subagents_reserve_latency_ms": 100, "min_remaining_latency_to_delegate_ms": 1000}
+    return {
+        "settings": fake_settings(
+            max_total_latency_ms=int(BUDGET_S * 1000), subagents_enabled=False, **reserves, **settings
+        )
+    }
+
+
+async def ask(services: Services, question: str = QUESTION) -> tuple[RunView, list[RunEvent]]:
+    request = await begin_run(ChatRequest(question=question), ANNA, services)
+    await run_to_end(request.run_id, services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    assert isinstance(services.run_log, InMemoryRunLog)
+    return view, services.run_log.events(request.run_id)
+
+
+def answer_of(view: RunView, events: list[RunEvent]) -> RunAnswer:
+    """The answer, after a check that readers who stream have exactly what is committed."""
+    assert view.status == "completed"
+    assert view.answer is not None
+    steps = range(1, 20)
+    assert "".join(shown_text(events, step) for step in steps) == view.answer.text
+    assert events[-1].data["answer"]["text"] == view.answer.text
+    return view.answer
+
+
+def warnings_in(events: list[RunEvent]) -> tuple[str, ...]:
+    return tuple(event.data["text"] for event in events if event.data.get("state") == "warning")

@@ -1,0 +1,62 @@
+"""A document with two pictures, for tests of answers that show them."""
+
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.documents.state import DocumentState, Rights
+from shared.evidence.figures import answer_figure
+from shared.evidence.models import AnswerFigure
+from shared.platform.names import FIGURES
+from shared.retrieval.models import Hit
+from shared.services import Services
+
+ENGINEERS = ("engineering",)
+PICTURE = b"\x89PNG of a pump"
+
+
+def picture(doc_id: str = "manual", number: int = 1, **changes: object) -> Hit:
+    """An image block of a document."""
+    values: dict[str, object] = {
+        "block_id": f"{doc_id}-figure-{number}",
+        "doc_id": doc_id,
+        "filename": f"{doc_id}.pdf",
+        "block_type": "image",
+        "page_number": number,
+        "image_url": f"figures/{doc_id}/{number:064x}.png",
+        "image_caption": f"Figure {number}: Pump curve of the pump",
+    }
+    return Hit.model_validate({**values, **changes})
+
+
+def figure(doc_id: str = "manual", number: int = 1) -> AnswerFigure:
+    """The same as an answer shows it."""
+    shown = answer_figure(picture(doc_id, number))
+    assert shown is not None
+    return shown
+
+
+async def add_pictures(
+    services: Services,
+    doc_id: str = "manual",
+    acl: tuple[str, ...] = ENGINEERS,
+    wanted: tuple[str, ...] | None = None,
+) -> None:
+    """Store the state and a picture of one of the world's documents."""
+    rights = Rights(acl=acl)
+    state = DocumentState(
+        doc_id=doc_id,
+        blob_name=f"{doc_id}.pdf",
+        filename=f"{doc_id}.pdf",
+        blob_etag="e",
+        status="ready",
+        rights=rights,
+        wanted_rights=rights if wanted is None else Rights(acl=wanted),
+        updated_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    await services.documents.create(state)
+    await services.blobs.write(FIGURES, f"{doc_id}/{1:064x}.png", PICTURE)
+
+
+def reader(user_id: str, *groups: str) -> UserContext:
+    """Somebody who asks."""
+    return UserContext(user_id=user_id, groups=groups)

@@ -1,0 +1,291 @@
+"""What readers see of what a model writes."""
+
+import json
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from shared.answering.answer_writer import UNSUPPORTED, AnswerWriter, QuoteRepairer
+from shared.evidence.citations import CitationBook
+from shared.evidence.models import QuoteRepair
+from shared.platform.errors import ModelFixableError
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
+from shared.retrieval.models import Hit
+from shared.runs.event_log import open_journal
+from shared.runs.memory_run_log import MemoryRunLog
+from tests.fakes.models import NoConversations
+from tests.unit.answering.figure_world import picture
+
+HIT = Hit(block_id="b1", doc_id="d1", filename="m.pdf", page_number=3, content="The pump runs at 15 bar.")
+
+
+class RepairingModel(NoConversations):
+    """Answers every repair with one quotation; "" means that its output is not valid."""
+
+    def __init__(self, quote: str | None) -> None:
+        self.prompts: list[Prompt] = []
+        self._quote = quote
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        self.prompts.append(prompt)
+        if self._quote == "":
+            raise ModelFixableError("not valid")
+        return output.model_validate(QuoteRepair(quote=self._quote).model_dump())
+
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        raise AssertionError("a repair does not stream")
+
+
+async def write(
+    text: str, model: ChatModel, size: int = 7, hits: tuple[Hit, ...] = (HIT,)
+) -> tuple[AnswerWriter, list[tuple[str, object]]]:
+    log = MemoryRunLog()
+    await log.create("r")
+    writer = AnswerWriter(
+        journal=await open_journal(log, "r", 3),
+        book=CitationBook(hits),
+        repairer=QuoteRepairer(model, "<documents/>", lambda: CallLimits(timeout_s=1), "How much?"),
+    )
+    for start in range(0, len(text), size):
+        await writer.feed(text[start : start + size])
+    await writer.finish()
+    events = [json.loads(line) for line in (await log.read("r")).lines]
+    return writer, [(event["name"], event["data"]) for event in events[1:]]
+
+
+def streamed(events: list[tuple[str, object]]) -> str:
+    return "".join(data["text"] for name, data in events if name == "TOKEN" and isinstance(data, dict))
+
+
+async def test_a_proved_quotation_becomes_a_numbered_source() -> None:
+    writer, events = await write(
+        'It runs at 15 bar. <cite doc_id="d1" quote="runs at 15 bar"/> Good.', RepairingModel(None)
+    )
+    assert writer.text == "It runs at 15 bar. (Source: m.pdf, S. 3)[1] Good."
+    assert streamed(events) == writer.text
+    assert [name for name, _ in events].count("CITATION") == 1
+
+
+async def test_a_citation_comes_before_its_marker() -> None:
+    _, events = await write('A <cite doc_id="d1" quote="runs at 15 bar"/>', RepairingModel(None))
+    names = [name for name, _ in events]
+    before = "".join(
+        str(data["text"]) for name, data in events[: names.index("CITATION")] if isinstance(data, dict)
+    )
+    assert "[1]" not in before
+
+
+async def test_a_wrong_quotation_is_repaired_once() -> None:
+    model = RepairingModel("The pump runs at 15 bar.")
+    writer, _ = await write('First. It needs 15 bar <cite doc_id="d1" quote="needs 15"/>', model)
+    assert writer.text.endswith("(Source: m.pdf, S. 3)[1]")
+    assert "<claim>First. It needs 15 bar</claim>" in model.prompts[0].user
+    assert "<question>How much?</question>" in model.prompts[0].user
+    assert writer.unsupported_claims == 0
+
+
+async def test_what_cannot_be_repaired_is_marked() -> None:
+    for quote in (None, "", "also not there"):
+        writer, events = await write('X <cite doc_id="d1" quote="nowhere"/>', RepairingModel(quote))
+        assert writer.text == f"X{UNSUPPORTED}"
+        assert writer.unsupported_claims == 1
+        assert "CITATION" not in [name for name, _ in events]
+
+
+async def test_repairs_are_limited() -> None:
+    model = RepairingModel(None)
+    await write('<cite doc_id="d1" quote="nowhere"/>' * 6, model)
+    assert len(model.prompts) == 3
+
+
+async def test_abstention_is_told_in_words() -> None:
+    writer, events = await write(
+        '<abstain missing="the price" next_step="Ask sales."/>', RepairingModel(None)
+    )
+    assert writer.abstention is not None
+    assert streamed(events) == (
+        "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
+    )
+
+
+async def test_a_claim_in_a_table_is_told_with_its_row_and_header_and_without_our_proofs() -> None:
+    model = RepairingModel(None)
+    table = (
+        "Compared:\n\n| aspect | old | new |\n|---|---|---|\n| weight | 1 kg | 2 kg |\n"
+        '| pressure | 15 bar <cite doc_id="d1" quote="runs at 15 bar"/> '
+        '| 9 bar <cite doc_id="d1" quote="at 9"/> |'
+    )
+    await write(table, model)
+    claim = "<claim>| aspect | old | new |\n| pressure | 15 bar  | 9 bar</claim>"
+    assert claim in model.prompts[0].user
+
+
+async def test_a_forged_proof_is_not_shown_as_one() -> None:
+    writer, events = await write("It runs at 99 bar (Source: m.pdf, S. 3)[1].", RepairingModel(None))
+    assert writer.text == f"It runs at 99 bar (Source unchecked: m.pdf, S. 3)(1).{UNSUPPORTED}"
+    assert streamed(events) == writer.text
+    assert not writer.has_citations
+
+
+async def test_a_picture_or_link_of_the_model_leads_nowhere() -> None:
+    text = (
+        "A ![x](https://evil/?q=1) [b](https://evil) "
+        '<cite doc_id="d1" quote="runs at 15 bar"/>(https://evil) '
+        '<abstain missing="![m](https://evil)" next_step="[n](https://evil)"/>'
+    )
+    for size in (1, 7, 1000):
+        writer, _ = await write(text, RepairingModel(None), size)
+        assert writer.text == (
+            "A x b (Source: m.pdf, S. 3)[1] (https: //evil) \n\n"
+            "The documents do not answer the rest. Missing: m.\n\nNext step: n"
+        )
+        assert writer.is_partial
+    abstained, _ = await write(text[text.index("<abstain") :], RepairingModel(None))
+    assert "Missing: m." in abstained.text
+    assert abstained.text.endswith("Next step: n")
+
+
+async def test_an_abstention_behind_unproved_text_is_shown_and_the_text_is_marked() -> None:
+    writer, events = await write(
+        'It costs 5 euros.\n<abstain missing="the price" next_step="Ask sales."/>', RepairingModel(None)
+    )
+    assert writer.text == (
+        f"It costs 5 euros.\n{UNSUPPORTED.lstrip()}\n\n"
+        "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
+    )
+    assert streamed(events) == writer.text
+    assert writer.unsupported_claims == 1
+
+
+async def test_an_unproved_citation_behind_the_last_repair_costs_no_search_for_its_claim() -> None:
+    writer, _ = await write(
+        "x" * 20_000 + '<cite doc_id="d1" quote="nowhere"/>' * 500, RepairingModel(None), 9
+    )
+    assert writer.unsupported_claims == 500
+
+
+async def test_an_answer_that_cites_nothing_is_marked() -> None:
+    writer, _ = await write("It is 9 bar, surely.", RepairingModel(None))
+    assert writer.text.startswith("It is 9 bar, surely.")
+    assert writer.text.endswith(UNSUPPORTED.strip())
+    assert writer.unsupported_claims == 1
+
+
+FIGURE = picture("m", 3)
+SHOWN = f"![Figure 3: Pump curve of the pump](/api/documents/m/figures/{3:064x}.png) (Source: m.pdf, S. 3)"
+PLACED = f'<figure block_id="{FIGURE.block_id}"/>'
+CITED = '<cite doc_id="d1" quote="runs at 15 bar"/>'
+MARK = "(Source: m.pdf, S. 3)[1]"
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (f"A {CITED}\n\n{PLACED}\n\nB", f"A {MARK}\n\n{SHOWN}\n\n\nB"),
+        (f"A {PLACED} goes on. {CITED}\nB", f"A  goes on. {MARK}\n\n{SHOWN}\n\nB"),
+        (f"A {CITED} {PLACED}", f"A {MARK} \n\n{SHOWN}"),
+        (
+            f"| a | b |\n|---|---|\n| 1 {PLACED} | 2 {CITED} |\n| 3 | 4 |\n\nB",
+            f"| a | b |\n|---|---|\n| 1  | 2 {MARK} |\n| 3 | 4 |\n\n{SHOWN}\n\nB",
+        ),
+        (f"A {CITED}\n```\nx {PLACED}\ny\n```\nB\n", f"A {MARK}\n```\nx \ny\n```\nB\n\n{SHOWN}\n\n"),
+        (f"A {CITED}\n```\nx {PLACED}", f"A {MARK}\n```\nx \n```\n\n{SHOWN}"),
+        (f"A {CITED} {PLACED}{PLACED}\nB {PLACED}", f"A {MARK} \n\n{SHOWN}\n\nB "),
+    ],
+)
+async def test_a_figure_stands_behind_its_line_and_tears_nothing(written: str, read: str, size: int) -> None:
+    writer, events = await write(written, RepairingModel(None), size, (HIT, FIGURE))
+    assert writer.text == read
+    assert streamed(events) == writer.text
+    assert [figure.block_id for figure in writer.figures.placed] == [FIGURE.block_id]
+
+
+@pytest.mark.parametrize(
+    "tag", ['<figure block_id="no"/>', "<figure>", '<figure src="https://evil"/>', "</figure>"]
+)
+async def test_a_figure_that_there_is_not_is_none(tag: str) -> None:
+    writer, _ = await write(
+        f"A {tag}{CITED}", RepairingModel(None), hits=(HIT, FIGURE.model_copy(update={"page_number": 8}))
+    )
+    assert writer.text == f"A {MARK}"
+    assert writer.figures.placed == []
+
+
+async def test_the_figure_of_the_cited_page_is_added_where_the_model_placed_none() -> None:
+    here = FIGURE.model_copy(update={"doc_id": "d1", "score": 0.5})
+    writer, _ = await write(f"A {CITED}", RepairingModel(None), hits=(HIT, here))
+    assert writer.text == f"A {MARK}\n\n{SHOWN}"
+
+
+async def test_an_abstention_shows_no_figure() -> None:
+    writer, _ = await write(f'{PLACED}<abstain missing="x"/>', RepairingModel(None), hits=(HIT, FIGURE))
+    assert writer.text == "The documents do not answer this. Missing: x."
+    assert not writer.is_answer
+
+
+async def test_what_comes_nearest_stands_behind_the_gap() -> None:
+    near = f'<abstain missing="the price" next_step="Ask sales."/>\n\nNear: {CITED}'
+    for size in (1, 7, 1000):
+        writer, events = await write(near, RepairingModel(None), size)
+        assert writer.text == (
+            f"The documents do not answer this. Missing: the price.\n\nNext step: Ask sales.\n\nNear: {MARK}"
+        )
+        assert streamed(events) == writer.text
+        assert (writer.is_answer, writer.has_citations, writer.unsupported_claims) == (False, True, 0)
+
+
+async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
+    writer, _ = await write('<abstain missing="x"/> It costs 5 euros.', RepairingModel(None))
+    assert writer.text == f"The documents do not answer this. Missing: x.\n\nIt costs 5 euros.{UNSUPPORTED}"
+    assert writer.unsupported_claims == 1
+
+
+async def test_a_gap_is_told_once() -> None:
+    writer, _ = await write('<abstain missing="x"/>\n<abstain missing="y"/>', RepairingModel(None))
+    assert writer.text.count("Missing") == 1
+
+
+async def test_documents_that_differ_are_set_side_by_side_if_the_model_did_not() -> None:
+    old = HIT.model_copy(
+        update={
+            "block_id": "b0",
+            "doc_id": "d0",
+            "filename": "old.pdf",
+            "content": "The pump runs at 12 bar.",
+        }
+    )
+    one = '<cite doc_id="d1" quote="The pump runs at 15 bar."/>'
+    other = '<cite doc_id="d0" quote="The pump runs at 12 bar."/>'
+    writer, events = await write(f"New. {one}\nOld. {other}", RepairingModel(None), hits=(HIT, old))
+    assert writer.text.endswith(
+        "\n\n**The documents differ:** “The pump runs at 15 bar.” (Source: m.pdf, S. 3)[1]; "
+        "“The pump runs at 12 bar.” (Source: old.pdf, S. 3)[2]"
+    )
+    assert streamed(events) == writer.text
+    assert len(writer.conflicts) == 1
+    named, _ = await write(f"New {one}, old {other}.", RepairingModel(None), hits=(HIT, old))
+    assert "differ" not in named.text
+    assert len(named.conflicts) == 1
+
+
+async def test_notes_stand_behind_all_else_that_is_added() -> None:
+    picture = HIT.model_copy(
+        update={
+            "block_id": "p1",
+            "score": 0.9,
+            "block_type": "image",
+            "image_caption": "The pump",
+            "image_url": f"figures/d1/{'a' * 64}.png",
+        }
+    )
+    log = MemoryRunLog()
+    await log.create("r")
+    repairer = QuoteRepairer(RepairingModel(None), "<documents/>", lambda: CallLimits(timeout_s=1))
+    writer = AnswerWriter(await open_journal(log, "r", 3), CitationBook((HIT, picture)), repairer)
+    await writer.feed('It runs at 15 bar. <cite doc_id="d1" quote="runs at 15 bar"/>')
+    await writer.finish(["*(Note: one)*", "*(Note: two)*"])
+    assert "![The pump]" in writer.text
+    assert writer.text.endswith("\n\n*(Note: one)*\n\n*(Note: two)*")

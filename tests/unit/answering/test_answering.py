@@ -1,0 +1,288 @@
+"""Questions through the whole loop, inline, over fakes of the ports."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.answering.agent import AGENT_EVENTS, Agent
+from shared.answering.effects import perform
+from shared.answering.inline import run_to_end
+from shared.answering.loop import next_action, observe, start
+from shared.answering.runs import begin_run, close_dead_run, view_run
+from shared.answering.steps import (
+    CommitAnswer,
+    EndRun,
+    MakePlan,
+    PlanMade,
+    StepFailed,
+    StepInput,
+    WriteAnswer,
+)
+from shared.platform.errors import (
+    DependencyError,
+    ModelFixableError,
+    NotFoundError,
+    OutputCutError,
+    PayloadTooLargeError,
+)
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, RunView
+from shared.runs.records import owned_run
+from shared.services import Services
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_services
+from tests.unit.answering.world import ANNA, BEN, Model, plan, world
+
+
+async def ask(services: Services, user: UserContext = ANNA, **body: Any) -> tuple[RunView, list[RunEvent]]:
+    chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
+    request = await begin_run(chat, user, services)
+    await run_to_end(request.run_id, services)
+    view = await view_run(await owned_run(request.run_id, user, services), services)
+    return view, events(services, request.run_id)
+
+
+def events(services: Services, run_id: str) -> list[RunEvent]:
+    assert isinstance(services.run_log, InMemoryRunLog)
+    return services.run_log.events(run_id)
+
+
+def text_of(view: RunView) -> str:
+    assert view.answer is not None
+    return view.answer.text
+
+
+async def test_an_answer_is_streamed_cited_and_committed() -> None:
+    view, seen = await ask(await world())
+    assert view.status == "completed"
+    assert text_of(view) == "It runs at 15 bar. (Source: manual.pdf, S. 1)[1]"
+    assert "".join(event.data["text"] for event in seen if event.name == "TOKEN") == text_of(view)
+    assert [event.name for event in seen][-1] == "COMPLETE"
+    assert seen[-1].data["answer"]["text"] == text_of(view)
+    assert {item.status for item in view.todo} == {"done"}
+
+
+async def test_a_user_without_the_right_is_told_nothing_of_the_document() -> None:
+    services = await world(Model(plan(), answer='<abstain missing="the pressure" next_step="Ask."/>'))
+    view, seen = await ask(services, BEN)
+    assert view.answer is not None
+    assert view.answer.abstained
+    assert "manual.pdf" not in "".join(event.model_dump_json() for event in seen)
+    assert {item.status for item in view.todo} == {"failed"}
+
+
+async def test_without_any_document_no_model_is_asked_for_an_answer() -> None:
+    model = Model(plan()).chat_model()
+    services = fake_services(chat_model=model)
+    view, _ = await ask(services)
+    assert view.answer is not None
+    assert view.answer.abstained
+    assert "Next step:" in text_of(view)
+    assert [prompt.name for prompt in model.prompts] == ["plan"]
+
+
+@pytest.mark.parametrize("query_type", ["LISTING", "METADATA_SEARCH"])
+async def test_questions_about_documents_are_answered_from_metadata(query_type: str) -> None:
+    services = await world(Model(plan(query_type=query_type), answer="Two reports."))
+    view, seen = await ask(services, BEN)
+    assert text_of(view) == "Two reports."
+    assert [event.data["tool"] for event in seen if event.name == "TOOL_STARTED"] == ["rag_list_documents"]
+    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    assert "report-2023.pdf" in prompt
+    assert "manual.pdf" not in prompt
+
+
+async def test_a_comparison_gets_blocks_of_every_document_that_it_names() -> None:
+    services = await world(
+        Model(
+            plan(query_type="COMPARISON", document_references=("report 2023", "report 2024")),
+            answer="48 <cite doc_id='x' quote='y'/>".replace("'", '"'),
+        )
+    )
+    view, _ = await ask(services, ANNA, question="Compare the revenue of both reports.")
+    prompt = services.chat_model.prompts[1].user  # type: ignore[attr-defined]
+    assert "report-2023.pdf" in prompt
+    assert "report-2024.pdf" in prompt
+    assert "manual.pdf" not in prompt
+    assert view.answer is not None
+    assert view.answer.unsupported_claims == 1
+
+
+async def test_a_name_that_leads_nowhere_widens_the_search() -> None:
+    services = await world(Model(plan(document_references=("manual",))))
+    view, seen = await ask(services, ANNA, doc_ids=["report-2023"])
+    assert view.status == "completed"
+    assert all("manual.pdf" not in event.model_dump_json() for event in seen if event.name == "TOOL_RESULT")
+
+
+async def test_the_callers_limits_hold() -> None:
+    services = await world(Model(plan(), answer='<abstain missing="m" next_step="n"/>'))
+    await ask(services, ANNA, doc_ids=["report-2024"], project_id=None)
+    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    assert "report-2024.pdf" in prompt
+    assert "manual.pdf" not in prompt
+
+
+async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
+    view, seen = await ask(await world(Model(ModelFixableError("garbage"))))
+    assert view.status == "completed"
+    assert "15 bar" in text_of(view)
+    assert view.answer is not None
+    (warning,) = view.answer.warnings
+    assert "could not be analysed" in warning
+    assert warning in text_of(view)
+    assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [warning]
+
+
+async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
+    services = await world()
+    view, before = await ask(services)
+    for action in (
+        MakePlan(step=1),
+        WriteAnswer(step=3, plan_step=1, evidence_step=2),
+        CommitAnswer(step=4, answer_step=3, todo=()),
+    ):
+        await perform(StepInput(run_id=view.run_id, action=action), services)
+    assert events(services, view.run_id) == before
+
+
+async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    half_done = [RunEvent(name="THOUGHT", data={"step": 1, "text": "Reading"})]
+    await services.run_log.append(request.run_id, half_done)
+    observation = await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    assert isinstance(observation, PlanMade)
+    states = [event.data.get("state") for event in events(services, request.run_id)]
+    assert "restarted" in states
+
+
+async def test_a_run_is_seen_by_its_owner_alone() -> None:
+    services = await world()
+    view, _ = await ask(services)
+    for run_id, user in ((view.run_id, BEN), ("missing", ANNA)):
+        with pytest.raises(NotFoundError, match="There is no run"):
+            await owned_run(run_id, user, services)
+
+
+async def test_a_run_in_work_shows_its_latest_todo_list() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    assert (view.status, view.answer, [item.description for item in view.todo]) == (
+        "running",
+        None,
+        ["Known"],
+    )
+
+
+async def test_a_dead_run_is_closed_once() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    for _ in range(2):
+        await close_dead_run(request.run_id, "It was stopped.", services)
+    assert [event.name for event in events(services, request.run_id)].count("ERROR") == 1
+    assert (await owned_run(request.run_id, ANNA, services)).status == "failed"
+
+
+async def test_a_committed_answer_is_never_reported_as_failed() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    state = start()
+    for _ in range(4):  # up to the commit, whose last event is lost
+        action = next_action(state)
+        assert not isinstance(action, EndRun)
+        state = observe(state, await perform(StepInput(run_id=request.run_id, action=action), services))
+    assert isinstance(services.run_log, InMemoryRunLog)
+    services.run_log.cut_last(request.run_id)
+    await close_dead_run(request.run_id, "It was stopped.", services)
+    assert events(services, request.run_id)[-1].name == "COMPLETE"
+
+
+async def test_an_attempt_that_was_overtaken_answers_with_the_result_of_the_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    step = StepInput(run_id=request.run_id, action=MakePlan(step=1))
+    later: list[object] = []
+
+    class Overtaken(ScriptedChatModel):
+        async def parse(self, prompt: Any, output: Any, limits: Any) -> Any:
+            later.append(await perform(step, services))
+            return await services.chat_model.parse(prompt, output, limits)
+
+    earlier = await perform(step, replace(services, chat_model=Overtaken()))
+    assert earlier == later[0]
+    assert isinstance(earlier, PlanMade)
+
+
+async def test_a_log_that_is_out_of_reach_is_an_expected_failure() -> None:
+    class BrokenLog(InMemoryRunLog):
+        async def append(self, run_id: str, events: Any, *, at_offset: int | None = None) -> int:
+            if any(event.data.get("step") for event in events):
+                raise DependencyError("The blob storage is out of reach.")
+            return await super().append(run_id, events, at_offset=at_offset)
+
+    services = await world(run_log=BrokenLog())
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    observation = await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    assert isinstance(observation, StepFailed)
+    assert observation.retryable
+
+
+async def test_a_question_that_is_too_long_is_refused_before_anything_is_stored() -> None:
+    services = fake_services()
+    with pytest.raises(PayloadTooLargeError):
+        await begin_run(ChatRequest(question="x" * 8001), ANNA, services)
+
+
+async def test_an_agent_yields_the_agent_events_and_ends_with_the_answer() -> None:
+    agent = Agent.create_rag_agent(await world(), ANNA)
+    seen = [event async for event in agent.execute("At what pressure?", "thread-1")]
+    assert {event.name for event in seen} <= AGENT_EVENTS
+    assert [event.name for event in seen][-1] == "COMPLETE"
+    assert seen[-1].data["thread_id"] == "thread-1"
+    assert {tool.name for tool in agent.tools} >= {
+        "rag_semantic_search",
+        "rag_list_documents",
+        "rag_get_document",
+    }
+
+
+async def test_an_agent_raises_what_nobody_expected_instead_of_waiting() -> None:
+    agent = Agent.create_rag_agent(fake_services(chat_model=None), ANNA)
+    with pytest.raises(AttributeError):
+        _ = [event async for event in agent.execute("x")]
+
+
+async def test_both_drivers_go_the_same_way() -> None:
+    services = await world()
+    inline, _ = await ask(services)
+    agent = Agent.create_rag_agent(services, ANNA)
+    *_, last = [event async for event in agent.execute("At what pressure does the pump run?")]
+    assert last.data["answer"]["text"] == text_of(inline)
+
+
+async def test_an_answer_that_was_cut_off_says_so() -> None:
+    class Cut(ScriptedChatModel):
+        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+            yield "It runs at"
+            raise OutputCutError("The model stopped at its length limit.")
+
+    plans = Cut(answer=lambda prompt: plan())
+    view, events = await ask(await world(chat_model=plans))
+    assert view.answer is not None
+    assert view.answer.truncated
+    assert view.answer.text.startswith("It runs at")
+    assert view.answer.warnings == ("The answer was cut off at its length limit.",)
+    assert view.answer.warnings[0] in view.answer.text
+    assert [one.data["text"] for one in events if one.data.get("state") == "warning"] == [
+        *view.answer.warnings
+    ]

@@ -1,0 +1,183 @@
+"""Runs that ask which document is meant, over fakes: asked, answered, not answered, answered late."""
+
+from typing import Any
+
+import pytest
+
+from shared.answering.agent import Agent
+from shared.answering.asking import answer_clarification
+from shared.answering.effects import perform
+from shared.answering.inline import run_to_end, waits
+from shared.answering.loop import next_action, observe
+from shared.answering.loop_state import LoopState
+from shared.answering.runs import begin_run, view_run
+from shared.answering.steps import AnswerArrived, AnswerTimedOut, AskUser, StepInput, TakeAnswer, UserAsked
+from shared.platform.errors import CallerError, ConflictError
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
+from shared.runs.records import owned_run
+from shared.services import Services
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import ANNA, Model, plan, world
+
+QUESTION = "What was the revenue in the report?"
+REVENUE = Model(
+    plan(standalone_question=QUESTION, search_queries=("revenue",), document_references=("report",)),
+    answer='It was 53. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>',
+)
+
+
+async def asking(**settings: Any) -> tuple[Services, str, LoopState]:
+    """A run that waits for an answer."""
+    services = await world(REVENUE, settings=fake_settings(**settings))
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert waits(state)
+    return services, request.run_id, state
+
+
+async def view_of(services: Services, run_id: str) -> RunView:
+    return await view_run(await owned_run(run_id, ANNA, services), services)
+
+
+async def answer(services: Services, run_id: str, **body: Any) -> bool:
+    record = await owned_run(run_id, ANNA, services)
+    return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services)
+
+
+def events(services: Services, run_id: str) -> list[RunEvent]:
+    assert isinstance(services.run_log, InMemoryRunLog)
+    return services.run_log.events(run_id)
+
+
+def last_prompt(services: Services) -> str:
+    return str(services.chat_model.prompts[-1].user)  # type: ignore[attr-defined]
+
+
+async def test_the_options_are_in_the_stream_and_in_the_run() -> None:
+    services, run_id, _ = await asking()
+    (asked,) = [event for event in events(services, run_id) if event.name == "ASK_USER"]
+    assert [(option["number"], option["filename"]) for option in asked.data["options"]] == [
+        (1, "report-2023.pdf"),
+        (2, "report-2024.pdf"),
+    ]
+    view = await view_of(services, run_id)
+    assert view.status == "waiting"
+    assert view.clarification is not None
+    assert view.clarification.question == asked.data["question"]
+
+
+async def test_the_run_goes_on_with_the_document_that_was_chosen() -> None:
+    services, run_id, state = await asking()
+    assert await answer(services, run_id, text="the 2024 one")
+    await run_to_end(run_id, services, observe(state, AnswerArrived()))
+    view = await view_of(services, run_id)
+    assert (view.status, view.clarification) == ("completed", None)
+    assert view.answer is not None
+    assert [citation.doc_id for citation in view.answer.citations] == ["report-2024"]
+    assert "report-2023.pdf" not in last_prompt(services)
+
+
+async def test_an_option_that_is_not_there_leaves_the_run_waiting() -> None:
+    services, run_id, _ = await asking()
+    with pytest.raises(CallerError, match="no option 3") as refused:
+        await answer(services, run_id, choice=3)
+    assert len(refused.value.hints) == 2
+    assert (await view_of(services, run_id)).status == "waiting"
+    assert await answer(services, run_id, choice=1)
+
+
+async def test_the_same_answer_may_come_again_and_another_one_may_not() -> None:
+    services, run_id, state = await asking()
+    assert await answer(services, run_id, choice=2)
+    assert await answer(services, run_id, text="the second")
+    with pytest.raises(ConflictError):
+        await answer(services, run_id, choice=1)
+    await run_to_end(run_id, services, observe(state, AnswerArrived()))
+    assert not await answer(services, run_id, choice=2)
+    with pytest.raises(ConflictError):
+        await answer(services, run_id, choice=1)
+
+
+async def test_words_that_choose_nothing_widen_the_question_to_all_options() -> None:
+    services, run_id, state = await asking()
+    await answer(services, run_id, text="in the region of Bavaria")
+    await run_to_end(run_id, services, observe(state, AnswerArrived()))
+    prompt = last_prompt(services)
+    assert f"{QUESTION} (in the region of Bavaria)" in prompt
+    assert "report-2023.pdf" in prompt
+    assert "report-2024.pdf" in prompt
+    assert "manual.pdf" not in prompt
+
+
+async def test_without_an_answer_in_time_all_options_are_read_and_it_is_said() -> None:
+    services, run_id, state = await asking()
+    await run_to_end(run_id, services, observe(state, AnswerTimedOut()))
+    assert (await view_of(services, run_id)).status == "completed"
+    assert "report-2023.pdf" in last_prompt(services)
+    assert any("No answer came in time" in str(event.data.get("text")) for event in events(services, run_id))
+    with pytest.raises(ConflictError):
+        await answer(services, run_id, choice=1)
+
+
+async def test_an_answer_at_the_last_moment_counts_although_the_time_is_over() -> None:
+    services, run_id, state = await asking()
+    await answer(services, run_id, choice=1)
+    await run_to_end(run_id, services, observe(state, AnswerTimedOut()))
+    assert "report-2024.pdf" not in last_prompt(services)
+
+
+async def test_nobody_answers_what_was_not_asked() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    with pytest.raises(ConflictError, match="asks nothing"):
+        await answer(services, request.run_id, choice=1)
+
+
+async def test_steps_of_a_question_back_may_run_twice() -> None:
+    services, run_id, state = await asking()
+    before = events(services, run_id)
+    ask = AskUser(step=state.ask_step, plan_step=state.plan_step)
+    assert isinstance(await perform(StepInput(run_id=run_id, action=ask), services), UserAsked)
+    assert events(services, run_id) == before
+    await answer(services, run_id, choice=2)
+    taken = next_action(observe(state, AnswerArrived()))
+    assert isinstance(taken, TakeAnswer)
+    results = [await perform(StepInput(run_id=run_id, action=taken), services) for _ in range(2)]
+    assert results[0] == results[1]
+
+
+async def test_the_todo_list_of_a_run_that_waits_is_seen() -> None:
+    services, run_id, _ = await asking()
+    assert [item.status for item in (await view_of(services, run_id)).todo] == ["in_progress"]
+
+
+async def messages(agent: Agent, text: str) -> list[RunEvent]:
+    return [event async for event in agent.execute(text, "session-1")]
+
+
+async def test_the_next_message_of_a_session_answers_what_the_last_one_was_asked() -> None:
+    agent = Agent.create_rag_agent(await world(REVENUE), ANNA)
+    asked = (await messages(agent, QUESTION))[-1]
+    assert asked.name == "ASK_USER"
+    again = await messages(agent, "7")
+    assert [event.name for event in again] == ["ASK_USER"]
+    assert "no option 7" in again[0].data["question"]
+    done = (await messages(agent, "the second"))[-1]
+    assert done.name == "COMPLETE"
+    assert [cited["doc_id"] for cited in done.data["answer"]["citations"]] == ["report-2024"]
+
+
+async def test_a_question_back_that_nobody_answered_in_time_is_forgotten_by_its_session() -> None:
+    settings = fake_settings(clarification_timeout_s=0.001)
+    agent = Agent.create_rag_agent(await world(REVENUE, settings=settings), ANNA)
+    await messages(agent, QUESTION)
+    assert (await messages(agent, QUESTION))[0].name == "THOUGHT"
+
+
+async def test_a_session_is_its_users_own() -> None:
+    services = await world(REVENUE)
+    await messages(Agent.create_rag_agent(services, ANNA), QUESTION)
+    other = ANNA.model_copy(update={"user_id": "carl"})
+    assert (await messages(Agent.create_rag_agent(services, other), "2"))[0].name == "THOUGHT"

@@ -1,0 +1,186 @@
+"""Which documents and blocks an answer is written from."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.answering.retrieval import gather_blocks, gather_documents, resolve_documents
+from shared.platform.language_models.models import CallLimits
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.models import Conversation, RunRequest, Turn
+from shared.runs.plan import QuestionPlan
+from shared.runs.working_memory import Evidence, StoredPlan
+from shared.services import Services
+from shared.tools.registry import block_search
+from tests.fakes.services import fake_services
+from tests.unit.answering.world import ANNA, plan
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+REQUEST = RunRequest(run_id="r", thread_id="t", user=ANNA, question="q", created_at=DAY)
+
+
+async def services_with(*names: str) -> Services:
+    """A document for each name, the first the newest, with one block that everybody may read."""
+    services = fake_services()
+    (vector,) = await services.embedder.embed(["The pump runs."], CallLimits(timeout_s=1))
+    for age, name in enumerate(names):
+        record = DocumentRecord(
+            doc_id=name,
+            filename=name,
+            title="",
+            upload_date=DAY - timedelta(days=age),
+            status="ready",
+            access_control_list=("*",),
+        )
+        block: dict[str, Any] = {
+            "block_id": f"{name}-1",
+            "doc_id": name,
+            "filename": name,
+            "block_type": "text",
+            "content": "The pump runs.",
+            "content_vector": list(vector),
+            "access_control_list": ["*"],
+        }
+        await services.documents_index.upload([record.model_dump(mode="json")])
+        await services.content_index.upload([block])
+    return services
+
+
+def documents(services: Services) -> DocumentSearch:
+    return DocumentSearch(SecuredIndex(services.documents_index, ANNA))
+
+
+async def blocks_for(
+    services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST, **options: Any
+) -> Evidence:
+    search = (block_search(services, ANNA), documents(services))
+    stored = await resolved(services, wanted, request)
+    return await gather_blocks(request, stored, search, **{"top_k": 10, "widened": False, **options})
+
+
+async def resolved(services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST) -> StoredPlan:
+    return await resolve_documents(request, StoredPlan(plan=wanted), documents(services))
+
+
+def after(*turns: Turn, question: str = "q", **changes: Any) -> RunRequest:
+    """A request that goes on with a conversation."""
+    said = {"conversation": Conversation(turns=turns), "question": question, **changes}
+    return REQUEST.model_copy(update=said)
+
+
+async def test_a_listing_tells_how_many_documents_there_are() -> None:
+    services = await services_with(*(f"file-{number}.txt" for number in range(60)))
+    found = await gather_documents(REQUEST, StoredPlan(plan=plan(query_type="LISTING")), documents(services))
+    assert (len(found.records), found.total) == (50, 60)
+
+
+@pytest.mark.parametrize(
+    ("references", "narrowed"),
+    [
+        (("report-2022.pdf",), True),
+        (("report 2022",), True),
+        (("annual-report-2019.pdf",), False),
+        (("", "  "), False),
+    ],
+)
+async def test_only_a_document_that_is_really_named_narrows_the_search(
+    references: tuple[str, ...], narrowed: bool
+) -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf", "readme")
+    found = await blocks_for(services, plan(document_references=references))
+    assert found.narrowed is narrowed
+    assert (len({hit.doc_id for hit in found.hits}) == 1) is narrowed
+
+
+async def test_a_file_that_is_older_than_the_newest_hundred_is_found_by_its_name() -> None:
+    services = await services_with(*(f"file-{number}.txt" for number in range(120)), "old.pdf")
+    found = await blocks_for(services, plan(document_references=(" old.pdf ",)))
+    assert {hit.doc_id for hit in found.hits} == {"old.pdf"}
+
+
+async def test_a_name_that_fits_too_many_documents_narrows_nothing() -> None:
+    services = await services_with(*(f"report-{letter}.pdf" for letter in "abcdefg"))
+    found = await blocks_for(services, plan(document_references=("report",)))
+    assert not found.narrowed
+    assert len({hit.doc_id for hit in found.hits}) == 7
+
+
+async def test_names_are_looked_up_in_the_index_not_among_the_newest() -> None:
+    old = "Heron_400_handbook.pdf"
+    services = await services_with(*(f"file-{number}.txt" for number in range(150)), old)
+    found = await blocks_for(services, plan(document_references=("the Heron 400 handbook",)))
+    assert {hit.doc_id for hit in found.hits} == {old}
+
+
+async def test_a_run_of_an_older_version_resolves_its_references_while_it_gathers() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    search = (block_search(services, ANNA), documents(services))
+    stored = StoredPlan(plan=plan(document_references=("report 2022",)))
+    found = await gather_blocks(REQUEST, stored, search, top_k=10, widened=False)
+    assert {hit.doc_id for hit in found.hits} == {"report-2022.pdf"}
+
+
+async def test_each_side_of_a_comparison_is_heard() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
+    references = ("report 2022", "report 2023")
+    wanted = plan(query_type="COMPARISON", document_references=references)
+    found = await blocks_for(services, wanted, top_k=1)
+    assert {hit.doc_id for hit in found.hits} == {"report-2022.pdf", "report-2023.pdf"}
+
+
+async def test_what_may_mean_several_documents_gives_options_to_choose_among() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
+    stored = await resolved(
+        services, plan(standalone_question="What does the report say?", document_references=("report",))
+    )
+    assert [option.filename for option in stored.options] == ["report-2022.pdf", "report-2023.pdf"]
+    assert stored.doc_ids == ()
+
+
+async def test_a_caller_who_chose_the_documents_is_not_asked() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    chosen = REQUEST.model_copy(update={"doc_ids": ("report-2022.pdf", "report-2023.pdf")})
+    wanted = plan(standalone_question="What does the report say?", document_references=("report",))
+    stored = await resolved(services, wanted, chosen)
+    assert (stored.options, stored.doc_ids) == ((), ("report-2022.pdf", "report-2023.pdf"))
+
+
+CITED = Turn(
+    question="What does the 2022 report say?",
+    answer="48.",
+    doc_ids=("report-2022.pdf",),
+    filenames=("report-2022.pdf",),
+)
+
+
+async def test_that_document_is_the_one_that_the_answer_before_cited() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    request = after(CITED, question="What else does that report say?")
+    assert (await resolved(services, plan(), request)).doc_ids == ("report-2022.pdf",)
+    assert (await resolved(services, plan(), after(CITED, question="What is a pump?"))).doc_ids == ()
+
+
+async def test_a_document_of_the_turn_before_is_meant_again_rather_than_asked_about() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    wanted = plan(standalone_question="Who wrote the report?", document_references=("report",))
+    stored = await resolved(services, wanted, after(CITED, question="Who wrote it?"))
+    assert (stored.options, stored.doc_ids) == ((), ("report-2022.pdf",))
+
+
+@pytest.mark.parametrize("limit", [{"doc_ids": ("report-2023.pdf",)}, {"project_id": "p"}])
+async def test_the_callers_limits_hold_for_documents_of_the_turn_before(limit: dict[str, Any]) -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    request = after(CITED, question="What else does that report say?", **limit)
+    assert (await resolved(services, plan(), request)).doc_ids == ()
+
+
+async def test_a_second_attempt_searches_by_other_words_for_more_blocks() -> None:
+    services = await services_with(*(f"file-{letter}.txt" for letter in "abcdefgh"))
+    request = REQUEST.model_copy(update={"question": "as it was asked"})
+    wanted = plan(keywords=("keyword",))
+    found = await blocks_for(services, wanted, request, top_k=3, widened=True, attempt=2)
+    assert len(found.hits) == 6
+    assert {"as it was asked", "keyword"} <= set(services.embedder.texts)  # type: ignore[attr-defined]

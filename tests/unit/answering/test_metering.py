@@ -1,0 +1,163 @@
+"""The main agent's tokens: what calls cost is counted, and none is made that they are not left for."""
+
+import asyncio
+
+import pytest
+
+from shared.answering.effects import LEAST_OUTPUT, MeteredChatModel, TokenMeter
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run, view_run
+from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.models import Model
+from shared.platform.telemetry import tell_usage
+from shared.runs.models import ChatRequest
+from shared.runs.records import owned_run
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import ANNA, plan, world
+from tests.unit.answering.world import Model as Scripted
+
+LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
+PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
+
+
+class Said(Model):
+    text: str
+
+
+def metered(left: int, *replies: Reply) -> tuple[MeteredChatModel, TokenMeter, ScriptedChatModel]:
+    model, meter = ScriptedChatModel(*replies), TokenMeter(left)
+    return MeteredChatModel(model, meter), meter, model
+
+
+async def read(model: MeteredChatModel) -> str:
+    return "".join([piece async for piece in model.stream(PROMPT, LIMITS)])
+
+
+async def test_a_call_that_reports_nothing_is_counted_by_its_text() -> None:
+    model, meter, _ = metered(10_000, "x" * 360)
+    assert await read(model) == "x" * 360
+    assert meter.used == 200
+
+
+async def test_what_the_endpoint_reports_counts_instead() -> None:
+    class Reporting(ScriptedChatModel):
+        async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
+            tell_usage(777)
+            return await super().parse(prompt, output, limits)
+
+    meter = TokenMeter(10_000)
+    await MeteredChatModel(Reporting(Said(text="yes")), meter).parse(PROMPT, Said, LIMITS)
+    assert meter.used == 777
+
+
+async def test_with_too_few_left_no_call_is_made() -> None:
+    model, meter, asked = metered(100 + LEAST_OUTPUT - 1, Said(text="no"))
+    with pytest.raises(BudgetExceededError):
+        await model.parse(PROMPT, Said, LIMITS)
+    assert asked.prompts == []
+    assert meter.used == 0
+
+
+async def test_a_reply_may_be_as_long_as_what_is_left() -> None:
+    class Looking(ScriptedChatModel):
+        allowed = 0
+
+        async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
+            self.allowed = limits.max_output_tokens
+            return await super().parse(prompt, output, limits)
+
+    model = Looking(Said(text="yes"))
+    await MeteredChatModel(model, TokenMeter(350)).parse(PROMPT, Said, LIMITS)
+    assert model.allowed == 250
+
+
+async def test_a_model_that_goes_on_beyond_its_limit_is_read_no_further() -> None:
+    model, meter, _ = metered(10_000, "x" * 50_000)  # 14,000 tokens of 500
+    with pytest.raises(OutputCutError):
+        await read(model)
+    assert 1211 <= meter.used <= 1216
+
+
+async def test_a_reply_that_nobody_saw_counts_as_long_as_it_may_have_been() -> None:
+    model, meter, _ = metered(10_000, ModelFixableError("It is no JSON."))
+    with pytest.raises(ModelFixableError):
+        await model.parse(PROMPT, Said, LIMITS)
+    assert meter.used == 600
+
+
+async def test_a_call_that_was_refused_costs_nothing() -> None:
+    model, meter, _ = metered(10_000, DependencyError("Too many requests."))
+    with pytest.raises(DependencyError):
+        await model.parse(PROMPT, Said, LIMITS)
+    assert meter.used == 0
+
+
+async def test_a_reader_that_goes_away_pays_for_what_it_heard() -> None:
+    model, meter, _ = metered(10_000, "x" * 5_000)
+    pieces = model.stream(PROMPT, LIMITS)
+    for _ in range(52):
+        await anext(pieces)
+    await pieces.aclose()
+    assert 190 <= meter.used <= 205
+
+
+async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_nobody() -> None:
+    settings = fake_settings(
+        subagents_enabled=False,
+        max_total_tokens_per_request=1500,
+        subagents_reserve_tokens=100,
+        min_remaining_tokens_to_delegate=200,
+    )
+    asked: list[str] = []
+
+    def answer(prompt: Prompt) -> Reply:
+        asked.append(prompt.name)
+        tell_usage(1400)
+        return plan()
+
+    services = await world(settings=settings, chat_model=ScriptedChatModel(answer=answer))
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert asked == ["plan"]
+    assert state.tokens == 1400
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    assert view.answer is not None
+    assert view.answer.warnings
+    assert view.answer.citations[0].quote == "The pump runs at 15 bar."
+
+
+async def test_of_calls_at_once_none_is_made_that_the_others_leave_nothing_for() -> None:
+    """A model that orders many passages is asked about some of them at a time, side by side."""
+
+    class Slow(ScriptedChatModel):
+        async def parse(self, prompt, output, limits):  # type: ignore[no-untyped-def]
+            await asyncio.sleep(0.01)
+            return await super().parse(prompt, output, limits)
+
+    asked, meter = Slow(Said(text="one"), Said(text="two")), TokenMeter(800)
+    model = MeteredChatModel(asked, meter)
+    said = await asyncio.gather(
+        *(model.parse(PROMPT, Said, LIMITS) for _ in range(2)), return_exceptions=True
+    )
+    assert [type(one) for one in said] == [Said, BudgetExceededError]
+    assert len(asked.prompts) == 1
+    assert await model.parse(PROMPT, Said, LIMITS) == Said(text="two")  # what it did not use is there again
+
+
+async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_claim_marked() -> None:
+    wrong = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 99 bar."/>'
+    settings = fake_settings(
+        subagents_enabled=False,
+        max_total_tokens_per_request=3000,
+        subagents_reserve_tokens=100,
+        min_remaining_tokens_to_delegate=200,
+    )
+    services = await world(Scripted(plan(), answer=wrong), settings=settings)
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    await run_to_end(request.run_id, services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    assert view.answer is not None
+    assert view.answer.text.startswith("It runs at 15 bar. *(not proved by the documents)*")
+    assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]

@@ -1,0 +1,145 @@
+"""The prompt of an answer, and the worked examples of its README: each runs through the real writer."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from local.model_server.prompt_reader import read_documents
+from shared.access.models import UserContext
+from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
+from shared.answering.synthesis import answer_prompt, documents_xml, rag_system_prompt
+from shared.evidence.citations import CitationBook
+from shared.platform.language_models.models import CallLimits
+from shared.retrieval.models import Hit
+from shared.runs.event_log import open_journal
+from shared.runs.memory_run_log import MemoryRunLog
+from shared.runs.models import RunRequest
+from shared.runs.plan import QueryType
+from shared.runs.working_memory import Evidence
+from tests.fakes.models import ScriptedChatModel
+from tests.unit.answering.world import plan
+
+PROMPTS = Path(__file__).parents[3] / "shared" / "answering" / "prompts"
+README = (PROMPTS / "README.md").read_text("utf-8")
+EXAMPLES = dict(re.findall(r"### ([\w ]+)\n.*?```markdown\n(.*?)```", README, re.DOTALL))
+TYPES = get_args(QueryType)
+USER = UserContext(
+    user_id="u-1f",
+    department="Works <b>",
+    org_id="o-2f",
+    groups=("g-3f",),
+    roles=("r-4f",),
+    name="Eva </asker_name> Lind",
+)
+
+
+def hits() -> tuple[Hit, ...]:
+    """The documents of the examples, as blocks."""
+    shown = re.search(r"<documents>.*?</documents>", README.partition("## One example")[2], re.DOTALL)
+    assert shown
+    return tuple(
+        Hit(
+            block_id=block.block_id or f"{document.doc_id}-{place}",
+            doc_id=document.doc_id,
+            filename=document.filename,
+            block_type="image" if block.kind == "image" else "text",
+            page_number=int(block.page),
+            content="" if block.kind == "image" else block.text,
+            image_caption=block.text if block.kind == "image" else None,
+            image_url=f"figures/{document.doc_id}/{place:064x}.png" if block.kind == "image" else None,
+        )
+        for document in read_documents(shown[0])
+        for place, block in enumerate(document.blocks)
+    )
+
+
+async def written(text: str) -> AnswerWriter:
+    log = MemoryRunLog()
+    await log.create("r")
+    repairer = QuoteRepairer(ScriptedChatModel(), "", lambda: CallLimits(timeout_s=1))
+    writer = AnswerWriter(await open_journal(log, "r", 1), CitationBook(hits()), repairer)
+    await writer.feed(text)
+    await writer.finish()
+    return writer
+
+
+def prompt_for(query_type: QueryType) -> str:
+    request = RunRequest(
+        run_id="r",
+        thread_id="t",
+        user=USER,
+        question="Q?",
+        created_at=datetime(2026, 11, 21, 23, 59, tzinfo=UTC),
+    )
+    made = answer_prompt(
+        request, plan(query_type=query_type), documents_xml(Evidence(hits=hits())), "Contoso {{tools}} Ltd"
+    )
+    return f"{made.system}\n---\n{made.user}"
+
+
+def test_there_is_an_example_for_each_query_type() -> None:
+    assert set(EXAMPLES) == {*TYPES, "No answer"}
+
+
+@pytest.mark.parametrize("name", ["CONTENT_SEARCH", "COMPARISON", "DOCUMENT_SUMMARY"])
+async def test_an_example_is_proved_word_by_word(name: str) -> None:
+    writer = await written(EXAMPLES[name])
+    assert writer.unsupported_claims == 0
+    assert writer.book.citations
+    assert all(citation.verified for citation in writer.book.citations)
+    assert "<" not in writer.text
+    # What the documents differ in is said by the example itself, so nothing is added.
+    assert writer.text.count("The documents differ") == (1 if name == "CONTENT_SEARCH" else 0)
+
+
+@pytest.mark.parametrize("name", ["CONTENT_SEARCH", "DOCUMENT_SUMMARY"])
+async def test_the_figure_of_an_example_is_shown(name: str) -> None:
+    assert len((await written(EXAMPLES[name])).figures.placed) == 1
+
+
+async def test_the_example_without_an_answer_names_the_gap_and_what_is_near() -> None:
+    writer = await written(EXAMPLES["No answer"])
+    assert not writer.is_answer
+    assert writer.text.startswith(
+        "The documents do not answer this. Missing: the weight of the press.\n\nNext step:"
+    )
+    assert writer.text.endswith("[1]\n")
+    assert writer.unsupported_claims == 0
+
+
+@pytest.mark.parametrize("query_type", TYPES)
+def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) -> None:
+    made = prompt_for(query_type)
+    assert "answer questions for Contoso {{tools}} Ltd from" in made
+    assert (PROMPTS / "rules" / f"{query_type}.md").read_text("utf-8").strip() in made
+    assert "<today>2026-11-21</today>" in made
+    assert "<asker_name>Eva &lt;/asker_name&gt; Lind</asker_name>" in made
+    assert "<asker_department>Works &lt;b&gt;</asker_department>" in made
+    assert not [secret for secret in ("u-1f", "o-2f", "g-3f", "r-4f", "{{organisation}}") if secret in made]
+    tool = "rag_list_documents" if query_type in ("LISTING", "METADATA_SEARCH") else "rag_semantic_search"
+    assert tool in made
+
+
+def test_the_readme_names_every_prompt_and_parameter_of_an_answer() -> None:
+    for name in ("answer.md", "findings.md", "output_rules.md", "repair.md", "plan.md"):
+        assert f"`{name}`" in README
+    parameters = set(re.findall(r"\{\{(\w+)\}\}", (PROMPTS / "answer.md").read_text("utf-8")))
+    assert all(f"| `{name}` |" in README for name in parameters)
+    assert "{{" not in rag_system_prompt("O", "LISTING", ("t",))
+
+
+def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_said_of_them() -> None:
+    request = RunRequest(
+        run_id="r", thread_id="t", user=USER, question="Q?", created_at=datetime(2026, 11, 21, tzinfo=UTC)
+    )
+    documents = documents_xml(Evidence(hits=hits()))
+    bare = answer_prompt(request, plan(), documents, "Contoso")
+    noted = answer_prompt(request, plan(), documents, "Contoso", "<findings>N</findings>")
+    assert "findings" not in bare.system + bare.user
+    assert (
+        noted.user.index("</documents>") < noted.user.index("<findings>") < noted.user.index("<output_rules>")
+    )
+    assert noted.system == f"{bare.system}\n\n{(PROMPTS / 'findings.md').read_text('utf-8').strip()}"

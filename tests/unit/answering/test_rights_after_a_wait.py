@@ -1,0 +1,136 @@
+"""Runs that waited for a person: then the rights of whoever answered count, not those of days before."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.answering.agent import Agent
+from shared.answering.asking import answer_clarification
+from shared.answering.inline import run_to_end, waits
+from shared.answering.loop import observe
+from shared.answering.loop_state import LoopState
+from shared.answering.runs import begin_run, view_run
+from shared.answering.steps import AnswerArrived, AnswerTimedOut
+from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
+from shared.runs.records import owned_run
+from shared.services import Services
+from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.unit.subagents.child_models import CountedModel
+from tests.unit.subagents.child_world import GOOD, READY, child_world
+from tests.unit.subagents.occasions import decided, occasion, services_with
+from tests.unit.teams.chat import chat
+
+QUESTION = "What was the revenue in the report?"
+WITHOUT_GROUPS = UserContext(user_id=ANNA.user_id)
+REVENUE = Model(
+    plan(standalone_question=QUESTION, search_queries=("revenue",), document_references=("report",)),
+    answer='It was 53. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>',
+)
+LONG_AGO = timedelta(days=2)
+
+
+async def world_of_groups() -> Services:
+    """Services in which Anna reads both reports by a group of hers alone."""
+    return await by_group_alone(await world(REVENUE))
+
+
+async def by_group_alone(services: Services) -> Services:
+    for index, key in ((services.documents_index, "doc_id"), (services.content_index, "block_id")):
+        assert isinstance(index, InMemorySearchIndex)
+        names = [name for name in index.rows if name.startswith("report")]
+        await index.merge([{key: name, "access_control_list": ["engineering"]} for name in names])
+    return services
+
+
+async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, LoopState]:
+    """A run that has waited so long."""
+    asked_at = datetime.now(UTC) - asked_before
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, asked_at)
+    state = await run_to_end(request.run_id, services)
+    assert waits(state)
+    return request.run_id, state
+
+
+async def gone_on(
+    services: Services, run_id: str, state: LoopState, answered_by: UserContext | None
+) -> RunView:
+    record = await owned_run(run_id, ANNA, services)
+    if answered_by is not None:
+        await answer_clarification(record, ClarificationAnswer(choice=2), answered_by, services)
+    await run_to_end(run_id, services, observe(state, AnswerArrived() if answered_by else AnswerTimedOut()))
+    return await view_run(await owned_run(run_id, ANNA, services), services)
+
+
+def cited(view: RunView) -> list[str]:
+    assert view.answer is not None
+    return [citation.doc_id for citation in view.answer.citations]
+
+
+async def test_whoever_answers_with_fewer_groups_than_they_asked_with_is_told_of_fewer_documents() -> None:
+    services = await world_of_groups()
+    run_id, state = await waiting(services)
+    view = await gone_on(services, run_id, state, WITHOUT_GROUPS)
+    assert (view.status, cited(view)) == ("completed", [])
+    assert "53 million" not in services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+
+
+async def test_whoever_answers_with_the_same_groups_is_told_as_before() -> None:
+    services = await world_of_groups()
+    run_id, state = await waiting(services)
+    assert cited(await gone_on(services, run_id, state, ANNA)) == ["report-2024"]
+
+
+async def test_without_an_answer_for_long_groups_count_no_more_and_it_is_said() -> None:
+    services = await world_of_groups()
+    run_id, state = await waiting(services)
+    view = await gone_on(services, run_id, state, None)
+    assert cited(view) == []
+    assert view.answer is not None
+    assert any("open to you by name" in warning for warning in view.answer.warnings)
+
+
+async def test_without_an_answer_for_a_moment_they_still_count() -> None:
+    services = await world_of_groups()
+    run_id, state = await waiting(services, timedelta(seconds=1))
+    view = await gone_on(services, run_id, state, None)
+    assert cited(view) == ["report-2024"]
+    assert view.answer is not None
+    assert view.answer.warnings == ()
+
+
+@pytest.mark.parametrize(("user", "documents"), [(ANNA, ["report-2024"]), (WITHOUT_GROUPS, [])])
+async def test_in_process_it_is_the_agent_that_takes_the_answer_whose_user_counts(
+    user: UserContext, documents: list[str]
+) -> None:
+    services = await world_of_groups()
+    first, second = (Agent.create_rag_agent(services, one) for one in (ANNA, user))
+    asked = [event async for event in first.execute(QUESTION, "session-1")]
+    assert asked[-1].name == "ASK_USER"
+    told = [event async for event in second.execute("the second", "session-1")]
+    assert [one["doc_id"] for one in told[-1].data["answer"]["citations"]] == documents
+
+
+async def test_in_a_chat_the_directory_is_asked_anew() -> None:
+    bot = await chat(REVENUE)
+    await by_group_alone(bot.services)
+    await bot.write(QUESTION)
+    directory = bot.services.directory
+    assert isinstance(directory, InMemoryDirectory)
+    directory.groups["anna"] = frozenset()
+    (said,) = await bot.write("2")
+    assert "It was 53" not in said.reply.text
+    assert said.reply.citations == ()
+
+
+async def test_its_sub_agents_search_as_whoever_answered() -> None:
+    stored = occasion().stored.model_copy(update={"asker": WITHOUT_GROUPS})
+    made = await decided(replace(occasion(), stored=stored), services_with())
+    assert made.delegation is not None
+    assert made.delegation.asker == WITHOUT_GROUPS
+    child = await child_world(CountedModel(READY, GOOD), asker=made.delegation.asker)
+    await child.take()
+    assert (await child.state()).hits == ()

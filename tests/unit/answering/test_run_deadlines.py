@@ -1,0 +1,200 @@
+"""A run ends within its budget whatever its model and its searches do: proved by the clock."""
+
+import asyncio
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.answering.effects import perform
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run, view_run
+from shared.answering.steps import MakePlan, RetrieveBlocks, StepFailed, StepInput
+from shared.platform.errors import CallTimeoutError, DependencyError
+from shared.platform.language_models.models import CallLimits, ModelTurn
+from shared.runs.models import ChatRequest, RunAnswer
+from shared.runs.records import owned_run
+from shared.runs.step_time import StepTime
+from shared.services import Services
+from tests.fakes.models import HashingEmbedder
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_settings
+from tests.unit.answering.faulty_writers import (
+    BUDGET_S,
+    EPSILON_S,
+    QUESTION,
+    Chunks,
+    Streaming,
+    answer_of,
+    ask,
+    dripping,
+    endless,
+    hurried,
+    silent,
+    stalled,
+    whole,
+)
+from tests.unit.answering.world import ANNA, world
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.answering.loop._FIRST_DELAY_S", 0.01)
+
+
+async def timed(services: Services) -> tuple[RunAnswer, float]:
+    began = time.perf_counter()
+    answer = answer_of(*(await ask(services)))
+    return answer, time.perf_counter() - began
+
+
+@pytest.mark.parametrize(
+    ("writing", "begins"),
+    [
+        (stalled, "It runs at 15 bar."),
+        (silent, "These passages"),
+        (dripping, "It runs at 15 bar."),
+        (endless, ""),
+    ],
+)
+async def test_no_way_of_writing_takes_longer_than_the_budget(writing: Chunks, begins: str) -> None:
+    answer, took_s = await timed(await world(chat_model=Streaming(writing), **hurried()))
+    assert answer.text.startswith(begins)
+    assert took_s < BUDGET_S + EPSILON_S
+    assert answer.truncated or answer.warnings
+
+
+async def test_a_stall_leaves_what_was_written_and_says_that_time_was_over() -> None:
+    answer, _ = await timed(await world(chat_model=Streaming(stalled), **hurried()))
+    note = "The answer is incomplete, because the time for it was over."
+    assert answer.text == f"It runs at 15 bar. (Source: manual.pdf, S. 1)[1]\n\n*(Note: {note})*"
+
+
+async def test_a_model_that_never_answers_anything_costs_the_budget_and_no_more() -> None:
+    class Hanging(Streaming):
+        async def parse(self, prompt: Any, output: Any, limits: CallLimits) -> Any:
+            await asyncio.sleep(limits.timeout_s)
+            raise CallTimeoutError("The model did not answer.")
+
+    class HangingEmbedder(HashingEmbedder):
+        async def embed(self, texts: Any, limits: Any) -> list[tuple[float, ...]]:
+            await asyncio.sleep(3600)
+            return []
+
+    services = await world(chat_model=Hanging(silent), **hurried(refine_evidence=True))
+    answer, took_s = await timed(replace(services, embedder=HangingEmbedder()))
+    assert took_s < BUDGET_S + EPSILON_S
+    assert "“The pump runs at 15 bar.”" in answer.text
+    assert len(answer.warnings) == 3
+    assert all(warning in answer.text for warning in answer.warnings)
+
+
+async def test_settings_that_are_longer_than_the_budget_are_cut_by_it() -> None:
+    limits: list[float] = []
+
+    class Noting(Streaming):
+        async def parse(self, prompt: Any, output: Any, given: CallLimits) -> Any:
+            limits.append(given.timeout_s)
+            return await super().parse(prompt, output, given)
+
+    settings = hurried(plan_timeout_s=600, answer_timeout_s=600)
+    await ask(await world(chat_model=Noting(whole), **settings))
+    assert limits
+    assert max(limits) < BUDGET_S
+
+
+async def test_a_plan_is_asked_for_once_more_while_there_is_time_and_then_made_by_rule() -> None:
+    model = Streaming(whole, planned=DependencyError("Down."))
+    answer = answer_of(*(await ask(await world(chat_model=model))))
+    assert answer.text.startswith("It runs at 15 bar.")
+    assert [prompt.name for prompt in model.prompts] == ["plan", "plan", "answer"]
+    assert len(answer.warnings) == 1
+
+
+async def test_with_little_time_a_plan_is_made_by_rule_at_once() -> None:
+    model = Streaming(whole, planned=DependencyError("Down."))
+    services = await world(chat_model=model, **hurried())
+    answer = answer_of(*(await ask(services)))
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
+    assert answer.text.startswith("It runs at 15 bar.")
+
+
+async def test_a_run_whose_time_is_over_asks_no_model_and_answers_all_the_same() -> None:
+    model = Streaming(whole)
+    services = await world(chat_model=model, **hurried())
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    await asyncio.sleep(BUDGET_S)
+    await run_to_end(request.run_id, services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    assert view.answer is not None
+    assert view.answer.warnings == ("No answer could be written in the time for it.",)
+    assert [prompt.name for prompt in model.prompts] == ["plan"]
+
+
+async def test_searches_that_are_late_leave_what_words_have_found() -> None:
+    class Slow(InMemorySearchIndex):
+        """Searches by meaning hang."""
+
+        async def search(self, request: Any) -> Any:
+            if request.vectors:
+                await asyncio.sleep(3600)
+            return await super().search(request)
+
+    services = await world(**hurried(gather_timeout_s=0.2))
+    slow = Slow("block_id")
+    assert isinstance(services.content_index, InMemorySearchIndex)
+    slow.rows = services.content_index.rows
+    answer = answer_of(*(await ask(replace(services, content_index=slow))))
+    assert answer.text.startswith("It runs at 15 bar.")
+    assert [warning[:16] for warning in answer.warnings] == ["Not every search"]
+
+
+async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
+    class Hanging(InMemorySearchIndex):
+        async def search(self, request: Any) -> Any:
+            await asyncio.sleep(3600)
+
+    services = await world(**hurried(gather_timeout_s=0.05))
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    step = StepInput(run_id=request.run_id, action=RetrieveBlocks(step=2, plan_step=1))
+    failed = await perform(step, replace(services, content_index=Hanging("block_id")))
+    assert isinstance(failed, StepFailed)
+    assert (failed.error_type, failed.retryable) == ("TimeoutError", False)
+    assert failed.remaining_s is not None
+    assert failed.remaining_s <= BUDGET_S
+
+
+async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
+    services = await world()
+    arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # what a process takes that has just started
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, arrived_at)
+    assert request.created_at == arrived_at
+    assert (await owned_run(request.run_id, ANNA, services)).created_at == arrived_at
+    assert (
+        StepTime(services.settings, request).left.remaining_s
+        < services.settings.max_total_latency_ms / 1000 - 3
+    )
+
+
+async def test_sub_agents_whose_model_hangs_cost_the_budget_and_no_more() -> None:
+    class Hanging(Streaming):
+        async def converse(self, *args: Any, **kwargs: Any) -> ModelTurn:
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    settings = fake_settings(
+        max_total_latency_ms=3000,
+        min_remaining_latency_to_delegate_ms=2000,
+        subagents_reserve_latency_ms=1000,
+        subagents_child_min_latency_ms=500,
+    )
+    answer, took_s = await timed(await world(chat_model=Hanging(stalled), settings=settings))
+    assert took_s < 3.0 + EPSILON_S
+    assert [view.status for view in answer.sub_agents] != ["done"]
+    assert answer.text.startswith("It runs at 15 bar.")
+    assert "The answer is incomplete, because the time for it was over." in answer.warnings
+    assert len(answer.warnings) > 1  # of the sub-agent, too

@@ -1,0 +1,200 @@
+"""Runs that are cancelled, and steps that two attempts perform at once: what is stored is what was shown."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.answering.cancelling import cancel_run
+from shared.answering.effects import perform
+from shared.answering.inline import run_to_end
+from shared.answering.loop import next_action, observe, start
+from shared.answering.runs import begin_run, view_run
+from shared.answering.shown_answer import shown_text
+from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, WriteAnswer
+from shared.platform.errors import ConflictError
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, RunAnswer
+from shared.runs.records import owned_run
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import ANNA, Model, plan, world
+
+WRITE = WriteAnswer(step=3, plan_step=1, evidence_step=2)
+OTHER = 'It is 15 bar, then. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+
+
+async def begun(services: Services, steps: int = 0) -> str:
+    """A run after some steps."""
+    request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
+    state = start()
+    for _ in range(steps):
+        action = next_action(state)
+        assert isinstance(action, Step)
+        step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
+        state = observe(state, await perform(step_input, services))
+    return request.run_id
+
+
+def events(services: Services, run_id: str) -> list[RunEvent]:
+    assert isinstance(services.run_log, InMemoryRunLog)
+    return services.run_log.events(run_id)
+
+
+async def status(services: Services, run_id: str) -> str:
+    return (await owned_run(run_id, ANNA, services)).status
+
+
+async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> None:
+    services = await world()
+    run_id = await begun(services, steps=2)
+    for _ in range(2):
+        assert (await cancel_run(run_id, services)).status == "cancelled"
+    seen = events(services, run_id)
+    assert (seen[-1].name, seen[-1].data["type"]) == ("ERROR", "RunCancelledError")
+    assert isinstance(await perform(StepInput(run_id=run_id, action=WRITE), services), RunClosed)
+    assert events(services, run_id) == seen
+    assert await WorkingMemory(services.blobs, run_id).find(3, RunAnswer) is None
+
+
+async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
+    services = await world()
+    run_id = await begun(services, steps=2)
+
+    class Cancelled(ScriptedChatModel):
+        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+            yield "It runs at 15 bar. And"
+            await cancel_run(run_id, services)
+            for _ in range(50):
+                yield " so it goes on and on."
+
+    step = StepInput(run_id=run_id, action=WRITE)
+    assert isinstance(await perform(step, replace(services, chat_model=Cancelled())), RunClosed)
+    assert events(services, run_id)[-1].name == "ERROR"
+
+
+async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_completed() -> None:
+    services = await world()
+    run_id = await begun(services, steps=3)
+
+    class CancelledBetween(InMemoryRunLog):
+        """The owner cancels right after the record says that the run is completed."""
+
+        async def append(self, run_id: str, events: Any, *, at_offset: int | None = None) -> int:
+            if any(event.name == "COMPLETE" for event in events):
+                await cancel_run(run_id, services)
+            return await super().append(run_id, events, at_offset=at_offset)
+
+    log = CancelledBetween()
+    assert isinstance(services.run_log, InMemoryRunLog)
+    log.logs = services.run_log.logs
+    commit = CommitAnswer(step=4, answer_step=3, todo=())
+    ended = await perform(StepInput(run_id=run_id, action=commit), replace(services, run_log=log))
+    assert isinstance(ended, RunClosed)
+    assert await status(services, run_id) == "cancelled"
+    assert [event.name for event in events(services, run_id)].count("COMPLETE") == 0
+
+
+async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
+    services = await world()
+    run_id = await begun(services)
+    await run_to_end(run_id, services)
+    with pytest.raises(ConflictError, match="ended already"):
+        await cancel_run(run_id, services)
+    assert await status(services, run_id) == "completed"
+
+
+async def test_of_two_answers_to_one_step_the_first_that_is_stored_is_shown() -> None:
+    services = await world()
+    run_id = await begun(services, steps=2)
+    step = StepInput(run_id=run_id, action=WRITE)
+
+    class Slower(ScriptedChatModel):
+        """Another attempt gets to its end between this one's last token and its result."""
+
+        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+            yield OTHER
+            stored = RunAnswer(run_id=run_id, text="The answer of the other attempt.")
+            await WorkingMemory(services.blobs, run_id).put(3, stored)
+
+    await perform(step, replace(services, chat_model=Slower()))
+    stored = await WorkingMemory(services.blobs, run_id).get(3, RunAnswer)
+    assert stored.text == "The answer of the other attempt."
+    assert shown_text(events(services, run_id), 3) == stored.text
+
+
+async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    services = await world()
+    run_id = await begun(services, steps=2)
+    step = StepInput(run_id=run_id, action=WRITE)
+
+    class Saying(ScriptedChatModel):
+        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+            for word in OTHER.replace("then", self.word).split(" "):
+                await asyncio.sleep(0.001)
+                yield f"{word} "
+
+        word = ""
+
+    models = [Saying() for _ in range(4)]
+    for number, model in enumerate(models):
+        model.word = f"says {number}"
+    results = await asyncio.gather(*(perform(step, replace(services, chat_model=model)) for model in models))
+    stored = await WorkingMemory(services.blobs, run_id).get(3, RunAnswer)
+    assert shown_text(events(services, run_id), 3) == stored.text
+    assert len({result.model_dump_json() for result in results}) == 1
+
+
+async def test_a_crash_between_storing_and_showing_is_made_good_by_the_next_attempt() -> None:
+    services = await world()
+    run_id = await begun(services, steps=2)
+    stored = RunAnswer(run_id=run_id, text="Stored.")
+    await WorkingMemory(services.blobs, run_id).put(3, stored)
+    half_shown = [RunEvent(name="TOKEN", data={"step": 3, "text": "Something else"})]
+    await services.run_log.append(run_id, half_shown)
+    await perform(StepInput(run_id=run_id, action=WRITE), services)
+    assert shown_text(events(services, run_id), 3) == "Stored."
+
+
+ABSTAINING = '<abstain missing="the pressure" next_step="Ask."/>'
+
+
+async def test_a_second_attempt_withdraws_the_first_answer_only_when_it_finds_more() -> None:
+    summary = plan(query_type="DOCUMENT_SUMMARY", document_references=("report 2023",))
+    services = await world(Model(summary, answer=ABSTAINING))
+    run_id = await begun(services)
+    await run_to_end(run_id, services)
+    seen = events(services, run_id)
+    withdrawn = [event.data for event in seen if event.data.get("state") == "discarded"]
+    assert [data["reason"] for data in withdrawn] == ["abstained"]
+    shown = "".join(shown_text(seen, step) for step in range(1, 10))
+    view = await view_run(await owned_run(run_id, ANNA, services), services)
+    assert view.answer is not None
+    assert shown == view.answer.text
+    assert [(item.status, item.attempts) for item in view.todo] == [("failed", 2)]
+
+
+async def test_a_second_attempt_that_finds_nothing_new_leaves_the_first_answer() -> None:
+    services = await world(Model(plan(), answer=ABSTAINING))
+    run_id = await begun(services)
+    await run_to_end(run_id, services)
+    seen = events(services, run_id)
+    assert [event.data["arguments"]["attempt"] for event in seen if event.name == "TOOL_STARTED"] == [1, 2]
+    assert not [event for event in seen if event.data.get("state") == "discarded"]
+    assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]
+
+
+async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:
+    settings = fake_settings(max_attempts=1, subagents_enabled=False)
+    services = await world(Model(plan(), answer=ABSTAINING), settings=settings)
+    run_id = await begun(services)
+    await run_to_end(run_id, services)
+    assert [event.name for event in events(services, run_id)].count("TOOL_STARTED") == 1

@@ -1,0 +1,123 @@
+"""The trace of a run that has ended: itself and its sub-agents, from what is stored, without its words."""
+
+from datetime import UTC, datetime, timedelta
+
+from shared.answering.cancelling import cancel_run
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.trace import record_end
+from shared.platform import tracing
+from shared.platform.errors import DependencyError
+from shared.platform.telemetry import pseudonym
+from shared.platform.tracing import TraceLink, link_below
+from shared.runs.models import ChatRequest, RunRecord
+from shared.services import Services
+from shared.subagents.artifacts import put_delegation
+from shared.subagents.models import Delegation, SubagentTask
+from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores import InMemoryRunStore
+from tests.tracing_fixture import Recorded, recorded, start_recording
+from tests.unit.answering.test_delegating import finding
+from tests.unit.answering.world import ANNA, world
+
+__all__ = ["recorded", "start_recording"]
+
+QUESTION = "At what pressure does the pump run?"
+
+
+class UnreachableRuns(InMemoryRunStore):
+    async def get(self, run_id: str) -> RunRecord | None:
+        raise DependencyError("No connection.")
+
+
+def link_of(run_id: str) -> TraceLink:
+    """The place of a run below the span at work."""
+    link = link_below(tracing.current().traceparent, run_id, datetime.now(UTC))
+    assert link is not None
+    return link
+
+
+async def answered(services: Services) -> tuple[str, TraceLink]:
+    """A run that has ended, and its place below the span `request`."""
+    with tracing.root("request", "server"):
+        request = await begin_run(ChatRequest(question=QUESTION, deep=True), ANNA, services)
+        link = link_of(request.run_id)
+        await run_to_end(request.run_id, services, children=finding("The pump runs at 99 bar."))
+    return request.run_id, link
+
+
+async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_answer(
+    recorded: Recorded,
+) -> None:
+    services = await world(settings=fake_settings())
+    run_id, link = await answered(services)
+    with tracing.work("take_sub_agent_turn", link_below(link.own, f"{run_id}:s003c0", datetime.now(UTC))):
+        pass
+    await record_end(run_id, link, services)
+    assert recorded.parent_of("answer_question") == "request"
+    (child,) = (name for name in recorded.names if name.startswith("run_sub_agent "))
+    assert recorded.parent_of(child) == "answer_question"
+    assert recorded.parent_of("take_sub_agent_turn") == child
+    attributes = recorded.attributes("answer_question")
+    assert attributes["groundwork.status"] == "completed"
+    assert attributes["user_id"] == pseudonym(ANNA.user_id)
+    assert recorded.attributes(child)["groundwork.findings"] == 1
+    shown = str([(span.name, dict(span.attributes or {}), span.events) for span in recorded.all])
+    assert not any(word in shown for word in ("pressure", "pump", "bar", f"'{ANNA.user_id}'"))
+
+
+async def test_the_inline_driver_is_in_the_trace_of_who_runs_it(recorded: Recorded) -> None:
+    await answered(await world())
+    assert recorded.parent_of("perform_step make_plan") == "request"
+    assert "perform_step commit_answer" in recorded.names
+
+
+async def test_a_run_that_died_is_a_failed_span(recorded: Recorded) -> None:
+    services = fake_services()
+    with tracing.root("request", "server"):
+        request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+        link = link_of(request.run_id)
+    await close_dead_run(request.run_id, "The run was stopped.", services)
+    await record_end(request.run_id, link, services)
+    assert recorded.attributes("answer_question")["error.type"] == "InternalError"
+    assert not recorded.one("answer_question").status.is_ok
+
+
+async def test_a_run_that_was_cancelled_is_none_that_failed(recorded: Recorded) -> None:
+    services = fake_services()
+    with tracing.root("request", "server"):
+        request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+        link = link_of(request.run_id)
+    await cancel_run(request.run_id, services)
+    task = SubagentTask(
+        child_id="c0",
+        run_id=request.run_id,
+        step=3,
+        index=0,
+        profile="comparator",
+        question="SECRET",
+        tools=(),
+        budget=BudgetAllocation(),
+        deadline=datetime.now(UTC) + timedelta(seconds=15),
+    )
+    decided = DelegationPolicyOutput(decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",))
+    delegation = Delegation(step=3, decided=decided, tasks=(task,), decided_at=datetime.now(UTC))
+    await put_delegation(services.blobs, request.run_id, delegation)
+    await record_end(request.run_id, link, services)
+    for name in ("answer_question", "run_sub_agent comparator"):
+        assert recorded.attributes(name)["groundwork.status"] == "cancelled"
+        assert "error.type" not in recorded.attributes(name)
+
+
+async def test_what_cannot_be_read_costs_the_trace_and_nothing_else(recorded: Recorded) -> None:
+    with tracing.root("request", "server"):
+        link = link_of("run-1")
+    await record_end("run-1", link, fake_services(runs=UnreachableRuns()))
+    assert recorded.names == ["request"]
+
+
+async def test_without_a_receiver_nothing_is_read() -> None:
+    link = link_below("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "r", datetime.now(UTC))
+    assert link is not None
+    await record_end("run-1", link, fake_services(runs=UnreachableRuns()))

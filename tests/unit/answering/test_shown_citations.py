@@ -1,0 +1,43 @@
+"""What a citation of a run without an answer leads to: the passage that its reader sees cited."""
+
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.answering.cited_pages import own_citation
+from shared.evidence.models import Citation
+from shared.runs.event_log import open_journal
+from shared.runs.models import RunRecord
+from tests.fakes.services import fake_services
+
+ANNA = UserContext(user_id="anna")
+
+
+def cited(quote: str) -> dict[str, object]:
+    citation = Citation(
+        n=1,
+        doc_id="d1",
+        block_id=quote,
+        filename="m.pdf",
+        page_number=1,
+        quote=quote,
+        verified=True,
+        url="/x",
+    )
+    return citation.model_dump(mode="json")
+
+
+async def test_of_an_attempt_that_was_withdrawn_nothing_is_marked() -> None:
+    services = fake_services()
+    record = RunRecord(
+        run_id="r1", thread_id="t1", owner_id="anna", question="Why?", created_at=datetime.now(UTC)
+    )
+    await services.runs.create(record)
+    await services.run_log.create("r1")
+    for quote in ("first", "second"):  # the second attempt says that the first one's text is to be dropped
+        journal = await open_journal(services.run_log, "r1", 4)
+        await journal.write("CITATION", **cited(quote))
+    found = await own_citation("r1", 1, "d1", ANNA, services)
+    assert found is not None
+    assert found.quote == "second"
+    await journal.write("STATUS", state="discarded", error_type="NetworkError")
+    assert await own_citation("r1", 1, "d1", ANNA, services) is None

@@ -1,0 +1,270 @@
+"""Memory after the turn: remembered once, summarised when due, deleted for good, and nobody else's."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.conversations.memory import Memories, forget_all, list_memories, memory_search, remember
+from shared.conversations.models import ConversationSummary, RememberTask
+from shared.conversations.threads import clear_thread, conversation_of, delete_thread
+from shared.platform.errors import AccessDeniedError, CallerError, DependencyError
+from shared.platform.language_models.models import Prompt
+from shared.platform.names import TURNS_QUEUE
+from shared.platform.search import IndexRow
+from shared.services import Services
+from shared.tools.recall_memory import RecallMemory
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_settings
+from tests.fakes.stores import InMemoryTaskQueues
+from tests.unit.answering.world import ANNA, BEN, Model, plan, world
+from tests.unit.conversations.test_threads import ask
+
+
+def tasks(services: Services) -> list[RememberTask]:
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    return [RememberTask.model_validate_json(message) for message in services.queues.take(TURNS_QUEUE)]
+
+
+async def remember_all(services: Services) -> None:
+    for task in tasks(services):
+        await remember(task, services)
+
+
+def rows(services: Services) -> dict[str, IndexRow]:
+    assert isinstance(services.memory_index, InMemorySearchIndex)
+    return services.memory_index.rows
+
+
+def summarising(summary: Reply) -> ScriptedChatModel:
+    """A model that plans and answers as in the world, and summarises so."""
+    usual = Model(plan()).chat_model()
+    answer = usual._answer
+    assert answer is not None
+
+    def reply(prompt: Prompt) -> Reply:
+        return summary if prompt.name == "summarise_turns" else answer(prompt)
+
+    return ScriptedChatModel(answer=reply)
+
+
+async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() -> None:
+    services = await world()
+    asked = await ask(services, "At what pressure does the pump run?")
+    (task,) = tasks(services)
+    for _ in range(2):
+        await remember(task, services)
+    (row,) = rows(services).values()
+    assert (row["memory_id"], row["user_id"]) == (asked.run_id, "anna")
+    assert row["answer_summary"] == "It runs at 15 bar."
+    assert len(row["vector"]) == 64
+    (listed,) = (await list_memories(ANNA, services, 10)).memories
+    assert listed.question == "At what pressure does the pump run?"
+
+
+async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again() -> None:
+    services = await world()
+    await ask(services, "At what pressure does the pump run?")
+    await remember_all(services)
+    search = memory_search(services, ANNA)
+    assert (await search.recall("pressure"))[0].answer_summary == "It runs at 15 bar."
+    assert isinstance(services.documents_index, InMemorySearchIndex)
+    for row in services.documents_index.rows.values():
+        row["access_control_list"] = ["ben"]
+    listed = await list_memories(ANNA, services, 10)
+    for memory in (*listed.memories, *await search.recall("pressure")):
+        assert (memory.question, memory.answer_summary) == ("At what pressure does the pump run?", "")
+    assert "doc_ids" not in listed.model_dump_json()
+
+
+async def test_a_message_that_was_lost_is_made_good_by_the_next() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    tasks(services)
+    second = await ask(services, "And why?", first.thread_id)
+    await remember_all(services)
+    assert set(rows(services)) == {first.run_id, second.run_id}
+
+
+async def test_recalled_are_ones_own_questions_alone() -> None:
+    services = await world()
+    await ask(services, "At what pressure does the pump run?", user=ANNA)
+    await ask(services, "What is the travel allowance in Bern?", user=ANNA)
+    await ask(services, "At what pressure does the secret pump run?", user=BEN)
+    await remember_all(services)
+    found = await RecallMemory(memory_search(services, ANNA)).execute(query="pump pressure")
+    assert found["success"] is True
+    assert found["memories"][0]["question"] == "At what pressure does the pump run?"
+    assert "secret" not in str(found)
+    assert found["result_count"] == 2
+    of_ben = await RecallMemory(memory_search(services, BEN)).execute(query="travel allowance")
+    assert [memory["question"] for memory in of_ben["memories"]] == [
+        "At what pressure does the secret pump run?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": "pump", "user_id": "ben"},
+        {"query": ""},
+        {},
+        {"query": "pump", "filters": {"user_id": "ben"}},
+    ],
+)
+async def test_no_argument_leads_to_somebody_else(arguments: dict[str, Any]) -> None:
+    services = await world()
+    result = await RecallMemory(memory_search(services, ANNA)).execute(**arguments)
+    assert (result["success"], result["type"]) == (False, "InvalidQueryError")
+    assert result["hints"]
+
+
+@pytest.mark.parametrize("user", [None, UserContext(user_id=""), UserContext(user_id="  ")])
+async def test_without_a_user_there_are_no_memories(user: UserContext | None) -> None:
+    with pytest.raises(AccessDeniedError):
+        Memories(InMemorySearchIndex("memory_id"), user)
+
+
+async def test_a_user_id_cannot_widen_the_filter() -> None:
+    services = await world()
+    await ask(services, "At what pressure does the pump run?")
+    await remember_all(services)
+    mallory = UserContext(user_id="x' or user_id ne 'x")
+    assert (await list_memories(mallory, services, 10)).memories == ()
+
+
+async def test_memories_come_in_pages_newest_first() -> None:
+    services = await world()
+    for number in range(3):
+        await ask(services, f"question {number}")
+    await remember_all(services)
+    page = await list_memories(ANNA, services, 2)
+    rest = await list_memories(ANNA, services, 2, page.cursor)
+    shown = [memory.question for memory in (*page.memories, *rest.memories)]
+    assert (shown, rest.cursor) == (["question 2", "question 1", "question 0"], None)
+    for cursor in ("x", "-1", "9999999", "١"):
+        with pytest.raises(CallerError):
+            await list_memories(ANNA, services, 2, cursor)
+
+
+async def test_what_is_forgotten_does_not_come_back() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    await ask(services, "Of Ben?", user=BEN)
+    await remember_all(services)
+    late = await ask(services, "A question whose message waits.", first.thread_id)
+    assert (await forget_all(ANNA, services)).deleted == 1
+    await remember_all(services)
+    assert late.run_id not in rows(services)
+    assert [row["user_id"] for row in rows(services).values()] == ["ben"]
+    assert (await forget_all(ANNA, services)).deleted == 0
+    await ask(services, "A new question.")
+    await remember_all(services)
+    assert [one.question for one in (await list_memories(ANNA, services, 9)).memories] == ["A new question."]
+
+
+@pytest.mark.parametrize("remove", [clear_thread, delete_thread])
+async def test_turns_that_went_before_their_message_are_not_remembered(remove: Any) -> None:
+    services = await world()
+    asked = await ask(services, "At what pressure does the pump run?")
+    await remove(asked.thread_id, ANNA, services)
+    await remember_all(services)
+    assert rows(services) == {}
+
+
+async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> None:
+    services = await world()
+    asked = await ask(services, "At what pressure does the pump run?")
+    index = services.memory_index
+    assert isinstance(index, InMemorySearchIndex)
+    upload = index.upload
+
+    async def upload_late(rows: Any) -> None:
+        await delete_thread(asked.thread_id, ANNA, services)
+        await upload(rows)
+
+    index.upload = upload_late  # type: ignore[method-assign]
+    await remember_all(services)
+    assert rows(services) == {}
+
+
+async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> None:
+    model = summarising(ConversationSummary(summary="They spoke of pumps."))
+    services = await world(
+        chat_model=model, settings=fake_settings(conversation_turns=4, subagents_enabled=False)
+    )
+    first = await ask(services, "q1")
+    for number in range(2, 6):
+        await remember_all(services)
+        await ask(services, f"q{number}", first.thread_id)
+    assert all(prompt.name != "summarise_turns" for prompt in model.prompts)
+    await remember_all(services)
+    (prompt,) = [prompt for prompt in model.prompts if prompt.name == "summarise_turns"]
+    assert all(f">q{number}<" in prompt.user for number in (1, 2, 3))
+    assert ">q4<" not in prompt.user
+    conversation = await conversation_of(first.thread_id, ANNA, services)
+    assert conversation.summary == "They spoke of pumps."
+    assert [turn.question for turn in conversation.turns] == ["q4", "q5"]
+    for number in range(6, 9):
+        await ask(services, f"q{number}", first.thread_id)
+    await remember_all(services)
+    last = [prompt for prompt in model.prompts if prompt.name == "summarise_turns"][-1]
+    assert "<previous_summary>They spoke of pumps.</previous_summary>" in last.user
+    assert ">q3<" not in last.user
+
+
+async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> None:
+    services = await world(settings=fake_settings(conversation_turns=2, subagents_enabled=False))
+    first = await ask(services, "q1")
+    for number in (2, 3):
+        await ask(services, f"q{number}", first.thread_id)
+    parse = services.chat_model.parse
+
+    async def clear_first(prompt: Prompt, output: Any, limits: Any) -> Any:
+        if prompt.name != "summarise_turns":
+            return await parse(prompt, output, limits)
+        await clear_thread(first.thread_id, ANNA, services)
+        return ConversationSummary(summary="They spoke of pumps.")
+
+    services.chat_model.parse = clear_first  # type: ignore[method-assign]
+    await remember_all(services)
+    assert (await conversation_of(first.thread_id, ANNA, services)).summary == ""
+
+
+async def test_a_model_that_is_down_is_asked_again_later_and_given_up_at_last() -> None:
+    model = summarising(DependencyError("The model is down."))
+    services = await world(
+        chat_model=model, settings=fake_settings(conversation_turns=2, subagents_enabled=False)
+    )
+    first = await ask(services, "q1")
+    for number in (2, 3):
+        await ask(services, f"q{number}", first.thread_id)
+    task = tasks(services)[-1]
+    pauses = []
+    while True:
+        assert isinstance(services.queues, InMemoryTaskQueues)
+        try:
+            await remember(task, services)
+        except DependencyError:
+            break
+        ((message, pause_s),) = services.queues.messages.pop(TURNS_QUEUE)
+        task = RememberTask.model_validate_json(message)
+        pauses.append(pause_s)
+    assert pauses == [10, 20, 40, 80, 160, 320, 640]
+    assert len(rows(services)) == 3
+
+
+async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
+    class Down(InMemoryTaskQueues):
+        async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
+            raise DependencyError("The queues are down.")
+
+    services = await world(queues=Down())
+    asked = await ask(services, "At what pressure does the pump run?")
+    record = await services.runs.get(asked.run_id)
+    assert record is not None
+    assert record.status == "completed"
+    assert record.finished_at is not None
+    assert record.finished_at - datetime.now(UTC) < timedelta(seconds=1)

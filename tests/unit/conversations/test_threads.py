@@ -1,0 +1,175 @@
+"""Threads over fakes: turns in order, a conversation for the next question, and nobody else's business."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run
+from shared.conversations.threads import (
+    clear_thread,
+    conversation_of,
+    delete_thread,
+    list_threads,
+    new_thread,
+    owned_thread,
+    read_messages,
+    rename_thread,
+)
+from shared.platform.errors import CallerError, NotFoundError
+from shared.runs.models import ChatRequest, Conversation, RunRequest
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+from tests.fakes.run_log import InMemoryRunLog
+from tests.unit.answering.world import ANNA, BEN, world
+
+
+async def begin(services: Services, question: str, thread_id: str | None = None, **of: Any) -> RunRequest:
+    chat = ChatRequest(question=question, thread_id=thread_id)
+    return await begin_run(chat, of.get("user", ANNA), services)
+
+
+async def ask(services: Services, question: str, thread_id: str | None = None, **of: Any) -> RunRequest:
+    request = await begin(services, question, thread_id, **of)
+    await run_to_end(request.run_id, services)
+    return request
+
+
+async def questions_of(services: Services, thread_id: str, user: UserContext = ANNA) -> list[str]:
+    return [message.question for message in (await read_messages(thread_id, user, services, 20)).messages]
+
+
+async def test_a_question_without_a_thread_begins_one_with_its_title() -> None:
+    services = await world()
+    asked = await ask(services, "At what  pressure\ndoes the pump run? " + "x" * 300)
+    (thread,) = (await list_threads(ANNA, services, 10)).threads
+    assert thread.thread_id == asked.thread_id
+    assert thread.title.startswith("At what pressure does the pump run?")
+    assert len(thread.title) <= 120
+    assert thread.turn_count == 1
+
+
+async def test_a_follow_up_is_told_what_was_said_before() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    second = await begin(services, "And why?", first.thread_id)
+    (turn,) = second.conversation.turns
+    assert turn.question == "At what pressure does the pump run?"
+    assert turn.answer == "It runs at 15 bar."
+    assert (turn.doc_ids, turn.filenames) == (("manual",), ("manual.pdf",))
+    stored = await WorkingMemory(services.blobs, second.run_id).request()
+    assert stored.conversation == second.conversation
+
+
+async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
+    services = await world()
+    named = await new_thread("Pumps", ANNA, services)
+    unnamed = await new_thread(None, ANNA, services)
+    for thread in (named, unnamed):
+        await ask(services, "How much?", thread.thread_id)
+    assert [one.title for one in (await list_threads(ANNA, services, 10)).threads] == ["How much?", "Pumps"]
+    renamed = await rename_thread(unnamed.thread_id, "Prices", ANNA, services)
+    assert renamed.title == "Prices"
+
+
+async def test_threads_come_in_pages_the_last_one_used_first() -> None:
+    services = await world()
+    made = [await new_thread(f"t{number}", ANNA, services) for number in range(5)]
+    await begin(services, "again", made[0].thread_id)
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = await list_threads(ANNA, services, 2, cursor)
+        seen += [thread.title for thread in page.threads]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert seen == ["t0", "t4", "t3", "t2", "t1"]
+    with pytest.raises(CallerError):
+        await list_threads(ANNA, services, 2, "strange")
+
+
+async def test_questions_at_once_get_numbers_of_their_own() -> None:
+    services = await world()
+    thread = await new_thread(None, ANNA, services)
+    await asyncio.gather(*(begin(services, f"q{number}", thread.thread_id) for number in range(5)))
+    assert (await owned_thread(thread.thread_id, ANNA, services)).turn_count == 5
+    assert sorted(await questions_of(services, thread.thread_id)) == [f"q{number}" for number in range(5)]
+
+
+async def test_messages_come_from_the_newest_page_on_and_in_order() -> None:
+    services = await world()
+    thread = await new_thread(None, ANNA, services)
+    for number in range(5):
+        await ask(services, f"q{number}", thread.thread_id)
+    newest = await read_messages(thread.thread_id, ANNA, services, 2)
+    assert [message.question for message in newest.messages] == ["q3", "q4"]
+    assert newest.messages[0].answer is not None
+    assert newest.messages[0].answer.citations[0].filename == "manual.pdf"
+    assert newest.cursor is not None
+    older = await read_messages(thread.thread_id, ANNA, services, 3, int(newest.cursor))
+    assert [message.question for message in older.messages] == ["q0", "q1", "q2"]
+    assert older.cursor is None
+
+
+async def test_somebody_elses_thread_is_not_there() -> None:
+    services = await world()
+    mine = await ask(services, "At what pressure does the pump run?")
+    assert isinstance(services.run_log, InMemoryRunLog)
+    logs = set(services.run_log.logs)
+    for attempt in (
+        lambda: begin(services, "And why?", mine.thread_id, user=BEN),
+        lambda: owned_thread(mine.thread_id, BEN, services),
+        lambda: conversation_of(mine.thread_id, BEN, services),
+        lambda: rename_thread(mine.thread_id, "x", BEN, services),
+        lambda: clear_thread(mine.thread_id, BEN, services),
+        lambda: delete_thread(mine.thread_id, BEN, services),
+        lambda: read_messages(mine.thread_id, BEN, services, 10),
+        lambda: begin(services, "And why?", "never-was", user=BEN),
+        lambda: owned_thread("a/b", BEN, services),
+    ):
+        with pytest.raises(NotFoundError) as refused:
+            await attempt()
+        assert refused.value.detail.startswith("There is no thread")
+    assert (await list_threads(BEN, services, 10)).threads == ()
+    assert set(services.run_log.logs) == logs
+    assert await questions_of(services, mine.thread_id) == ["At what pressure does the pump run?"]
+
+
+async def test_a_cleared_thread_is_empty_and_goes_on() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    cleared = await clear_thread(first.thread_id, ANNA, services)
+    assert cleared.turn_count == 0
+    assert await questions_of(services, first.thread_id) == []
+    assert await conversation_of(first.thread_id, ANNA, services) == Conversation()
+    await ask(services, "What now?", first.thread_id)
+    assert await questions_of(services, first.thread_id) == ["What now?"]
+    assert (await owned_thread(first.thread_id, ANNA, services)).turn_count == 2
+
+
+async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    await delete_thread(first.thread_id, ANNA, services)
+    await delete_thread(first.thread_id, ANNA, services)
+    assert (await list_threads(ANNA, services, 10)).threads == ()
+    for attempt in (
+        lambda: owned_thread(first.thread_id, ANNA, services),
+        lambda: begin(services, "And?", first.thread_id),
+        lambda: rename_thread(first.thread_id, "x", ANNA, services),
+    ):
+        with pytest.raises(NotFoundError):
+            await attempt()
+
+
+async def test_a_conversation_is_bounded() -> None:
+    services = await world()
+    thread = await new_thread(None, ANNA, services)
+    for number in range(8):
+        await begin(services, f"{number} " + "word " * 1500, thread.thread_id)
+    conversation = await conversation_of(thread.thread_id, ANNA, services)
+    assert sum(len(turn.question) for turn in conversation.turns) <= 12_000
+    assert [turn.question[0] for turn in conversation.turns] == ["5", "6", "7"]

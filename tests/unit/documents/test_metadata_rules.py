@@ -1,0 +1,93 @@
+"""Metadata without a model, and corrections by people."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.documents.metadata import (
+    describe_by_rule,
+    guess_language,
+    under_another_name,
+    with_corrections,
+    with_language_code,
+)
+from shared.retrieval.models import DocumentRecord
+
+OPENING = "The pump moves water from the basin. It is checked every year by a trained person. " * 60
+
+
+@pytest.mark.parametrize(
+    ("own_title", "heading", "expected"),
+    [("Own", "Heading", "Own"), (None, "Heading", "Heading"), (None, None, "pump manual 2024")],
+)
+def test_the_title_is_the_best_that_there_is(
+    own_title: str | None, heading: str | None, expected: str
+) -> None:
+    assert describe_by_rule("pump_manual_2024.pdf", own_title, heading, OPENING).title == expected
+
+
+def test_summaries_are_the_first_sentences_and_bounded() -> None:
+    described = describe_by_rule("a.txt", None, None, OPENING)
+    assert described.summary_brief == OPENING[: len(described.summary_brief)]
+    assert len(described.summary_brief) < len(described.summary_standard) <= 1502
+    assert describe_by_rule("a.txt", None, None, "").summary_brief == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (OPENING, "en"),
+        ("Die Pumpe fördert das Wasser und wird nicht ohne Aufsicht betrieben.", "de"),
+        ("La pompe est contrôlée par une personne formée, et les résultats sont notés.", "fr"),
+        ("1 2 3", "und"),
+    ],
+)
+def test_the_language_is_guessed_by_its_small_words(text: str, language: str) -> None:
+    assert guess_language(text) == language
+
+
+def record(title: str, **fields: str) -> DocumentRecord:
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    return DocumentRecord(doc_id="d", filename="a.pdf", upload_date=at, title=title, **fields)
+
+
+def test_corrected_fields_survive_and_others_are_new() -> None:
+    after = with_corrections(record("Extracted", author="New"), {"title": "Corrected", "tags": ("a",)})
+    assert (after.title, after.author, after.tags) == ("Corrected", "New", ("a",))
+    assert after.edited_fields == ("tags", "title")
+
+
+def test_a_field_that_was_emptied_stays_empty() -> None:
+    after = with_corrections(record("Extracted", author="Wrong"), {"author": None})
+    assert (after.author, after.edited_fields) == (None, ("author",))
+
+
+def test_fields_that_nobody_may_edit_are_never_carried_over() -> None:
+    after = with_corrections(record("x", owner_id="u1"), {"owner_id": "intruder"})
+    assert (after.owner_id, after.edited_fields) == ("u1", ())
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [("en", "en"), ("EN-us", "en"), (" de_AT ", "de"), ("und", "und"), ("English", "en"), ("", "en")],
+)
+def test_a_language_is_a_code_and_guessed_where_the_model_says_no_code(said: str, language: str) -> None:
+    described = describe_by_rule("a.txt", None, None, OPENING).model_copy(update={"language": said})
+    assert with_language_code(described, OPENING).language == language
+
+
+@pytest.mark.parametrize(
+    ("title", "opening", "expected"),
+    [
+        ("pump manual", OPENING, "guide 2"),
+        ("Pump Manual", OPENING, "guide 2"),
+        ("pump_manual.pdf", OPENING, "guide 2"),
+        ("Pump manual", "PUMP MANUAL\nThe pump moves water.", "Pump manual"),
+        ("How to run a pump", OPENING, "How to run a pump"),
+    ],
+)
+def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
+    title: str, opening: str, expected: str
+) -> None:
+    described = describe_by_rule("a.txt", title, None, opening)
+    assert under_another_name(described, "pump_manual.pdf", "guide_2.pdf", opening).title == expected

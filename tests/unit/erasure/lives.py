@@ -1,0 +1,157 @@
+"""A person who has used everything: so that whatever is kept of anybody is kept of them. No documents.
+
+Works on fakes and on real services alike. What a person says holds their words, which nobody else says.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from shared.access.idempotency import claim_key
+from shared.access.limits import admit
+from shared.access.models import UserContext
+from shared.answering.inline import run_to_end
+from shared.answering.loop import start
+from shared.answering.runs import begin_run
+from shared.answering.session import WaitingRun
+from shared.conversations.memory import remember
+from shared.conversations.models import RememberTask
+from shared.platform.errors import ModelFixableError
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.names import WORK
+from shared.quality.models import OpeningRecord
+from shared.quality.recording import key_of, rate_run
+from shared.retrieval.models import DocumentRecord
+from shared.runs.models import ChatRequest, Clarification, FeedbackBody, RunRequest
+from shared.runs.records import owned_run
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+from shared.summaries.models import SummaryOrder
+from shared.summaries.summaries import begin_summary
+from shared.teams.models import BotConversation, BotMessage, BotSender, BotTurn
+from shared.teams.parsing import conversation_key, reply_key
+from shared.teams.store import take_down, today
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.unit.answering.world import plan
+
+_FACT = "The pump runs at 15 bar."
+
+
+@dataclass(frozen=True)
+class Life:
+    """Whose it is, and the ids of what they made."""
+
+    user: UserContext
+    words: str
+    answered: RunRequest
+    at_work: RunRequest
+    ids: tuple[str, ...]
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What tells of the person wherever it stands."""
+        return (self.user.user_id, self.words, *self.ids)
+
+
+def model_of_lives() -> ScriptedChatModel:
+    """Plans and answers every question alike; everything else it cannot, and rules do."""
+
+    def answer(prompt: Prompt) -> Reply:
+        if prompt.name == "plan":
+            return plan()
+        if prompt.name == "answer":
+            return f'It runs at 15 bar. <cite doc_id="manual" quote="{_FACT}"/>'
+        return ModelFixableError("This model says nothing to that.")
+
+    return ScriptedChatModel(answer=answer)
+
+
+async def fill(services: Services) -> None:
+    """One document that everybody may read, in both indexes and nowhere else."""
+    record = DocumentRecord(
+        doc_id="manual",
+        filename="manual.pdf",
+        title="manual",
+        document_type="manual",
+        upload_date=datetime(2026, 1, 1, tzinfo=UTC),
+        summary_brief="About the pump.",
+        status="ready",
+        access_control_list=("*",),
+    )
+    await services.documents_index.upload([record.model_dump(mode="json")])
+    (vector,) = await services.embedder.embed([_FACT], CallLimits(timeout_s=10))
+    block = {
+        "block_id": "manual-1",
+        "doc_id": "manual",
+        "filename": "manual.pdf",
+        "block_type": "text",
+        "page_number": 1,
+        "content": _FACT,
+        "content_vector": list(vector),
+        "access_control_list": ["*"],
+    }
+    await services.content_index.upload([block])
+
+
+async def live(user_id: str, words: str, services: Services) -> Life:
+    """Have a person use everything."""
+    user = UserContext(user_id=user_id, name=f"Name of {user_id}")
+    first = await _ask(f"At what pressure does the pump run? {words}", user, services)
+    second = await _ask(f"And why? {words}", user, services, first.thread_id)
+    at_work = await begin_run(ChatRequest(question=f"How long? {words}"), user, services)
+    task = RememberTask(owner_id=user_id, thread_id=first.thread_id, run_id=second.run_id)
+    await remember(task, services)
+    await _rate(first, words, user, services)
+    order = SummaryOrder(doc_ids=("manual",), focus=words)
+    summary = await begin_summary(order, user, services)
+    await claim_key("a key", user, services, route="POST /chat", body="digest", resource_id=first.run_id)
+    await admit(user, services)
+    waiting = await _wait_in_a_program(words, user, services)
+    ids = (first.run_id, second.run_id, at_work.run_id, first.thread_id, at_work.thread_id, waiting)
+    key = await _chat(words, second, user, services)
+    return Life(user, words, first, at_work, (*ids, summary.summary_id, key))
+
+
+async def _ask(
+    question: str, user: UserContext, services: Services, thread_id: str | None = None
+) -> RunRequest:
+    request = await begin_run(ChatRequest(question=question, thread_id=thread_id), user, services)
+    await run_to_end(request.run_id, services)
+    return request
+
+
+async def _rate(request: RunRequest, words: str, user: UserContext, services: Services) -> None:
+    said = FeedbackBody(rating=2, comment=f"Not so good: {words}")
+    await rate_run(request.run_id, said, user, services)
+    record = await owned_run(request.run_id, user, services)
+    await services.quality.add(OpeningRecord(key=key_of(request.run_id), at=record.created_at, n=1))
+
+
+async def _wait_in_a_program(words: str, user: UserContext, services: Services) -> str:
+    """A question of a program that uses the agents as a library; nothing but working memory knows of it."""
+    run_id = f"waiting{abs(hash(words)):x}"
+    now = datetime.now(UTC)
+    request = RunRequest(run_id=run_id, thread_id="session", user=user, question=words, created_at=now)
+    await WorkingMemory(services.blobs, run_id).put_request(request)
+    asked = Clarification(question=words, options=(), expires_at=now + timedelta(days=1))
+    kept = WaitingRun(run_id=run_id, state=start(), asked=asked)
+    await services.blobs.write(WORK, f"sessions/{run_id}.json", kept.model_dump_json().encode())
+    return run_id
+
+
+async def _chat(words: str, told: RunRequest, user: UserContext, services: Services) -> str:
+    """A message that waits for its answer, and a conversation in which another was answered."""
+    place = BotConversation(
+        channel="msteams",
+        service_url="https://smba.example/",
+        conversation_id=f"a:{user.user_id}",
+        bot_id="28:bot",
+    )
+    sender = BotSender(channel_user_id=f"29:{user.user_id}", object_id=user.user_id, name=user.name)
+    message = BotMessage(activity_id="1", conversation=place, sender=sender, text=words)
+    key = reply_key(message)
+    await take_down(message, key, today(), services.blobs)
+    assert services.bot_turns is not None
+    turn = BotTurn(conversation=place, owner_id=user.user_id, updated_at=datetime.now(UTC))
+    await services.bot_turns.put(conversation_key(place), turn)
+    await services.bot_turns.note_message(conversation_key(place), "m1", told.run_id, user.user_id)
+    return key

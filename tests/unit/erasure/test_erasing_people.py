@@ -1,0 +1,268 @@
+"""Erasing a person, on fakes: nothing of theirs stays anywhere, all of the others' does, whatever happens."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.answering.runs import begin_run
+from shared.documents.state import DocumentState, Rights
+from shared.erasure import passes, threads
+from shared.erasure.models import ErasedCounts
+from shared.erasure.policy import MAX_PASSES
+from shared.erasure.requests import ask_for_erasure, erasure_of, resume_user_erasures
+from shared.ingestion.uploads import uploads_of
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, WORK
+from shared.runs.models import ChatRequest
+from tests.unit.erasure.erasing_fakes import (
+    KilledError,
+    Orchestrations,
+    erase,
+    everything,
+    killed_after,
+    make_passes,
+    traces,
+    two_lives,
+)
+
+COUNTS = ErasedCounts(
+    threads=2,
+    runs=4,
+    runs_at_work=1,
+    summaries=1,
+    memories=2,
+    conversations=1,
+    chat_messages=1,
+    sessions=1,
+    quality_records=4,
+    idempotency_keys=1,
+    limits=1,
+    queue_messages=1,
+)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes follow each other without the quarter of an hour."""
+    monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
+    monkeypatch.setattr(threads, "_READERS_S", 0.0)
+
+
+async def test_nothing_of_the_one_stays_and_everything_of_the_other() -> None:
+    services, anna, ben = await two_lives()
+    at_work = Orchestrations()
+    before = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+    assert len(before) > 30
+    began = await erase("anna-leaves", services, at_work)
+    assert (began.status, began.passes, began.status_url) == ("running", 0, "/api/users/anna-leaves/erasure")
+    assert traces(services, anna.marks) == []
+    after = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+    assert after == before
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.next_pass_at) == ("completed", 2, None)
+    assert ended.erased == COUNTS
+
+
+async def test_what_is_at_work_is_ended_first_and_its_history_goes_last() -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+    assert "anna" not in message
+    await services.queues.send(ERASURES_QUEUE, message)
+    await make_passes(services, at_work)
+    assert anna.at_work.run_id in at_work.stopped
+    runs = {anna.at_work.run_id, anna.answered.run_id}
+    assert runs <= set(at_work.forgotten)
+    summary_id, key = anna.ids[-2:]
+    assert {summary_id, f"{summary_id}:d0", f"{key}-reply"} <= set(at_work.forgotten)
+
+
+async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twice() -> None:
+    """Killed before its 1st, 24th, 47th … call (each of them was tried once); the next process goes on."""
+    for calls in range(0, 600, 23):
+        services, anna, ben = await two_lives()
+        before = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+        at_work = Orchestrations()
+        await ask_for_erasure("anna-leaves", "keep", services)
+        try:
+            await make_passes(services, at_work, killed_after(calls, services))
+        except KilledError:
+            services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+            assert await resume_user_erasures(datetime.now(UTC), services) == 1, calls
+            await make_passes(services, at_work)
+        else:
+            assert calls > 100
+            return
+        assert traces(services, anna.marks) == [], calls
+        after = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+        assert after == before, calls
+        ended = await erasure_of("anna-leaves", services)
+        found = ended.erased.model_dump(exclude=_COUNTED_AS_DELETED)
+        assert (ended.status, found) == ("completed", COUNTS.model_dump(exclude=_COUNTED_AS_DELETED)), calls
+    raise AssertionError("An erasure takes more calls than that.")
+
+
+_COUNTED_AS_DELETED = {"conversations", "quality_records", "idempotency_keys", "limits", "queue_messages"}
+
+
+async def test_a_pass_that_comes_early_or_twice_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 900.0)
+    services, _, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await make_passes(services, at_work)
+    waiting = await erasure_of("anna-leaves", services)
+    assert (waiting.status, waiting.passes) == ("running", 1)
+    assert waiting.next_pass_at is not None
+    assert waiting.next_pass_at > datetime.now(UTC) + timedelta(minutes=14)
+    assert await resume_user_erasures(datetime.now(UTC), services) == 0
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await make_passes(services, at_work)
+    assert (await erasure_of("anna-leaves", services)).passes == 1
+
+
+async def test_a_person_who_asks_on_is_erased_again_and_in_the_end_given_up() -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    for _ in range(MAX_PASSES + 1):
+        await begin_run(ChatRequest(question=anna.words), anna.user, services)
+        (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+        await passes.advance(_id_in(message), services, at_work.means())
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes) == ("failed", MAX_PASSES)
+    assert "sign-in" in str(ended.reason)
+    await erase("anna-leaves", services, at_work)
+    assert (await erasure_of("anna-leaves", services)).status == "completed"
+    assert traces(services, anna.marks) == []
+
+
+def _id_in(message: str) -> str:
+    return message.partition(':"')[2].rstrip('"}')
+
+
+async def test_a_question_between_the_passes_is_erased_and_counted() -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+    await passes.advance(_id_in(message), services, at_work.means())
+    late = await begin_run(ChatRequest(question=anna.words), anna.user, services)
+    await make_passes(services, at_work)
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.erased.runs) == ("completed", 3, 5)
+    assert traces(services, (*anna.marks, late.run_id)) == []
+
+
+async def test_a_pass_that_takes_too_long_goes_on_with_the_next_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    monkeypatch.setattr(passes, "_WORKING_S", -1.0)
+    await ask_for_erasure("anna-leaves", "keep", services)
+    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+    await passes.advance(_id_in(message), services, at_work.means())
+    assert (await erasure_of("anna-leaves", services)).passes == 0
+    monkeypatch.setattr(passes, "_WORKING_S", 300.0)
+    await make_passes(services, at_work)
+    assert (await erasure_of("anna-leaves", services)).erased == COUNTS
+    assert traces(services, anna.marks) == []
+
+
+def _state(doc_id: str, owner_id: str, *readers: str) -> DocumentState:
+    rights = Rights(acl=(*readers, owner_id), owner_id=owner_id)
+    now = datetime.now(UTC)
+    return DocumentState(
+        doc_id=doc_id,
+        blob_name=f"{doc_id}.md",
+        filename=f"{doc_id}.md",
+        rights=rights,
+        wanted_rights=rights,
+        updated_at=now,
+    )
+
+
+@pytest.mark.parametrize("wish", ["keep", "delete"])
+async def test_documents_stay_unless_they_are_theirs_alone_and_it_is_asked_for(wish: str) -> None:
+    services, _, _ = await two_lives()
+    for state in (
+        _state("secret", "anna-leaves"),
+        _state("shared", "anna-leaves", "engineering"),
+        _state("foreign", "ben-stays", "anna-leaves"),
+        _state("other", "ben-stays"),
+    ):
+        await services.documents.create(state)
+    folder = uploads_of("anna-leaves")
+    for name in ("never-came.md.acl.json", "there.md.acl.json", "there.md"):
+        await services.blobs.write(DOCUMENTS, folder + name, b"anna-leaves")
+    at_work = Orchestrations()
+
+    async def gone(state: DocumentState) -> None:
+        at_work.deleted.append(state.doc_id)
+        await services.documents.delete(state)
+
+    at_work.delete_document = gone  # type: ignore[method-assign]
+    await erase("anna-leaves", services, at_work, "delete" if wish == "delete" else "keep")
+    ended = await erasure_of("anna-leaves", services)
+    kept = {one.what: one.count for one in ended.kept}
+    assert at_work.deleted == (["secret"] if wish == "delete" else [])
+    assert ended.erased.documents == (1 if wish == "delete" else 0)
+    assert kept["documents of theirs that others may read"] == 1
+    assert kept["documents of others whose access list names them"] == 1
+    assert kept.get("documents that only they may read") == (None if wish == "delete" else 1)
+    assert ended.erased.unused_uploads == 1
+    left = [one.name async for one in services.blobs.list_blobs(DOCUMENTS, folder)]
+    assert left == [f"{folder}there.md", f"{folder}there.md.acl.json"]
+
+
+async def test_a_document_that_takes_longer_than_a_pass_is_counted_once() -> None:
+    services, _, _ = await two_lives()
+    await services.documents.create(_state("secret", "anna-leaves"))
+    at_work = Orchestrations()
+
+    async def gone_in_the_third_pass(state: DocumentState) -> None:
+        at_work.deleted.append(state.doc_id)
+        if len(at_work.deleted) == 3:
+            await services.documents.delete(state)
+
+    at_work.delete_document = gone_in_the_third_pass  # type: ignore[method-assign]
+    await erase("anna-leaves", services, at_work, "delete")
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.erased.documents) == ("completed", 4, 1)
+
+
+async def test_one_that_treats_documents_otherwise_has_to_wait() -> None:
+    services, _, _ = await two_lives()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    with pytest.raises(ConflictError):
+        await ask_for_erasure("anna-leaves", "delete", services)
+    await make_passes(services, Orchestrations())
+    assert (await ask_for_erasure("anna-leaves", "delete", services)).status == "running"
+
+
+async def test_of_whom_nothing_is_kept_nothing_is_counted_and_the_report_goes_in_time() -> None:
+    services, _, _ = await two_lives()
+    with pytest.raises(NotFoundError):
+        await erasure_of("nobody", services)
+    await erase("nobody", services, Orchestrations())
+    ended = await erasure_of("nobody", services)
+    assert (ended.status, ended.erased) == ("completed", ErasedCounts())
+    reports = [one.name async for one in services.blobs.list_blobs(WORK, "erasures/")]
+    assert len(reports) == 1
+    assert b"nobody" not in await services.blobs.read(WORK, reports[0])
+    await resume_user_erasures(datetime.now(UTC) + timedelta(days=31), services)
+    with pytest.raises(NotFoundError):
+        await erasure_of("nobody", services)
+
+
+async def test_a_report_that_nobody_can_read_keeps_no_other_from_going_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    services, _, _ = await two_lives()
+    await services.blobs.write(WORK, "erasures/0.json", b'{"user_id": ["somebody"]}')
+    await ask_for_erasure("anna-leaves", "keep", services)
+    assert await resume_user_erasures(datetime.now(UTC) + timedelta(seconds=1), services) == 1
+    assert "user_erasure.unreadable" in caplog.text
+    assert "somebody" not in caplog.text

@@ -1,0 +1,139 @@
+"""Erasures that one message has no time for, on fakes: each message goes on where the one before stopped."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.erasure import inventory, passes, threads
+from shared.erasure.models import RunPlace
+from shared.erasure.passes import Means
+from shared.erasure.policy import erasure_id
+from shared.erasure.requests import ask_for_erasure, erasure_of, find_record, keep_record
+from shared.platform.names import ERASURES_QUEUE, WORK
+from shared.services import Services
+from tests.unit.erasure.erasing_fakes import Orchestrations, make_passes, traces, two_lives
+from tests.unit.erasure.test_erasing_people import COUNTS
+
+ENOUGH_S = 300.0
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes follow each other without the quarter of an hour, and work on one run at a time."""
+    monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
+    monkeypatch.setattr(passes, "_AT_ONCE", 1)
+    monkeypatch.setattr(threads, "_READERS_S", 0.0)
+
+
+class _Clock:
+    """A working time that is told in looks at it, not in seconds."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def monotonic(self) -> float:
+        self.looks -= 1
+        return 0.0 if self.looks >= 0 else ENOUGH_S
+
+
+async def handle(services: Services, at_work: Orchestrations, clock: _Clock, looks: int) -> None:
+    """One message of the queue, which may look at its clock so often before its time is up."""
+    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+    clock.looks = looks
+    means = Means(at_work.stop, at_work.forget, at_work.delete_document, until=1.0)
+    await passes.advance(message.partition(':"')[2].rstrip('"}'), services, means)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    made = _Clock(0)
+    monkeypatch.setattr(passes, "time", made)
+    return made
+
+
+async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _Clock) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await handle(services, at_work, clock, 1000)
+    at_work.forgotten.clear()
+    messages = 0
+    while (await erasure_of("anna-leaves", services)).status == "running":
+        await handle(services, at_work, clock, 4)
+        messages += 1
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
+    assert messages > 2, "it ran out of time at least twice"
+    assert max(Counter(at_work.forgotten).values()) == 2, "once by its turn, once by itself"
+    assert traces(services, anna.marks) == []
+
+
+async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    services, _, _ = await two_lives()
+    await ask_for_erasure("nobody", "keep", services)
+    record = await find_record(services.blobs, erasure_id("nobody"))
+    assert record is not None
+    places = tuple(RunPlace(run_id=f"run{number}", at=datetime.now(UTC)) for number in range(5))
+    await keep_record(services.blobs, record.model_copy(update={"passes": 1, "counted": 1, "runs": places}))
+    asked: list[str] = []
+
+    async def forget(at: datetime, key: str) -> int:
+        asked.append(key)
+        return 0
+
+    monkeypatch.setattr(services.quality, "forget", forget)
+    for message in range(5):
+        await handle(services, Orchestrations(), clock, 1)
+        assert len(asked) == message, "a run for each message, but for the first that looks through the rest"
+        assert (await erasure_of("nobody", services)).status == "running"
+    await handle(services, Orchestrations(), clock, 1)
+    assert (await erasure_of("nobody", services)).status == "completed"
+    assert await make_passes(services, Orchestrations()) == 0
+
+
+async def test_a_pass_stops_within_a_thread_and_among_runs_and_counts_all_the_same(clock: _Clock) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await handle(services, at_work, clock, 3)
+    assert len(set(at_work.stopped)) == 1, "time is looked at before every turn, not only every thread"
+    messages = 1
+    while not (await erasure_of("anna-leaves", services)).passes:
+        await handle(services, at_work, clock, 3)
+        messages += 1
+    await handle(services, at_work, clock, 1000)
+    ended = await erasure_of("anna-leaves", services)
+    assert messages > 2
+    assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
+    assert traces(services, anna.marks) == []
+
+
+async def test_working_memory_is_looked_through_over_several_messages_and_read_once(
+    clock: _Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, anna, _ = await two_lives()
+    at_work = Orchestrations()
+    monkeypatch.setattr(inventory, "_AT_ONCE", 1)
+    read: list[str] = []
+    before = services.blobs.read
+
+    async def noting(container: str, name: str) -> bytes:
+        if name.endswith("/request.json") and name.startswith("runs/"):
+            read.append(name)
+        return await before(container, name)
+
+    await ask_for_erasure("anna-leaves", "keep", services)
+    monkeypatch.setattr(services.blobs, "read", noting)
+    requests = [one.name async for one in services.blobs.list_blobs(WORK, "runs/")]
+    everybody = sum(name.endswith("/request.json") for name in requests)
+    for _ in range(everybody):
+        await handle(services, at_work, clock, 0)
+    assert (len(read), len(set(read))) == (everybody, everybody)
+    assert at_work.stopped == [], "nothing goes before all are looked at"
+    monkeypatch.setattr(inventory, "_AT_ONCE", 16)
+    await handle(services, at_work, clock, 1000)
+    await handle(services, at_work, clock, 1000)
+    ended = await erasure_of("anna-leaves", services)
+    assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
+    assert traces(services, anna.marks) == []

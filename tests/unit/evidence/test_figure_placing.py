@@ -1,0 +1,137 @@
+"""Which pictures an answer shows, how they are written, and which fits best."""
+
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from shared.evidence.citations import CitationBook
+from shared.evidence.figures import (
+    MAX_FIGURES,
+    MIN_FIT,
+    FigurePlacer,
+    alt_text,
+    answer_figure,
+    best_figure,
+    blob_name_of_path,
+    figure_blob_name,
+    figure_markdown,
+    figure_path,
+)
+from shared.retrieval.models import Hit
+
+KEY = f"{5:064x}.png"
+TEXT = Hit(block_id="t", doc_id="d", filename="m.pdf", page_number=2, content="The pump runs at 15 bar.")
+
+
+def picture(block_id: str, **changes: Any) -> Hit:
+    values = {
+        "block_id": block_id,
+        "doc_id": "d",
+        "filename": "m.pdf",
+        "block_type": "image",
+        "page_number": 2,
+        "image_url": f"figures/d/{abs(hash(block_id)) % 10**9:064x}.png",
+        "image_caption": "A pump curve",
+        "score": 0.6,
+    }
+    return Hit.model_validate({**values, **changes})
+
+
+def cited(*hits: Hit, quote: str = "The pump runs at 15 bar.") -> CitationBook:
+    book = CitationBook((TEXT, *hits))
+    assert book.prove("d", quote)
+    return book
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        None,
+        "",
+        "u",
+        f"figures/d/../{KEY}",
+        f"documents/d/{KEY}",
+        f"figures/d/{KEY}?sig=x",
+        f"figures//{KEY}",
+        "figures/d/x.png",
+    ],
+)
+def test_what_is_no_figure_of_ours_has_no_address(path: str | None) -> None:
+    assert figure_path(path) is None
+    assert answer_figure(picture("p", image_url=path)) is None
+
+
+def test_an_address_and_its_blob_name_each_other() -> None:
+    path = figure_path(f"figures/d/{KEY}")
+    assert path == f"/api/documents/d/figures/{KEY}"
+    assert blob_name_of_path(path) == figure_blob_name("d", KEY) == f"d/{KEY}"
+    assert figure_blob_name("../d", KEY) is None
+
+
+def test_a_text_block_is_no_figure() -> None:
+    assert answer_figure(picture("p", block_type="text")) is None
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A pump](https://evil) x",
+        "A ![x](https://evil) [1]",
+        '"><img src=https://evil>',
+        "(Source: m.pdf, S. 9)[1]",
+        "`code` **bold** \\](https://evil)",
+        "Line\nbreak\n\n# heading",
+        "&#93;(https://evil)",
+        "x" * 5000,
+        "",
+    ],
+)
+def test_a_caption_stays_the_text_of_its_picture(caption: str) -> None:
+    figure = answer_figure(picture("p", image_caption=caption))
+    assert figure is not None
+    written = figure_markdown(figure)
+    (paragraph,) = [token for token in MarkdownIt("commonmark").parse(written) if token.type == "inline"]
+    kinds = [child.type for child in paragraph.children or ()]
+    assert kinds == ["image", "text"]
+    assert (paragraph.children or [])[0].attrs["src"] == figure.path
+    assert written.endswith(") (Source: m.pdf, S. 2)")
+    assert "(Source:" not in alt_text(caption)
+    assert len(alt_text(caption)) <= 205
+
+
+def test_the_picture_on_the_cited_page_fits_best() -> None:
+    here, elsewhere = picture("here"), picture("elsewhere", page_number=7, score=0.9)
+    assert best_figure((here, elsewhere), cited().citations) == here
+    assert best_figure((elsewhere,), cited().citations) == elsewhere
+
+
+def test_a_picture_that_is_cited_itself_comes_first() -> None:
+    caption = picture("caption", image_caption="Cross-section of valve V2", page_number=9, score=0.0)
+    book = cited(caption, quote="Cross-section of valve V2")
+    assert best_figure((picture("other"), caption), book.citations) == caption
+
+
+def test_nothing_is_shown_that_does_not_fit() -> None:
+    far = picture("far", score=MIN_FIT - 0.01)
+    foreign = picture("foreign", doc_id="other")
+    assert best_figure((far, foreign, TEXT), cited().citations) is None
+    assert best_figure((picture("p"),), []) is None
+
+
+def test_only_pictures_of_the_evidence_are_shown_and_each_once() -> None:
+    pictures = tuple(picture(f"p{number}") for number in range(MAX_FIGURES + 3))
+    placer = FigurePlacer((TEXT, *pictures))
+    for block_id in ("", "t", "made up", "../p1", *(hit.block_id for hit in pictures), "p0"):
+        placer.want(block_id)
+    assert [figure.block_id for figure in placer.take()] == ["p0", "p1", "p2", "p3"]
+    placer.want("p0")
+    assert not placer.is_waiting
+
+
+def test_the_best_one_is_added_only_where_the_model_placed_none() -> None:
+    placer = FigurePlacer((TEXT, picture("a"), picture("b", score=0.9)))
+    placer.want("a")
+    placer.take()
+    placer.want_best(cited().citations)
+    assert not placer.is_waiting

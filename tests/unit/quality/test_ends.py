@@ -1,0 +1,175 @@
+"""What is recorded when a run ends, however it ends: once, in numbers, and after its last event."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.answering.cancelling import cancel_run
+from shared.answering.effects import perform
+from shared.answering.inline import run_to_end
+from shared.answering.loop import next_action, observe, start
+from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.steps import EndRun, StepInput
+from shared.platform.errors import DependencyError
+from shared.platform.language_models.models import CallLimits
+from shared.quality.measures import purge_old_quality, quality_metrics
+from shared.quality.models import AnswerRecord, QualityRecord
+from shared.quality.recording import key_of
+from shared.runs.events import LogSlice
+from shared.runs.models import ChatRequest, RunRequest
+from shared.services import Services
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.stores_quality import InMemoryQualityStore
+from tests.unit.answering.figure_world import picture
+from tests.unit.answering.world import ANNA, Model, plan, world
+
+QUESTION = "At what pressure does the pump run?"
+
+
+async def begun(services: Services, **more: Any) -> RunRequest:
+    return await begin_run(ChatRequest(question=QUESTION, **more), ANNA, services)
+
+
+def recorded(services: Services) -> list[AnswerRecord]:
+    assert isinstance(services.quality, InMemoryQualityStore)
+    return [record for record in services.quality.records.values() if record.kind == "answer"]
+
+
+async def test_an_answer_is_recorded_with_its_numbers() -> None:
+    services = await world()
+    request = await begun(services, project_id=None)
+    await run_to_end(request.run_id, services)
+    (noted,) = recorded(services)
+    assert (noted.key, noted.at, noted.outcome) == (key_of(request.run_id), request.created_at, "answered")
+    assert (noted.citations, noted.citations_verified) == (1, 1)
+    assert (noted.plan_items, noted.plan_items_done, noted.asked_back) == (1, 1, False)
+    assert (noted.tool_calls, noted.tool_calls_succeeded) == (1, 1)
+    assert noted.latency_ms is not None
+    assert noted.first_token_ms is not None
+    assert noted.first_token_ms <= noted.latency_ms
+
+
+async def test_a_record_names_neither_the_run_nor_its_owner_and_holds_no_words() -> None:
+    services = await world()
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    (noted,) = recorded(services)
+    text = noted.model_dump_json()
+    for told in (request.run_id, request.thread_id, "anna", "pressure", "pump", "manual"):
+        assert told not in text
+
+
+@pytest.mark.parametrize(("tag", "shown"), [('<figure block_id="manual-figure-1"/>', 1), ("", 0)])
+async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown: int) -> None:
+    answer = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    services = await world(Model(plan(), answer=answer + tag))
+    beside = picture(image_caption="Figure 1: The canteen in winter")
+    (vector,) = await services.embedder.embed(["canteen"], CallLimits(timeout_s=1))
+    row = beside.model_dump(exclude={"score", "content"}) | {"access_control_list": ["engineering"]}
+    await services.content_index.upload([{**row, "image_caption_vector": list(vector)}])
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    (noted,) = recorded(services)
+    assert (noted.figures_available, noted.figures_shown) == (1, shown)
+
+
+async def test_the_project_of_the_question_is_kept() -> None:
+    services = await world(Model(plan(), answer='<abstain missing="it" next_step="ask"/>'))
+    request = await begun(services, project_id="pumps")
+    await run_to_end(request.run_id, services)
+    (noted,) = recorded(services)
+    assert (noted.project_id, noted.outcome) == ("pumps", "abstained")
+
+
+async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
+    services = await world(Model(plan()))
+    request = await begun(services)
+    state = start()
+    for _ in range(2):
+        action = next_action(state)
+        assert not isinstance(action, EndRun)
+        step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
+        state = observe(state, await perform(step_input, services))
+    for _ in range(2):  # two readers find it dead
+        await close_dead_run(request.run_id, "It was stopped.", services)
+    (noted,) = recorded(services)
+    assert (noted.outcome, noted.plan_items, noted.plan_items_done) == ("failed", 1, 0)
+    assert (noted.tool_calls, noted.citations) == (1, 0)
+
+
+async def test_a_cancelled_run_is_recorded_as_such() -> None:
+    services = await world()
+    request = await begun(services)
+    for _ in range(2):
+        await cancel_run(request.run_id, services)
+    await asyncio.sleep(0.05)  # it is noted beside
+    assert [noted.outcome for noted in recorded(services)] == ["cancelled"]
+
+
+async def test_it_is_recorded_after_the_last_event() -> None:
+    class Late(InMemoryQualityStore):
+        seen: str | None = None
+
+        async def add(self, record: QualityRecord) -> bool:
+            assert isinstance(services.run_log, InMemoryRunLog)
+            self.seen = services.run_log.events(request.run_id)[-1].name
+            return await super().add(record)
+
+    late = Late()
+    services = await world(quality=late)
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    assert late.seen == "COMPLETE"
+
+
+class Broken(InMemoryQualityStore):
+    """A table that is out of reach, or never answers."""
+
+    def __init__(self, *, hangs: bool) -> None:
+        super().__init__()
+        self._hangs = hangs
+
+    async def add(self, record: QualityRecord) -> bool:
+        if self._hangs:
+            await asyncio.sleep(3600)
+        raise DependencyError("the table is out of reach")
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
+    monkeypatch.setattr("shared.quality.recording.NOTE_LIMIT_S", 0.05)
+    services = await world(quality=Broken(hangs=hangs))
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    record = await services.runs.get(request.run_id)
+    assert record is not None
+    assert record.status == "completed"
+
+
+async def test_a_log_that_is_not_as_expected_costs_no_answer() -> None:
+    class Strange(InMemoryRunLog):
+        async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+            written = await super().read(run_id, offset)
+            ended = any('"COMPLETE"' in line for line in written.lines)
+            strange = ('{"name":"TOOL_RESULT"',) if ended and not offset else ()
+            return written.model_copy(update={"lines": (*written.lines, *strange)})
+
+    services = await world(run_log=Strange())
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    record = await services.runs.get(request.run_id)
+    assert record is not None
+    assert (record.status, recorded(services)) == ("completed", [])
+
+
+async def test_old_records_go_and_young_ones_stay() -> None:
+    services = await world()
+    request = await begun(services)
+    await run_to_end(request.run_id, services)
+    days = services.settings.run_retention_days
+    assert await purge_old_quality(request.created_at + timedelta(days=days - 1), services) == 0
+    assert await purge_old_quality(request.created_at + timedelta(days=days + 1), services) == 1
+    told = await quality_metrics(services, request.created_at + timedelta(hours=1), 2)
+    assert told.answers.runs == 0

@@ -1,0 +1,74 @@
+"""Stored answers get signed addresses when they are read, for what the reader may read then."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.platform.blobs import SignedUrl
+from shared.platform.errors import AuthenticationError, CallTimeoutError
+from shared.runs.fresh_urls import refresh_answer, refresh_answers
+from shared.runs.models import RunAnswer
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.unit.answering.figure_world import add_pictures, figure
+from tests.unit.answering.world import ANNA, BEN, world
+
+
+def answer(*doc_ids: str) -> RunAnswer:
+    return RunAnswer(run_id="r", text="T", figures=tuple(figure(doc_id) for doc_id in doc_ids))
+
+
+async def test_a_reader_gets_an_address_that_is_good_for_an_hour_from_now() -> None:
+    services = await world()
+    await add_pictures(services)
+    (shown,) = (await refresh_answer(answer("manual"), ANNA, services)).figures
+    assert shown.image_url is not None
+    assert f"manual/{1:064x}.png" in shown.image_url
+    assert shown.image_url_expires_at is not None
+    assert shown.image_url_expires_at >= datetime.now(UTC) + timedelta(hours=1)
+    assert shown.image_url not in repr(shown)
+
+
+async def test_who_may_not_read_the_document_gets_no_address() -> None:
+    services = await world()
+    await add_pictures(services)
+    (shown,) = (await refresh_answer(answer("manual"), BEN, services)).figures
+    assert (shown.image_url, shown.image_url_expires_at) == (None, None)
+    assert shown.path.startswith("/api/documents/manual/figures/")
+
+
+async def test_rights_that_are_about_to_be_taken_count_already() -> None:
+    services = await world()
+    await add_pictures(services, wanted=("nobody",))
+    assert (await refresh_answer(answer("manual"), ANNA, services)).figures[0].image_url is None
+
+
+async def test_a_whole_thread_costs_one_question_to_the_index() -> None:
+    services = await world()
+    await add_pictures(services)
+    await add_pictures(services, "report-2023", ("*",))
+    assert isinstance(services.documents_index, InMemorySearchIndex)
+    before = len(services.documents_index.requests)
+    read = await refresh_answers(
+        [answer("manual", "report-2023"), answer(), answer("manual")], ANNA, services
+    )
+    assert [[bool(shown.image_url) for shown in one.figures] for one in read] == [[True, True], [], [True]]
+    assert len(services.documents_index.requests) == before + 1
+
+
+async def test_an_address_of_the_past_is_never_given_again() -> None:
+    services = await world()
+    old = figure().model_copy(update={"image_url": "https://old", "image_url_expires_at": datetime.now(UTC)})
+    read = await refresh_answer(RunAnswer(run_id="r", text="T", figures=(old,)), ANNA, services)
+    assert read.figures[0].image_url is None
+
+
+@pytest.mark.parametrize("failure", [AuthenticationError("no key"), CallTimeoutError("away")])
+async def test_an_answer_can_be_read_when_nothing_can_be_signed(failure: Exception) -> None:
+    class Unsigned(InMemoryBlobStore):
+        async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+            raise failure
+
+    services = await world(blobs=Unsigned())
+    await add_pictures(services)
+    assert (await refresh_answer(answer("manual"), ANNA, services)).figures[0].image_url is None

@@ -1,0 +1,121 @@
+"""Two attempts at one step never mix in the log."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from shared.runs.event_log import RunClosedError, StaleAttemptError, join_journal, open_journal
+from shared.runs.events import RunEvent
+from shared.runs.memory_run_log import MemoryRunLog
+
+
+async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
+    events = [json.loads(line) for line in (await log.read("r")).lines]
+    return [(event["name"], event["data"]["step"], event["data"].get("state")) for event in events]
+
+
+async def test_a_first_attempt_is_started_and_a_second_restarted() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    await (await open_journal(log, "r", 3)).write("TOKEN", text="half")
+    await (await open_journal(log, "r", 3)).write("TOKEN", text="whole")
+    assert await written(log) == [
+        ("STATUS", 3, "started"),
+        ("TOKEN", 3, None),
+        ("STATUS", 3, "restarted"),
+        ("TOKEN", 3, None),
+    ]
+
+
+async def test_an_attempt_that_was_overtaken_writes_nothing_more() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    slow = await open_journal(log, "r", 3)
+    await open_journal(log, "r", 3)
+    before = await written(log)
+    with pytest.raises(StaleAttemptError):
+        await slow.write("TOKEN", text="late")
+    assert await written(log) == before
+
+
+async def test_another_step_may_write_in_between() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    first, second = await open_journal(log, "r", 1), await open_journal(log, "r", 2)
+    await second.write("TOKEN", text="b")
+    await first.write("TOKEN", text="a")
+    assert [(name, step) for name, step, _ in await written(log)][-2:] == [("TOKEN", 2), ("TOKEN", 1)]
+
+
+async def test_nothing_follows_the_last_event() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    slow = await open_journal(log, "r", 1)
+    await (await open_journal(log, "r", 2)).write("ERROR", message="stopped")
+    before = await written(log)
+    with pytest.raises(RunClosedError):
+        await open_journal(log, "r", 3)
+    with pytest.raises(RunClosedError):
+        await slow.write("TOKEN", text="late")
+    assert await written(log) == before
+
+
+class ForgetfulLog(MemoryRunLog):
+    """Appends, then loses the answer: the transport sends the same once more."""
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        await super().append(run_id, events, at_offset=at_offset)
+        return await super().append(run_id, events, at_offset=at_offset)
+
+
+async def test_an_append_whose_answer_was_lost_is_not_written_twice() -> None:
+    log = ForgetfulLog()
+    await log.create("r")
+    await (await open_journal(log, "r", 3)).write("TOKEN", text="once")
+    assert await written(log) == [("STATUS", 3, "started"), ("TOKEN", 3, None)]
+
+
+async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    step = await open_journal(log, "r", 3)
+    one = await join_journal(log, "r", 3, 0, "comparator")
+    other = await join_journal(log, "r", 3, 1, "doc_reader")
+    await one.write("STATUS", state="sub_agent", phase="started")
+    await other.write("TOOL_STARTED", tool="retrieve_documents")
+    await step.write("THOUGHT", text="goes on")  # nobody has taken the step over
+    events = [json.loads(line)["data"] for line in (await log.read("r")).lines]
+    assert events[1] == {
+        "step": 3,
+        "child": 0,
+        "profile": "comparator",
+        "state": "sub_agent",
+        "phase": "started",
+    }
+    assert (events[2]["child"], "child" in events[3]) == (1, False)
+
+
+async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    child = await join_journal(log, "r", 3, 0, "comparator")
+    await open_journal(log, "r", 3)
+    await child.write("STATUS", state="sub_agent", phase="ended")
+    assert len(await written(log)) == 2
+
+
+async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    child = await join_journal(log, "r", 3, 0, "comparator")
+    await log.append("r", [RunEvent(name="ERROR", data={})])
+    with pytest.raises(RunClosedError):
+        await child.write("STATUS", state="sub_agent", phase="ended")
+    with pytest.raises(RunClosedError):
+        await join_journal(log, "r", 3, 1, "comparator")
+    assert len(await written_names(log)) == 1
+
+
+async def written_names(log: MemoryRunLog) -> list[str]:
+    return [json.loads(line)["name"] for line in (await log.read("r")).lines]

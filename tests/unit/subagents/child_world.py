@@ -1,0 +1,235 @@
+"""A sub-agent with its task stored, over two manuals that Anna may read and one that she may not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.access.models import UserContext
+from shared.platform.language_models.models import CallLimits, ModelTurn, ToolCall
+from shared.retrieval.models import DocumentRecord
+from shared.runs.events import RunEvent
+from shared.runs.models import ProfileName, RunRequest, SubagentTool
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+from shared.subagents.artifacts import find_state, put_delegation
+from shared.subagents.inline import run_child
+from shared.subagents.models import (
+    BackedClaim,
+    Claim,
+    Delegation,
+    DocReaderReport,
+    EvidenceReport,
+    Proof,
+    SubagentEnd,
+    SubagentStart,
+    SubagentState,
+    SubagentTask,
+    TurnInput,
+    TurnResult,
+)
+from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.subagents.turn import take_turn
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_services
+from tests.unit.answering.world import ANNA
+
+RUN = "run-1"
+STEP = 4
+SECRET = "The secret valve opens at 99 bar."
+PRESSURE = {"old": "The maximum pressure is 230 bar.", "new": "The maximum pressure is 250 bar."}
+FILTER = "The filter is replaced every 500 hours."
+READERS = {"old": ("engineering",), "new": ("engineering",), "closed": ("board",)}
+TOOLS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
+
+
+def texts_of(doc_id: str, pages: int) -> list[str]:
+    """What stands in a document, page by page."""
+    if doc_id == "closed":
+        return [SECRET]
+    filling = [f"Chapter {page} of the {doc_id} press manual is about part {page}." for page in range(pages)]
+    return [PRESSURE[doc_id], FILTER, *filling]
+
+
+@dataclass
+class ChildWorld:
+    """One sub-agent and what it works with."""
+
+    services: Services
+    task: SubagentTask
+
+    @property
+    def start(self) -> SubagentStart:
+        smaller: dict[ProfileName, tuple[ProfileName, ...]] = {
+            "comparator": ("doc_reader",),
+            "evidence_builder": ("doc_reader",),
+            "web_verifier": ("evidence_builder", "doc_reader"),
+        }
+        return SubagentStart(
+            child_id=self.task.child_id,
+            run_id=RUN,
+            step=STEP,
+            index=self.task.index,
+            deadline=self.task.deadline,
+            max_turns=self.task.budget.max_child_turns,
+            retry_count=1,
+            retry_backoff_ms=10,
+            profiles=(self.task.profile, *smaller.get(self.task.profile, ())),
+        )
+
+    def turn(self, number: int = 1, *, attempt: int = 0, closing: bool = False, **changes: Any) -> TurnInput:
+        values: dict[str, Any] = {
+            "child_id": self.task.child_id,
+            "run_id": RUN,
+            "step": STEP,
+            "index": self.task.index,
+            "turn": number,
+            "attempt": attempt,
+            "profile": self.task.profile,
+            "closing": closing,
+        }
+        return TurnInput(**{**values, **changes})
+
+    async def take(self, *args: Any, **kwargs: Any) -> TurnResult:
+        return await take_turn(self.turn(*args, **kwargs), self.services)
+
+    async def run(self) -> SubagentEnd:
+        return await run_child(self.start, self.services)
+
+    async def state(self) -> SubagentState:
+        found = await find_state(self.services.blobs, RUN, STEP, self.task.index)
+        assert found is not None
+        return found
+
+    def events(self, name: str = "") -> list[RunEvent]:
+        assert isinstance(self.services.run_log, InMemoryRunLog)
+        return [event for event in self.services.run_log.events(RUN) if name in ("", event.name)]
+
+    def phases(self) -> list[str]:
+        return [event.data["phase"] for event in self.events("STATUS")]
+
+
+async def child_world(
+    chat_model: Any,
+    profile: ProfileName = "evidence_builder",
+    *,
+    doc_ids: Sequence[str] = (),
+    budget: dict[str, Any] | None = None,
+    seconds: float = 10.0,
+    tools: Sequence[SubagentTool] = TOOLS,
+    pages: int = 30,
+    request: dict[str, Any] | None = None,
+    question: str = "What is the maximum pressure of the press?",
+    asker: UserContext | None = None,
+    **services: Any,
+) -> ChildWorld:
+    """A task for Anna, stored as its parent stores it.
+
+    Args:
+        pages: of filling in each manual.
+        asker: Anna as of now, if the run has waited for her.
+    """
+    world = fake_services(chat_model=chat_model, **services)
+    await fill(world, pages)
+    now = datetime.now(UTC)
+    values: dict[str, Any] = {
+        "run_id": RUN,
+        "thread_id": "thread-1",
+        "user": ANNA,
+        "question": "And of the press?",
+        "created_at": now,
+    }
+    await WorkingMemory(world.blobs, RUN).put_request(RunRequest(**{**values, **(request or {})}))
+    await world.run_log.create(RUN)
+    allocation: dict[str, Any] = {
+        "max_child_latency_ms": int(seconds * 1000),
+        "max_child_tokens": 8000,
+        "max_child_cost_usd": 0.03,
+        "max_child_turns": 3,
+    }
+    task = SubagentTask(
+        child_id=f"{RUN}:s{STEP:03d}c0",
+        run_id=RUN,
+        step=STEP,
+        index=0,
+        profile=profile,
+        question=question,
+        doc_ids=tuple(doc_ids),
+        tools=tuple(tools),
+        budget=BudgetAllocation(**{**allocation, **(budget or {})}),
+        deadline=now + timedelta(seconds=seconds),
+    )
+    decided = DelegationPolicyOutput(decision="delegate", reason_codes=(), selected_profile=profile)
+    delegation = Delegation(step=STEP, decided=decided, tasks=(task,), decided_at=now, asker=asker)
+    await put_delegation(world.blobs, RUN, delegation)
+    return ChildWorld(world, task)
+
+
+async def fill(services: Services, pages: int) -> None:
+    """Write the documents into both indexes."""
+    for doc_id, readers in READERS.items():
+        record = DocumentRecord(
+            doc_id=doc_id,
+            filename=f"{doc_id}.pdf",
+            title=f"Press manual, {doc_id}",
+            document_type="manual",
+            project_id="presses",
+            upload_date=datetime(2026, 1, 1, tzinfo=UTC),
+            summary_brief=f"About the {doc_id} press.",
+            status="ready",
+            access_control_list=readers,
+        )
+        await services.documents_index.upload([record.model_dump(mode="json")])
+        texts = texts_of(doc_id, pages)
+        vectors = await services.embedder.embed(texts, CallLimits(timeout_s=1))
+        blocks = [
+            {
+                "block_id": f"{doc_id}-{place}",
+                "doc_id": doc_id,
+                "project_id": "presses",
+                "filename": f"{doc_id}.pdf",
+                "block_type": "text",
+                "page_number": place + 1,
+                "content": text,
+                "content_vector": list(vector),
+                "access_control_list": list(readers),
+            }
+            for place, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+        ]
+        await services.content_index.upload(blocks)
+
+
+def calls(*asked: tuple[str, str], text: str = "") -> ModelTurn:
+    """A turn of the model that calls tools: (name, arguments as JSON)."""
+    return ModelTurn(
+        text=text,
+        tool_calls=tuple(
+            ToolCall(call_id=f"call-{place}", name=name, arguments=arguments)
+            for place, (name, arguments) in enumerate(asked)
+        ),
+    )
+
+
+READY = ModelTurn(text="READY")
+
+
+def proof(doc_id: str, quote: str | None = None) -> Proof:
+    return Proof(doc_id=doc_id, quote=quote or PRESSURE[doc_id])
+
+
+def evidence(*claims: tuple[str, tuple[Proof, ...]]) -> EvidenceReport:
+    return EvidenceReport(
+        claims=tuple(BackedClaim(text=text, confidence=0.9, proofs=proofs) for text, proofs in claims)
+    )
+
+
+GOOD = evidence(("The limit is 250 bar.", (proof("new"),)))
+READ = DocReaderReport(
+    sections=(), claims=(Claim(text="The limit is 230 bar.", proofs=(proof("old"),)),), uncertainty=()
+)
+SEARCH = calls(("retrieve_documents", '{"query": "filter replaced"}'))
+THREE = evidence(
+    ("The limit is 250 bar.", (proof("new"),)),
+    ("It was 230 bar.", (proof("old"),)),
+    ("The filter lasts 500 hours.", (proof("new", FILTER),)),
+)

@@ -1,0 +1,67 @@
+"""What children leave behind, as their parent finds it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from shared.platform.names import WORK
+from shared.retrieval.models import Hit
+from shared.runs.working_memory import WorkingMemory
+from shared.services import Services
+from shared.subagents.artifacts import state_path
+from shared.subagents.collecting import Collected, collect
+from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
+from shared.subagents.policy_input import Occasion
+from tests.unit.subagents.occasions import RUN, STEP, decided, record, request
+
+Kind = Literal["section", "claim", "similarity", "difference", "conflict", "web"]
+
+
+def claim(text: str, *proved_by: Hit, kind: Kind = "claim", **changes: Any) -> Finding:
+    """A statement with a proof out of each of some passages."""
+    proofs = tuple(
+        FoundProof(quote=hit.content, doc_id=hit.doc_id, block_id=hit.block_id) for hit in proved_by
+    )
+    return Finding(kind=kind, text=text, proofs=proofs, **changes)
+
+
+def web_claim(text: str, *urls: str) -> Finding:
+    proofs = tuple(FoundProof(quote="Q", url=url, title="T") for url in urls)
+    return Finding(kind="web", text=text, proofs=proofs)
+
+
+def state(hits: Sequence[Hit] = (), findings: Sequence[Finding] = (), **changes: Any) -> SubagentState:
+    values: dict[str, Any] = {
+        "child_id": f"{RUN}:s004c0",
+        "profile": "comparator",
+        "status": "done",
+        "hits": tuple(hits),
+        "records": tuple(record(doc_id) for doc_id in dict.fromkeys(hit.doc_id for hit in hits)),
+        "findings": tuple(findings),
+    }
+    return SubagentState(**{**values, **changes})
+
+
+async def delegated(given: Occasion, services: Services, question: str = "Which pump?") -> Delegation:
+    """The run has asked for sub-agents, and they may have stored something."""
+    await WorkingMemory(services.blobs, RUN).put_request(request(question=question))
+    made = await decided(given, services)
+    assert made.delegation is not None
+    return made.delegation
+
+
+async def leaves(services: Services, left: SubagentState, index: int = 0) -> None:
+    await services.blobs.write(WORK, state_path(RUN, STEP, index), left.model_dump_json().encode())
+
+
+async def past_its_time(services: Services, delegation: Delegation) -> None:
+    """As if the deadline of its children had passed a second ago."""
+    over = datetime.now(UTC) - timedelta(seconds=1)
+    tasks = tuple(task.model_copy(update={"deadline": over}) for task in delegation.tasks)
+    late = delegation.model_copy(update={"tasks": tasks})
+    path = f"runs/{RUN}/{STEP:03d}-delegation.json"
+    await services.blobs.write(WORK, path, late.model_dump_json().encode())
+
+
+async def collected(given: Occasion, services: Services) -> Collected:
+    return await collect(WorkingMemory(services.blobs, RUN), STEP, given.evidence, services)

@@ -1,0 +1,103 @@
+"""Questions with their evidence, as the parent of sub-agents has them before an answer."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.models import RunRequest
+from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
+from shared.services import Services
+from shared.subagents.deciding import DelegationDecided, decide_delegation
+from shared.subagents.policy_input import FindDocuments, Occasion
+from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.unit.answering.world import ANNA, plan
+
+RUN = "run-1"
+STEP = 4
+
+
+def record(doc_id: str, **changes: Any) -> DocumentRecord:
+    return DocumentRecord(doc_id=doc_id, filename=f"{doc_id}.pdf", upload_date=datetime.now(UTC), **changes)
+
+
+def hit(doc_id: str, place: int = 0, score: float = 0.5, content: str = "") -> Hit:
+    return Hit(
+        block_id=f"{doc_id}-{place}", doc_id=doc_id, filename=f"{doc_id}.pdf", score=score, content=content
+    )
+
+
+def request(**changes: Any) -> RunRequest:
+    values: dict[str, Any] = {
+        "run_id": RUN,
+        "thread_id": "thread-1",
+        "user": ANNA,
+        "question": "Which secret pump?",
+        "created_at": datetime.now(UTC),
+    }
+    return RunRequest(**{**values, **changes})
+
+
+def occasion(
+    *,
+    asked_s_ago: float = 0,
+    resumed_s_ago: float | None = None,
+    planned: dict[str, Any] | None = None,
+    named: tuple[str, ...] = (),
+    found: dict[str, Any] | None = None,
+    asked: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Occasion:
+    """Five passages of one document, none of which stands out, for a question of just now."""
+    now = datetime.now(UTC)
+    resumed_at = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
+    hits = tuple(hit("manual", place) for place in range(5))
+    evidence = {"hits": hits, "records": (record("manual"),), "narrowed": bool(named), **(found or {})}
+    return Occasion(
+        request(created_at=now - timedelta(seconds=asked_s_ago), **(asked or {})),
+        StoredPlan(plan=plan(**(planned or {})), resumed_at=resumed_at, doc_ids=named, resolved=bool(named)),
+        Evidence.model_validate(evidence),
+        step=STEP,
+        **changes,
+    )
+
+
+def comparison(*documents: str, named: bool = True, **changes: Any) -> Occasion:
+    """A comparison of documents of which two passages each were found."""
+    hits = tuple(hit(doc_id, place) for place in range(2) for doc_id in documents)
+    return occasion(
+        planned={"query_type": "COMPARISON", "intent": "compare_docs"},
+        named=documents if named else (),
+        found={"hits": hits, "records": tuple(map(record, documents))},
+        **changes,
+    )
+
+
+def summary(*documents: str, **changes: Any) -> Occasion:
+    """A summary of named documents."""
+    return occasion(
+        planned={"query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"},
+        named=documents,
+        found={"hits": tuple(map(hit, documents)), "records": tuple(map(record, documents))},
+        **changes,
+    )
+
+
+def services_with(control: InMemoryControlStore | None = None, **settings: Any) -> Services:
+    """Services that may delegate."""
+    replaced = {"subagent_control": control} if control else {}
+    return fake_services(settings=fake_settings(**settings), **replaced)
+
+
+def finding(*doc_ids: str) -> FindDocuments:
+    async def find(wanted: list[str]) -> dict[str, DocumentRecord]:
+        return {doc_id: record(doc_id) for doc_id in wanted if doc_id in doc_ids}
+
+    return find
+
+
+async def decided(
+    given: Occasion, services: Services, find: FindDocuments | None = None
+) -> DelegationDecided:
+    memory = WorkingMemory(services.blobs, given.request.run_id)
+    return await decide_delegation(given, memory, services, find or finding())

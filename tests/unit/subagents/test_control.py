@@ -1,0 +1,165 @@
+"""Slots over a store that is slow, fails or is written by others all the time."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.platform.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
+from shared.subagents import control
+from shared.subagents.control import ControlState, begin, grant, read_control, release, report_control, settle
+from shared.subagents.models import SubagentEnd
+from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.unit.subagents.test_subagent_control import Task
+
+NOW = datetime.now(UTC)
+
+
+def task(name: str = "a") -> Task:
+    return Task(name, datetime.now(UTC) + timedelta(seconds=15))  # NOW may be minutes ago by then
+
+
+def done(name: str = "a") -> SubagentEnd:
+    return SubagentEnd(child_id=name, status="done")
+
+
+class ChangingStore(InMemoryControlStore):
+    """Somebody else writes between each read and write, so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+        self.writes = 0
+
+    async def read(self) -> ControlState:
+        read = await super().read()
+        await asyncio.sleep(0)  # others have their turn, as with a store that is called over a network
+        return read
+
+    async def write(self, state: ControlState) -> ControlState:
+        self.writes += 1
+        if self.left:
+            self.left -= 1
+            await super().write((await self.read()).model_copy(update={"outcomes": (True,)}))
+        return await super().write(state)
+
+
+class FailingStore(InMemoryControlStore):
+    """Out of reach."""
+
+    async def read(self) -> ControlState:
+        raise DependencyError("No connection to the table storage.")
+
+
+class SilentStore(InMemoryControlStore):
+    """Never answers."""
+
+    async def read(self) -> ControlState:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+
+async def test_a_slot_is_taken_begun_and_given_back() -> None:
+    services = fake_services(settings=fake_settings(subagents_max_active=2))
+    assert await grant(services, [task("a"), task("b")], NOW)
+    assert not await grant(services, [task("c")], NOW)
+    await begin(services, "a")
+    view = await read_control(services)
+    assert (view.active, view.waiting, view.free) == (1, 1, 0)
+    await settle(services, [done("a"), SubagentEnd(child_id="b", status="late")])
+    report = await report_control(services)
+    assert (report.active, report.waiting, report.outcomes, report.failures) == (0, 0, 2, 1)
+
+
+async def test_the_settings_are_the_limits() -> None:
+    settings = fake_settings(
+        circuit_breaker_failure_rate_threshold=0.5,
+        circuit_breaker_window_requests=2,
+        circuit_breaker_cooldown_seconds=1000,
+    )
+    services = fake_services(settings=settings)
+    assert await grant(services, [task("a"), task("b")], NOW)
+    await settle(services, [done("a"), SubagentEnd(child_id="b", status="failed")])
+    assert not (await read_control(services)).circuit_closed
+    assert not await grant(services, [task("c")], NOW)
+    assert await grant(services, [task("c")], datetime.now(UTC) + timedelta(seconds=1001))
+
+
+async def test_who_loses_a_race_tries_again() -> None:
+    store = ChangingStore(times=3)
+    services = fake_services(subagent_control=store)
+    assert await grant(services, [task()], NOW)
+    assert store.writes == 4
+    assert [lease.child_id for lease in store.state.leases] == ["a"]
+
+
+async def test_who_always_loses_gives_up_within_a_limit_of_tries() -> None:
+    store = ChangingStore(times=1_000)
+    services = fake_services(subagent_control=store)
+    with pytest.raises(DependencyError, match="same time"):
+        await grant(services, [task()], NOW)
+    assert 1 < store.writes <= 20
+    assert store.state.leases == ()
+
+
+async def test_what_changes_nothing_is_not_written() -> None:
+    store = ChangingStore(times=0)
+    services = fake_services(subagent_control=store)
+    await begin(services, "nobody")
+    await settle(services, [done("nobody")])
+    assert store.writes == 0
+
+
+@pytest.mark.parametrize("store", [FailingStore(), SilentStore()], ids=["failing", "silent"])
+async def test_a_store_that_fails_is_an_error_to_who_asks_and_none_to_who_books(
+    store: InMemoryControlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_ASK_LIMIT_S", 0.05)
+    monkeypatch.setattr(control, "_BOOK_LIMIT_S", 0.05)
+    services = fake_services(subagent_control=store)
+    began = time.monotonic()
+    with pytest.raises(GroundworkError):
+        await read_control(services)
+    with pytest.raises(GroundworkError):
+        await grant(services, [task()], NOW)
+    await begin(services, "a")
+    await settle(services, [done()])
+    assert time.monotonic() - began < 2
+
+
+async def test_one_that_hangs_does_not_hold_up_the_next_for_longer_than_its_own_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(control, "_ASK_LIMIT_S", 0.1)
+    services = fake_services(subagent_control=SilentStore())
+    began = time.monotonic()
+    ended = await asyncio.gather(
+        *(grant(services, [task(f"{number}")], NOW) for number in range(10)), return_exceptions=True
+    )
+    assert {type(one) for one in ended} == {CallTimeoutError}
+    assert time.monotonic() - began < 1
+
+
+async def test_many_of_one_process_take_turns() -> None:
+    store = ChangingStore(times=0)
+    services = fake_services(subagent_control=store)
+    assert all(await asyncio.gather(*(grant(services, [task(f"{number}")], NOW) for number in range(15))))
+    assert store.writes == 15
+
+
+async def test_a_race_is_no_error_of_the_caller() -> None:
+    # It would reach a person as HTTP 409: nothing that they did.
+    services = fake_services(subagent_control=ChangingStore(times=1_000))
+    with pytest.raises(GroundworkError) as lost:
+        await grant(services, [task()], NOW)
+    assert not isinstance(lost.value, ConflictError)
+
+
+async def test_slots_of_cancelled_ones_are_given_back_and_a_store_that_fails_does_no_harm() -> None:
+    services = fake_services(subagent_control=InMemoryControlStore())
+    assert await grant(services, [task("a"), task("b")], datetime.now(UTC))
+    await release(services, ["a"])
+    assert (await read_control(services)).waiting == 1
+    await release(fake_services(subagent_control=FailingStore()), ["b"])

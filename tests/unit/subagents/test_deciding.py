@@ -1,0 +1,261 @@
+"""Delegation is decided on what is known at that moment, stored once, and never in an answer's way."""
+
+import asyncio
+import json
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.platform.errors import DependencyError
+from shared.platform.language_models.models import CallLimits
+from shared.platform.telemetry import LOGGER_NAME
+from shared.retrieval.models import DocumentRecord
+from shared.subagents import policy_input
+from shared.subagents.control import ControlState
+from shared.subagents.policy_models import REASON_WORDS, DelegationEvent
+from shared.tools.models import WebHit
+from shared.tools.web_search import WebSearch
+from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.unit.subagents.occasions import (
+    RUN,
+    comparison,
+    decided,
+    finding,
+    hit,
+    occasion,
+    record,
+    services_with,
+    summary,
+)
+
+NAME = "delegation_policy_decision"
+
+
+@pytest.fixture
+def written(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    return caplog
+
+
+async def told(given: Any, find: Any = None, **settings: Any) -> dict[str, Any]:
+    name, data = (await decided(given, services_with(**settings), find)).event
+    assert name == "STATUS"
+    return data
+
+
+async def test_unsure_evidence_is_delegated_within_what_is_left() -> None:
+    services = services_with()
+    before = datetime.now(UTC)
+    made = await decided(occasion(asked_s_ago=10), services)
+    assert made.delegation is not None
+    (task,) = made.delegation.tasks
+    assert (task.child_id, task.profile) == (f"{RUN}:s004c0", "evidence_builder")
+    assert task.question == "At what pressure does the pump run?"
+    assert (task.doc_ids, task.tools) == ((), ("retrieve_documents", "query_metadata"))
+    assert 9_000 < task.budget.max_child_latency_ms <= 10_000
+    assert task.budget.max_child_tokens == 8_000
+    assert before + timedelta(seconds=9) < task.deadline <= datetime.now(UTC) + timedelta(seconds=10)
+    assert made.until == task.deadline
+    (start,) = made.starts
+    assert (start.profiles, start.max_turns) == (("evidence_builder", "doc_reader"), 3)
+    assert (start.retry_count, start.retry_backoff_ms) == (1, 750)
+
+
+async def test_a_deadline_is_never_later_than_the_contract_allows() -> None:
+    made = await decided(occasion(), services_with())
+    assert made.until is not None
+    assert made.until <= datetime.now(UTC) + timedelta(milliseconds=15_000)
+
+
+async def test_a_summary_of_several_documents_is_shared_out_over_readers() -> None:
+    made = await decided(summary("a", "b", "c"), services_with())
+    assert made.delegation is not None
+    first, second = made.delegation.tasks
+    assert (first.profile, first.doc_ids, second.doc_ids) == ("doc_reader", ("a", "c"), ("b",))
+    assert [start.child_id for start in made.starts] == [f"{RUN}:s004c0", f"{RUN}:s004c1"]
+
+
+async def test_what_readers_may_use_together_is_what_is_left() -> None:
+    tight: dict[str, Any] = {"max_total_tokens_per_request": 16_000, "max_subagent_cost_usd": 0.05}
+    made = await decided(summary("a", "b"), services_with(**tight))
+    assert made.delegation is not None
+    budgets = [task.budget for task in made.delegation.tasks]
+    assert len(budgets) == 2
+    assert sum(budget.max_child_tokens for budget in budgets) <= 16_000 - 6_000 - 1_000
+    assert sum(budget.max_child_cost_usd for budget in budgets) <= 0.05
+
+
+async def test_where_two_readers_would_starve_one_reads_both() -> None:
+    made = await decided(summary("a", "b"), services_with(max_total_tokens_per_request=10_500))
+    assert made.delegation is not None
+    (task,) = made.delegation.tasks
+    assert task.doc_ids == ("a", "b")
+
+
+async def test_a_comparison_is_one_task_about_all_its_documents() -> None:
+    made = await decided(comparison("a", "b"), services_with())
+    assert made.delegation is not None
+    (task,) = made.delegation.tasks
+    assert (task.profile, task.doc_ids) == ("comparator", ("a", "b"))
+    assert made.starts[0].profiles == ("comparator", "doc_reader")
+
+
+async def test_a_comparison_that_names_no_document_is_about_those_that_were_found() -> None:
+    documents = tuple(f"d{n}" for n in range(9))
+    made = await decided(comparison(*documents, named=False), services_with())
+    assert made.delegation is not None
+    assert made.delegation.tasks[0].doc_ids == documents[:6]
+
+
+async def test_more_chosen_documents_than_fit_give_way_to_those_with_evidence() -> None:
+    chosen = tuple(f"d{n}" for n in range(20))
+    found = {"hits": (hit("d19"), hit("d7")), "records": tuple(map(record, chosen))}
+    made = await decided(
+        occasion(
+            asked={"doc_ids": chosen},
+            found=found,
+            planned={"query_type": "COMPARISON", "intent": "compare_docs"},
+        ),
+        services_with(),
+    )
+    assert made.delegation is not None
+    assert made.delegation.tasks[0].doc_ids == ("d19", "d7", "d0", "d1", "d2", "d3")
+
+
+async def test_deeper_work_that_is_asked_for_is_a_reason() -> None:
+    sure = {"hits": (hit("manual", 0, 0.7), hit("other", 0, 0.5))}
+    plain = await told(occasion(found=sure))
+    deep = await told(occasion(found=sure, asked={"deep": True}))
+    assert plain["reason_codes"] == ["NO_TRIGGER"]
+    assert (deep["decision"], deep["reason_codes"]) == ("delegate", ["DEEP_MODE_REQUESTED"])
+
+
+async def test_a_table_that_fails_costs_no_answer(written: pytest.LogCaptureFixture) -> None:
+    class Broken(InMemoryControlStore):
+        async def read(self) -> ControlState:
+            raise DependencyError("The table is out of reach.")
+
+    made = await decided(occasion(), services_with(Broken()))
+    assert (made.delegation, made.event[1]["reason_codes"]) == (None, ["POLICY_EVAL_ERROR"])
+    failed = [line for line in map(json.loads, written.messages) if line["event"] == "delegation.failed"]
+    assert [line["error_type"] for line in failed] == ["DependencyError"]
+
+
+async def test_a_look_up_that_hangs_keeps_no_answer_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def find(_: list[str]) -> dict[str, DocumentRecord]:
+        await asyncio.sleep(60)
+        return {}
+
+    monkeypatch.setattr(policy_input, "_LOOKUP_TIMEOUT_S", 0.01)
+    assert (await told(occasion(asked={"doc_ids": ("appendix",)}), find))["reason_codes"] == [
+        "POLICY_EVAL_ERROR"
+    ]
+
+
+async def test_a_document_of_which_nothing_was_found_is_looked_up_with_the_askers_rights() -> None:
+    chosen = occasion(asked={"doc_ids": ("manual", "appendix")})
+    assert (await told(chosen, finding("appendix")))["decision"] == "delegate"
+    assert (await told(chosen))["reason_codes"] == ["TARGET_NOT_READABLE"]
+
+
+async def test_documents_of_which_something_was_found_are_not_looked_up() -> None:
+    async def find(_: list[str]) -> dict[str, DocumentRecord]:
+        pytest.fail("nothing is to be looked up")
+
+    assert (await told(occasion(asked={"doc_ids": ("manual",)}), find))["decision"] == "delegate"
+
+
+@pytest.mark.parametrize(
+    ("asked_s_ago", "resumed_s_ago", "decision"),
+    [(14, None, "no_delegate"), (86_400, 2, "delegate"), (86_400, 14, "no_delegate"), (-5, None, "delegate")],
+)
+async def test_the_time_that_a_person_takes_is_not_the_runs(
+    asked_s_ago: float, resumed_s_ago: float | None, decision: str
+) -> None:
+    shown = await told(occasion(asked_s_ago=asked_s_ago, resumed_s_ago=resumed_s_ago))
+    assert shown["decision"] == decision
+    assert ("LATENCY_BUDGET_EXHAUSTED" in shown["reason_codes"]) is (decision == "no_delegate")
+    assert shown["latency_budget_ms"] <= 15_000
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"subagents_enabled": False}, "SUBAGENTS_DISABLED"),
+        ({"subagents_degraded_mode": True}, "DEGRADED_MODE"),
+        ({"max_subagent_cost_usd": 0.001}, "COST_BUDGET_EXHAUSTED"),
+        ({"max_total_tokens_per_request": 4_000}, "TOKEN_BUDGET_EXHAUSTED"),
+        ({"subagents_max_active": 0}, "ACTIVE_LIMIT_REACHED"),
+        ({"subagents_max_per_request": 0}, "REQUEST_LIMIT_REACHED"),
+        (
+            {"subagents_compliance_mode": "strict", "subagents_restricted_tools": "query_metadata"},
+            "REQUIRED_TOOLS_RESTRICTED",
+        ),
+        ({"low_retrieval_confidence_top_score": 0.1}, "NO_TRIGGER"),
+    ],
+)
+async def test_settings_decide(settings: dict[str, Any], code: str) -> None:
+    assert (await told(occasion(), **settings))["reason_codes"] == [code]
+
+
+async def test_a_tool_that_is_not_allowed_is_in_no_task() -> None:
+    restricted: dict[str, Any] = {
+        "subagents_restricted_tools_only": True,
+        "subagents_restricted_tools": "retrieve_documents",
+    }
+    made = await decided(occasion(), services_with(**restricted))
+    assert made.delegation is not None
+    assert [task.tools for task in made.delegation.tasks] == [("retrieve_documents",)]
+
+
+async def test_a_decision_is_told_and_logged_as_the_contract_says(written: pytest.LogCaptureFixture) -> None:
+    made = await decided(occasion(), services_with())
+    lines = [json.loads(entry.getMessage()) for entry in written.records if entry.name == LOGGER_NAME]
+    (line,) = [line for line in lines if line["event"] == NAME]
+    contract = set(DelegationEvent.model_fields)
+    assert line.keys() - {"timestamp", "level"} == contract
+    name, shown = made.event
+    assert name == "STATUS"
+    assert shown.keys() == contract | {"state", "reasons"}
+    assert {field: shown[field] for field in contract} == {field: line[field] for field in contract}
+    assert shown["reasons"] == [REASON_WORDS["LOW_RETRIEVAL_CONFIDENCE"]]
+
+
+async def test_neither_question_nor_person_is_in_the_log(written: pytest.LogCaptureFixture) -> None:
+    await decided(occasion(), services_with())
+    assert "secret pump" not in written.text
+    assert "anna" not in written.text
+
+
+class Web(WebSearch):
+    """A search engine that nobody asks while it is decided."""
+
+    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
+        pytest.fail("what is asked was told to outsiders")
+
+
+@pytest.mark.parametrize(
+    ("settings", "department", "profile"),
+    [
+        ({}, "Sales", "web_verifier"),
+        ({"subagents_sensitive_departments": "Legal"}, "Legal", "evidence_builder"),
+        ({"subagents_compliance_mode": "strict"}, "Sales", "evidence_builder"),
+        ({"subagents_restricted_tools_only": True}, "Sales", "evidence_builder"),
+    ],
+)
+async def test_the_web_is_a_tool_where_it_is_configured_and_nothing_forbids_it(
+    settings: dict[str, Any], department: str, profile: str
+) -> None:
+    unsure = occasion(found={"records": (record("manual", department=department),)})
+    made = await decided(unsure, replace(services_with(**settings), web_search=Web()))
+    assert made.delegation is not None
+    (task,) = made.delegation.tasks
+    assert task.profile == profile
+    assert ("web_search" in task.tools) is (profile == "web_verifier")
+    assert made.starts[0].profiles[-1] == "doc_reader"
+    alone = await decided(unsure, services_with(**settings))
+    assert alone.delegation is not None
+    assert alone.delegation.tasks[0].profile == "evidence_builder"

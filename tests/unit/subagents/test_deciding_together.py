@@ -1,0 +1,229 @@
+"""Slots, circuit and attempts: a decision holds with what all others do at the same moment."""
+
+import asyncio
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.platform.names import WORK
+from shared.subagents.artifacts import child_ids, find_delegation, put_delegation, state_path
+from shared.subagents.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
+from shared.subagents.models import SubagentEnd, SubagentState
+from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.unit.subagents.occasions import (
+    RUN,
+    STEP,
+    comparison,
+    decided,
+    hit,
+    occasion,
+    services_with,
+    summary,
+)
+
+
+class UntouchedControl(InMemoryControlStore):
+    """A table that nobody may look at."""
+
+    async def read(self) -> ControlState:
+        pytest.fail("the table of sub-agents was asked for nothing")
+
+
+def leases(count: int, *, begun: bool, prefix: str = "other") -> tuple[Lease, ...]:
+    expires_at = datetime.now(UTC) + timedelta(hours=1)  # these are made long before their test begins
+    return tuple(Lease(child_id=f"{prefix}-{n}", expires_at=expires_at, begun=begun) for n in range(count))
+
+
+def control_with(**state: Any) -> InMemoryControlStore:
+    control = InMemoryControlStore()
+    control.state = ControlState(**state)
+    return control
+
+
+async def test_an_ordinary_question_asks_nobody_about_other_sub_agents() -> None:
+    clear = occasion(found={"hits": (hit("manual", 0, 0.9), hit("other", 0, 0.2))})
+    made = await decided(clear, services_with(UntouchedControl()))
+    assert made.event[1]["reason_codes"] == ["CONFIDENT_FACT_LOOKUP"]
+    assert (made.delegation, made.starts, made.until, made.defer_s) == (None, (), None, None)
+
+
+async def test_slots_are_taken_before_children_start_and_are_free_after_them() -> None:
+    services = services_with()
+    made = await decided(summary("a", "b"), services)
+    assert (await read_control(services)).waiting == 2
+    await settle(services, [SubagentEnd(child_id=start.child_id, status="done") for start in made.starts])
+    assert (await read_control(services)).waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "decision"),
+    [
+        ({"leases": leases(20, begun=True)}, "ACTIVE_LIMIT_REACHED", "no_delegate"),
+        # Ten at work and ten about to be: every slot is taken.
+        (
+            {"leases": (*leases(10, begun=True), *leases(10, begun=False, prefix="waiting"))},
+            "ACTIVE_LIMIT_REACHED",
+            "no_delegate",
+        ),
+        ({"leases": leases(20, begun=False)}, "QUEUE_FULL", "defer"),
+        ({"opened_at": datetime.now(UTC) + timedelta(hours=1)}, "CIRCUIT_OPEN", "no_delegate"),
+    ],
+)
+async def test_other_sub_agents_and_their_failures_count(
+    state: dict[str, Any], code: str, decision: str
+) -> None:
+    made = await decided(occasion(), services_with(control_with(**state)))
+    assert made.event[1]["reason_codes"][0] == code
+    assert (made.event[1]["decision"], made.delegation) == (decision, None)
+    assert made.defer_s == (0.75 if decision == "defer" else None)
+
+
+async def test_sub_agents_that_fail_too_often_are_paused() -> None:
+    services = services_with()
+    for number in range(MIN_OUTCOMES):
+        made = await decided(occasion(asked={"run_id": f"run-{number}"}), services)
+        assert made.delegation is not None
+        await settle(services, [SubagentEnd(child_id=made.starts[0].child_id, status="failed")])
+    made = await decided(occasion(), services)
+    assert made.event[1]["reason_codes"] == ["CIRCUIT_OPEN"]
+
+
+async def test_with_one_slot_left_one_reader_reads_both_documents() -> None:
+    made = await decided(summary("a", "b"), services_with(control_with(leases=leases(19, begun=True))))
+    assert made.delegation is not None
+    assert [task.doc_ids for task in made.delegation.tasks] == [("a", "b")]
+
+
+async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
+    class Raced(InMemoryControlStore):
+        """Between the first look and the writing somebody else takes the last slots."""
+
+        reads = 0
+
+        async def read(self) -> ControlState:
+            self.reads += 1
+            if self.reads == 2:
+                self.state = ControlState(leases=leases(20, begun=True), revision="taken")
+            return self.state
+
+    made = await decided(occasion(), services_with(Raced()))
+    assert made.event[1]["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
+    assert made.delegation is None
+
+
+async def test_who_loses_every_race_gives_up_and_says_why() -> None:
+    class Flickering(InMemoryControlStore):
+        """Whoever looks sees a free slot; whoever takes it finds it taken."""
+
+        reads = 0
+
+        async def read(self) -> ControlState:
+            self.reads += 1
+            return ControlState(leases=leases(19 if self.reads % 2 else 20, begun=True))
+
+    made = await decided(occasion(), services_with(Flickering()))
+    assert made.event[1]["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
+
+
+async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None:
+    services = services_with(subagents_max_active=4)
+    made = await asyncio.gather(
+        *(decided(occasion(asked={"run_id": f"run-{n}"}), services) for n in range(10))
+    )
+    assert sum(one.delegation is not None for one in made) == 4
+    refused = [one.event[1]["reason_codes"] for one in made if one.delegation is None]
+    assert refused == [["ACTIVE_LIMIT_REACHED"]] * 6
+
+
+async def test_a_step_that_runs_twice_decides_once() -> None:
+    services = services_with()
+    first = await decided(occasion(), services)
+    again = await decided(occasion(asked_s_ago=20, repeated=True), services)
+    assert again.delegation == first.delegation
+    assert again.starts == first.starts
+    assert (await read_control(services)).waiting == 1
+
+
+async def test_of_two_attempts_at_once_the_first_to_store_counts() -> None:
+    services = services_with()
+    first, second = await asyncio.gather(
+        decided(occasion(), services), decided(occasion(asked_s_ago=1), services)
+    )
+    stored = await find_delegation(services.blobs, RUN, STEP)
+    assert first.delegation == second.delegation == stored
+    assert (await read_control(services)).waiting == 1
+
+
+async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
+    services = services_with()
+    first = (await decided(summary("a", "b"), services)).delegation
+    assert first is not None
+    for task in first.tasks:
+        state = SubagentState(child_id=task.child_id, profile="doc_reader", status="done", tokens=1_000)
+        await services.blobs.write(WORK, state_path(RUN, STEP, task.index), state.model_dump_json().encode())
+    limit = await decided(_at_step(occasion(failures=1), 9), services)
+    assert limit.event[1]["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
+
+
+async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> None:
+    services = services_with(subagents_max_per_request=5)
+    first = (await decided(comparison("a", "b"), services)).delegation
+    assert first is not None
+    state = SubagentState(child_id=first.tasks[0].child_id, profile="comparator", tokens=5_000, cost_usd=0.06)
+    await services.blobs.write(WORK, state_path(RUN, STEP, 0), state.model_dump_json().encode())
+    made = await decided(_at_step(occasion(failures=1), 9), services)
+    assert made.delegation is not None
+    (task,) = made.delegation.tasks
+    assert task.budget.max_child_cost_usd == pytest.approx(0.02)
+    assert set(await child_ids(services.blobs, RUN)) == {first.tasks[0].child_id, task.child_id}
+
+
+async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> None:
+    services = services_with(subagents_max_per_request=5, max_total_tokens_per_request=16_000)
+    assert (await decided(comparison("a", "b"), services)).delegation is not None
+    made = await decided(_at_step(occasion(failures=1), 9), services)
+    assert made.event[1]["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
+
+
+async def test_what_is_stored_is_never_replaced() -> None:
+    services = services_with()
+    first = (await decided(occasion(), services)).delegation
+    assert first is not None
+    other = first.model_copy(update={"tasks": ()})
+    assert await put_delegation(services.blobs, RUN, other) == first
+
+
+def _at_step(given: Any, step: int) -> Any:
+    return type(given)(given.request, given.stored, given.evidence, failures=given.failures, step=step)
+
+
+@pytest.mark.parametrize("seed", range(60))
+async def test_whatever_others_do_no_more_are_started_than_there_is_room_for(seed: int) -> None:
+    chance = random.Random(seed)
+    most = chance.randint(1, 6)
+    paused_since = datetime.now(UTC) - timedelta(seconds=chance.choice((1, 299, 301, 900)))
+    state = ControlState(
+        leases=(
+            *leases(chance.randint(0, 4), begun=True),
+            *leases(chance.randint(0, 4), begun=False, prefix="waiting"),
+        ),
+        opened_at=chance.choice((None, None, paused_since)),
+    )
+    control = InMemoryControlStore()
+    control.state = state
+    services = services_with(
+        control, subagents_max_active=most, subagents_max_queue_depth=chance.randint(1, 6)
+    )
+    free = (await read_control(services)).free
+    made = await decided(chance.choice((summary("a", "b"), comparison("a", "b"))), services)
+    taken = len(control.state.leases) - len(state.leases)
+    codes = set(made.event[1]["reason_codes"])
+    if made.delegation is None:
+        assert taken == 0
+        assert codes & {"ACTIVE_LIMIT_REACHED", "QUEUE_FULL", "CIRCUIT_OPEN"}
+    else:
+        assert 1 <= taken == len(made.starts) <= free
+        assert len(control.state.leases) <= most
+    assert free or made.delegation is None

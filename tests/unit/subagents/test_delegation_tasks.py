@@ -1,0 +1,62 @@
+"""Tasks of a decision: together within what is left, each document with somebody, nobody twice."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+import pytest
+
+from shared.runs.models import ProfileName
+from shared.subagents.policy_input import rules_of
+from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.subagents.profiles import PROFILES
+from shared.subagents.tasks import MOST_DOCUMENTS, Room, starts_of, tasks_of
+from tests.fakes.services import fake_settings
+from tests.unit.subagents.occasions import occasion, summary
+
+RULES = rules_of(fake_settings())
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+PROFILE_NAMES = get_args(ProfileName)
+
+
+def decision(profile: ProfileName, **budget: float) -> DelegationPolicyOutput:
+    whole = {"max_child_latency_ms": 9_000, "max_child_tokens": 8_000, "max_child_cost_usd": 0.03}
+    return DelegationPolicyOutput(
+        decision="delegate",
+        reason_codes=("MULTI_DOCUMENT",),
+        selected_profile=profile,
+        tool_scope=PROFILES[profile].tools,
+        budget_allocation=BudgetAllocation.model_validate({**whole, "max_child_turns": 3, **budget}),
+    )
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_whatever_is_left_tasks_stay_within_it(seed: int) -> None:
+    chance = random.Random(seed)
+    profile = chance.choice(PROFILE_NAMES)
+    documents = tuple(f"d{n}" for n in range(chance.randint(0, 9)))
+    room = Room(chance.randint(1, 5), chance.randint(1, 30_000), chance.uniform(0.001, 0.2))
+    tasks = tasks_of(summary(*documents), decision(profile), room, RULES, NOW)
+    assert 1 <= len(tasks) <= room.children
+    assert sum(task.budget.max_child_tokens for task in tasks) <= room.tokens
+    assert sum(task.budget.max_child_cost_usd for task in tasks) <= room.cost_usd + 1e-9
+    assert {task.deadline for task in tasks} == {NOW + timedelta(seconds=9)}
+    assert len({task.child_id for task in tasks}) == len(tasks)
+    shared_out = [doc_id for task in tasks for doc_id in task.doc_ids]
+    assert sorted(shared_out) == sorted(documents[:MOST_DOCUMENTS])
+    assert profile == "doc_reader" or len(tasks) == 1
+
+
+def test_no_other_decision_has_a_task() -> None:
+    refused = DelegationPolicyOutput(decision="no_delegate", reason_codes=("NO_TRIGGER",))
+    assert tasks_of(occasion(), refused, Room(2, 9_000, 0.1), RULES, NOW) == ()
+
+
+@pytest.mark.parametrize("profile", PROFILE_NAMES)
+def test_who_takes_over_is_smaller_installed_and_has_its_tools(profile: ProfileName) -> None:
+    tasks = tasks_of(occasion(), decision(profile), Room(2, 9_000, 0.1), RULES, NOW)
+    (start,) = starts_of(tasks, ("doc_reader", "comparator"), 1, 750)
+    assert start.profiles[0] == profile
+    assert start.profiles[1:] == (() if profile == "doc_reader" else ("doc_reader",))
+    bare = [task.model_copy(update={"tools": ("query_metadata",)}) for task in tasks]
+    assert starts_of(bare, PROFILE_NAMES, 1, 750)[0].profiles == (profile,)

@@ -1,0 +1,45 @@
+"""Sub-agents in one process: side by side, and nobody is waited for late."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.platform.language_models.models import ModelTurn
+from shared.subagents.inline import run_children
+from tests.unit.subagents.child_models import CountedModel
+from tests.unit.subagents.child_world import GOOD, READ, READY, child_world
+
+
+async def test_their_ends_come_in_their_order() -> None:
+    world = await child_world(CountedModel(READY, GOOD))
+    stranger = world.start.model_copy(update={"child_id": "run-1:s004c1", "index": 1})
+    ends = await run_children((stranger, world.start), world.task.deadline, world.services)
+    assert [end.child_id for end in ends] == [stranger.child_id, world.start.child_id]
+    assert ends[1].status == "done"
+    assert await run_children((), world.task.deadline, world.services) == ()
+
+
+async def test_who_is_late_is_left_behind() -> None:
+    class Hanging(CountedModel):
+        async def converse(self, *_: Any, **__: Any) -> ModelTurn:
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    world = await child_world(Hanging(), seconds=60)
+    began = time.perf_counter()
+    (end,) = await run_children((world.start,), datetime.now(UTC) + timedelta(seconds=0.3), world.services)
+    assert time.perf_counter() - began < 2
+    assert end.status == "late"
+    assert (await world.state()).hits  # what it had stored stays
+
+
+async def test_a_defect_ends_a_turn_and_not_the_question() -> None:
+    class Broken(CountedModel):
+        async def converse(self, *_: Any, **__: Any) -> ModelTurn:
+            raise RuntimeError("a bug")
+
+    world = await child_world(Broken(READ))
+    (end,) = await run_children((world.start,), world.task.deadline, world.services)
+    assert end.status == "done"  # the smaller profile's report
+    assert "CRASHED" in (await world.state()).warnings

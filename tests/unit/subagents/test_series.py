@@ -1,0 +1,81 @@
+"""A comparison that names no document is about all of a series, as far as the asker may read it."""
+
+import pytest
+
+from shared.platform.errors import CallTimeoutError
+from shared.platform.search import SearchPage, SearchRequest
+from shared.retrieval.models import Hit
+from shared.services import Services
+from shared.subagents.policy_input import Occasion
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import world
+from tests.unit.subagents.occasions import decided, occasion
+from tests.unit.subagents.occasions import record as record_of
+
+
+async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Services:
+    """Documents by their file names, which are their ids, too; the last may be read by `readers`."""
+    services = await world(settings=fake_settings())
+    for filename in filenames:
+        acl = readers if filename == filenames[-1] else ("*",)
+        changes = {"filename": filename, "title": filename, "status": "ready", "access_control_list": acl}
+        row = record_of(filename).model_copy(update=changes)
+        await services.documents_index.upload([row.model_dump(mode="json")])
+    return services
+
+
+def comparison(*filenames: str, **asked: object) -> Occasion:
+    """Of documents that it does not name; a passage of each was found."""
+    hits = tuple(Hit(block_id=name, doc_id=name, filename=name, score=0.5) for name in filenames)
+    return occasion(
+        planned={"query_type": "COMPARISON", "intent": "compare_docs"},
+        found={"hits": hits, "records": ()},
+        asked=asked,
+    )
+
+
+async def documents_of(given: Occasion, services: Services) -> tuple[str, ...]:
+    made = await decided(given, services)
+    assert made.delegation is not None
+    return made.delegation.tasks[0].doc_ids
+
+
+async def test_the_one_of_which_nothing_was_found_belongs_to_it() -> None:
+    services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q1 AMZN.pdf", "Q3 NVDA.pdf")
+    found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
+    assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
+
+
+async def test_what_the_asker_may_not_read_does_not() -> None:
+    services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf", readers=("ben",))
+    found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
+    assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
+
+
+async def test_a_choice_of_the_caller_is_not_left() -> None:
+    services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
+    chosen = comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf", project_id="another")
+    assert await documents_of(chosen, services) == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
+
+
+async def test_one_of_a_series_calls_for_no_other() -> None:
+    services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q1 AMZN.pdf")
+    found = await documents_of(comparison("Q1 NVDA.pdf", "Q1 AMZN.pdf"), services)
+    assert found == ("Q1 NVDA.pdf", "Q1 AMZN.pdf")
+
+
+async def test_there_are_never_more_than_fit() -> None:
+    services = await library(*(f"Q{n} NVDA.pdf" for n in range(9)))
+    assert len(await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)) == 6
+
+
+async def test_a_look_up_that_fails_costs_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
+
+    async def away(index: InMemorySearchIndex, request: SearchRequest) -> SearchPage:
+        raise CallTimeoutError("away")
+
+    monkeypatch.setattr(InMemorySearchIndex, "search", away)
+    found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
+    assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")

@@ -1,0 +1,116 @@
+"""Slots and the circuit breaker of sub-agents, whatever several instances do at once."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from shared.runs.models import ChildStatus
+from shared.subagents.control import (
+    LEASE_GRACE,
+    MIN_OUTCOMES,
+    ControlRules,
+    ControlState,
+    begun,
+    granted,
+    view,
+)
+from tests.unit.subagents.test_subagent_control import NOW, Task, after, end, start
+
+INSTANCES = 4
+SMALL = ControlRules(failure_share=0.35, window=12, cooldown_s=60, max_active=3)
+
+
+@dataclass
+class Pending:
+    """What an instance has read and decided, and has not written yet."""
+
+    read: ControlState
+    write: ControlState
+    granted: tuple[str, ...] = ()
+
+
+class SharedRow(RuleBasedStateMachine):
+    """Instances read, decide and write in any interleaving; the row takes only what was decided on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOW
+        self.row = ControlState(revision="0")
+        self.pending: dict[int, Pending] = {}
+        self.at_work: dict[str, datetime] = {}  # children that were granted, until their deadline
+        self.children = 0
+
+    @initialize(failures=st.integers(0, MIN_OUTCOMES))
+    def with_a_past(self, failures: int) -> None:
+        self.row = after([True] * (MIN_OUTCOMES - failures) + [False] * failures)
+        self.row = self.row.model_copy(update={"revision": "0"})
+
+    @rule(instance=st.integers(0, INSTANCES - 1), count=st.integers(1, 3))
+    def ask(self, instance: int, count: int) -> None:
+        names = tuple(f"c{self.children + number}" for number in range(count))
+        self.children += count
+        tasks = [Task(name, self.now + timedelta(seconds=15)) for name in names]
+        decided = granted(self.row, tasks, SMALL, self.now)
+        if decided is not None:
+            self.pending[instance] = Pending(self.row, decided, names)
+
+    @precondition(lambda self: self.row.leases)
+    @rule(
+        instance=st.integers(0, INSTANCES - 1),
+        which=st.integers(0, 9),
+        status=st.sampled_from(["done", "partial", "failed", "late"]),
+    )
+    def end_one(self, instance: int, which: int, status: ChildStatus) -> None:
+        child_id = self.row.leases[which % len(self.row.leases)].child_id
+        decided = end(self.row, status, child_id, now=self.now, rules=SMALL)
+        self.pending[instance] = Pending(self.row, decided)
+        self.at_work.pop(child_id, None)
+
+    @precondition(lambda self: self.row.leases)
+    @rule(instance=st.integers(0, INSTANCES - 1), which=st.integers(0, 9))
+    def begin_one(self, instance: int, which: int) -> None:
+        child_id = self.row.leases[which % len(self.row.leases)].child_id
+        self.pending[instance] = Pending(self.row, begun(self.row, child_id))
+
+    @rule(instance=st.integers(0, INSTANCES - 1))
+    def write(self, instance: int) -> None:
+        done = self.pending.pop(instance, None)
+        if done is None or done.read.revision != self.row.revision:
+            return  # somebody else was quicker: this one reads again
+        self.row = done.write.model_copy(update={"revision": f"{int(self.row.revision or 0) + 1}"})
+        deadlines = {lease.child_id: lease.expires_at - LEASE_GRACE for lease in self.row.leases}
+        self.at_work |= {name: deadlines[name] for name in done.granted}
+
+    @rule(instance=st.integers(0, INSTANCES - 1))
+    def crash(self, instance: int) -> None:
+        self.pending.pop(instance, None)
+
+    @rule(seconds=st.sampled_from([1, 10, 46, 60, 300]))
+    def wait(self, seconds: int) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    @invariant()
+    def never_more_at_work_than_there_are_slots(self) -> None:
+        assert sum(self.now < deadline for deadline in self.at_work.values()) <= SMALL.max_active
+
+    @invariant()
+    def never_two_that_try_the_circuit(self) -> None:
+        probes = [lease for lease in self.row.leases if lease.is_probe and self.now < lease.expires_at]
+        assert len(probes) <= 1
+        assert not probes or self.row.opened_at is not None
+
+    @invariant()
+    def whatever_happened_it_recovers_by_itself(self) -> None:
+        later = self.now + timedelta(seconds=max(SMALL.cooldown_s, 15) + LEASE_GRACE.total_seconds())
+        told = view(self.row, SMALL, later)
+        assert told.circuit_closed
+        assert told.free >= 1
+        tried = start(self.row, "last", now=later, rules=SMALL)
+        assert view(end(tried, "done", "last", now=later, rules=SMALL), SMALL, later).free == SMALL.max_active
+
+
+TestSharedRow = SharedRow.TestCase
+TestSharedRow.settings = hypothesis_settings(max_examples=300, stateful_step_count=40, deadline=None)

@@ -1,0 +1,146 @@
+"""The reducer of a sub-agent: turns, retries, smaller profiles, and an end on every path."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.subagents.loop import CRASHED, ChildState, EndChild, TakeTurn, begin, next_move, observe
+from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATE = NOW + timedelta(seconds=15)
+GO_ON = TurnResult(status="go_on", tokens=100)
+DONE = TurnResult(status="done", tokens=900, cost_usd=0.001, findings=3)
+FAILED = TurnResult(status="failed", retryable=True)
+
+
+def start(**changes: Any) -> SubagentStart:
+    values: dict[str, Any] = {
+        "child_id": "run:s004c0",
+        "run_id": "run",
+        "step": 4,
+        "index": 0,
+        "deadline": LATE,
+        "max_turns": 3,
+        "retry_count": 1,
+        "retry_backoff_ms": 750,
+        "profiles": ("comparator", "doc_reader"),
+    }
+    return SubagentStart(**{**values, **changes})
+
+
+def turn(state: ChildState, now: datetime = NOW) -> TurnInput:
+    move = next_move(state, now)
+    assert isinstance(move, TakeTurn)
+    return move.turn
+
+
+def end(state: ChildState, now: datetime = NOW) -> SubagentEnd:
+    move = next_move(state, now)
+    assert isinstance(move, EndChild)
+    return move.end
+
+
+def after(*results: TurnResult, **changes: Any) -> ChildState:
+    state = begin(start(**changes))
+    for result in results:
+        assert isinstance(next_move(state, NOW), TakeTurn)
+        state = observe(state, result)
+    return state
+
+
+def test_it_begins_with_the_first_turn_of_the_first_profile() -> None:
+    first = turn(after())
+    assert (first.turn, first.attempt, first.profile, first.closing) == (1, 0, "comparator", False)
+
+
+def test_a_report_ends_it() -> None:
+    assert end(after(GO_ON, DONE)) == SubagentEnd(
+        child_id="run:s004c0", status="done", turns=2, tokens=900, cost_usd=0.001
+    )
+
+
+def test_the_last_turn_is_told_to_close_and_none_follows_it() -> None:
+    assert turn(after(GO_ON, GO_ON)).closing
+    assert end(after(GO_ON, GO_ON, GO_ON)).status == "failed"
+    assert turn(after(max_turns=1)).closing
+
+
+def test_a_failed_turn_is_taken_once_more_after_the_pause() -> None:
+    move = next_move(after(FAILED), NOW)
+    assert isinstance(move, TakeTurn)
+    assert (move.turn.turn, move.turn.attempt, move.turn.profile) == (1, 1, "comparator")
+    assert move.delay_ms == 750
+    assert not move.turn.closing
+
+
+def test_what_failed_twice_gives_way_to_a_smaller_profile_that_reports_at_once() -> None:
+    move = next_move(after(FAILED, FAILED), NOW)
+    assert isinstance(move, TakeTurn)
+    assert (move.turn.attempt, move.turn.profile, move.turn.closing) == (2, "doc_reader", True)
+    assert move.delay_ms == 0
+
+
+def test_without_a_smaller_profile_the_same_one_reports_from_what_is_there() -> None:
+    alone = after(FAILED, FAILED, profiles=("doc_reader",))
+    assert (turn(alone).profile, turn(alone).closing) == ("doc_reader", True)
+    assert end(observe(alone, FAILED)).status == "failed"
+
+
+def test_a_closing_turn_that_failed_twice_is_not_taken_by_the_same_profile_again() -> None:
+    assert end(after(FAILED, FAILED, profiles=("doc_reader",), max_turns=1)).status == "failed"
+
+
+def test_what_no_repetition_mends_is_not_repeated() -> None:
+    refused = TurnResult(status="failed", retryable=False)
+    assert turn(after(refused)).profile == "doc_reader"
+    assert end(after(refused, profiles=("doc_reader",))).status == "failed"
+
+
+def test_a_failure_after_findings_ends_as_partial() -> None:
+    found = TurnResult(status="failed", retryable=True, findings=2, tokens=500)
+    ended = end(after(found, CRASHED, FAILED))
+    assert (ended.status, ended.tokens) == ("partial", 500)
+
+
+def test_a_budget_that_ends_it_without_findings_is_a_failure() -> None:
+    assert end(after(TurnResult(status="partial"))).status == "failed"
+    assert end(after(TurnResult(status="partial", findings=1))).status == "partial"
+
+
+def test_a_turn_that_went_well_has_its_retries_anew() -> None:
+    assert turn(after(FAILED, GO_ON)).attempt == 0
+    assert turn(after(FAILED, GO_ON, FAILED)).attempt == 1
+
+
+def test_nothing_begins_after_the_deadline() -> None:
+    assert end(after(), LATE).status == "failed"
+    assert end(after(GO_ON), LATE).status == "failed"
+    assert end(after(TurnResult(status="go_on", findings=1)), LATE).status == "partial"
+
+
+def test_no_pause_is_begun_that_the_deadline_would_end() -> None:
+    assert isinstance(next_move(after(FAILED), LATE - timedelta(milliseconds=751)), TakeTurn)
+    assert end(after(FAILED), LATE - timedelta(milliseconds=750)).status == "failed"
+
+
+@pytest.mark.parametrize("changes", [{"profiles": ()}, {"max_turns": 0}])
+def test_a_start_that_allows_nothing_ends_at_once(changes: dict[str, Any]) -> None:
+    assert end(begin(start(**changes))).status == "failed"
+
+
+def test_every_path_ends_within_a_bound_and_no_attempt_is_numbered_twice() -> None:
+    results = (GO_ON, FAILED, TurnResult(status="failed"), TurnResult(status="partial"), CRASHED)
+    for path in itertools.product(results, repeat=4):
+        state, seen = begin(start()), set()
+        for result in itertools.chain(path, itertools.repeat(FAILED)):
+            move = next_move(state, NOW)
+            if isinstance(move, EndChild):
+                break
+            key = (move.turn.turn, move.turn.attempt)
+            assert key not in seen
+            seen.add(key)
+            state = observe(state, result)
+        assert len(seen) <= 3 * 4

@@ -1,0 +1,112 @@
+"""What a sub-agent stores and tells while it works, and that it stops when its run has ended."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
+from shared.platform.names import WORK
+from shared.runs.events import RunEvent
+from shared.subagents.artifacts import state_path
+from tests.unit.subagents.child_models import CountedModel
+from tests.unit.subagents.child_world import (
+    FILTER,
+    GOOD,
+    PRESSURE,
+    READY,
+    RUN,
+    SEARCH,
+    SECRET,
+    STEP,
+    THREE,
+    child_world,
+)
+
+
+async def test_artifacts_are_stored_as_they_arise() -> None:
+    seen: list[int] = []
+
+    class Slow(CountedModel):
+        async def stream_output(
+            self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+        ) -> AsyncGenerator[str | ModelUsage, None]:
+            text = THREE.model_dump_json()
+            for start in range(0, len(text), 60):
+                await asyncio.sleep(0.2)
+                yield text[start : start + 60]
+                seen.append(len((await world.state()).findings))
+
+    world = await child_world(Slow(READY))
+    await world.take()
+    assert any(0 < count < 3 for count in seen)
+    assert "artifact" in world.phases()
+    assert (await world.state()).tokens > 0
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "erased"])
+async def test_a_run_that_has_ended_ends_its_sub_agent_at_its_next_turn(ends: str) -> None:
+    model = CountedModel(SEARCH)
+    world = await child_world(model)
+    await world.take()
+    if ends == "cancelled":
+        await world.services.run_log.append(RUN, [RunEvent(name="ERROR", data={})])
+    else:
+        await world.services.run_log.delete(RUN)
+    before = len(world.events()) if ends == "cancelled" else 0
+    assert (await world.take(2)).status == "partial"
+    assert len(model.conversations) == 1
+    if ends == "cancelled":
+        assert len(world.events()) == before
+
+
+async def test_a_run_that_ends_meanwhile_ends_the_report() -> None:
+    class Cancelling(CountedModel):
+        async def stream_output(
+            self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+        ) -> AsyncGenerator[str | ModelUsage, None]:
+            await world.services.run_log.append(RUN, [RunEvent(name="ERROR", data={})])
+            text = THREE.model_dump_json()
+            for start in range(0, len(text), 20):
+                await asyncio.sleep(0.15)
+                yield text[start : start + 20]
+            raise AssertionError("nobody reads so far")
+
+    world = await child_world(Cancelling(READY))
+    assert (await world.take()).status == "partial"
+    assert world.events()[-1].name == "ERROR"
+
+
+async def test_a_task_that_was_erased_ends_it() -> None:
+    world = await child_world(CountedModel())
+    await world.services.blobs.delete_prefix(WORK, f"runs/{RUN}/")
+    assert (await world.take()).status == "partial"
+    with pytest.raises(NotFoundError):
+        await world.services.blobs.read(WORK, state_path(RUN, STEP, 0))
+
+
+async def test_readers_see_counts_and_tools_and_no_text() -> None:
+    world = await child_world(CountedModel(SEARCH, READY, GOOD))
+    await world.take()
+    await world.take(2)
+    assert world.phases() == ["started", "turn", "turn", "ended"]
+    assert all((event.data["child"], event.data["step"]) == (0, STEP) for event in world.events())
+    assert [event.data["tool"] for event in world.events("TOOL_STARTED")] == ["retrieve_documents"] * 2
+    assert world.events("STATUS")[-1].data | {"status": "done", "findings": 1, "proved": 1} == (
+        world.events("STATUS")[-1].data
+    )
+    said = "".join(event.model_dump_json() for event in world.events())
+    assert not any(text in said for text in (*PRESSURE.values(), FILTER, SECRET, "250 bar"))
+
+
+async def test_a_log_out_of_reach_costs_no_turn() -> None:
+    world = await child_world(CountedModel(READY, GOOD))
+
+    async def down(*_: Any, **__: Any) -> int:
+        raise DependencyError("storage is down")
+
+    world.services.run_log.append = down  # type: ignore[method-assign]
+    assert (await world.take()).status == "done"

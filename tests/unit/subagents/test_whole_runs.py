@@ -1,0 +1,115 @@
+"""Whole runs with sub-agents: what they bring reaches the reader, marked as what it is, and is in the log."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from shared.answering.inline import RunChildren, run_to_end
+from shared.answering.runs import begin_run, view_run
+from shared.conversations.threads import read_messages
+from shared.platform.language_models.models import CallLimits
+from shared.platform.names import WORK
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, RunView
+from shared.runs.records import owned_run
+from shared.services import Services
+from shared.subagents.artifacts import state_path
+from shared.subagents.models import SubagentEnd, SubagentStart, SubagentState
+from shared.tools.models import WebHit
+from shared.tools.web_search import WebSearch
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.unit.subagents.children import claim, state, web_claim
+from tests.unit.subagents.occasions import hit
+
+ABSTAINS = '<abstain missing="the pressure" next_step="Ask."/>'
+WEB = "**From outside sources, not from your documents:**"
+
+
+class Web(WebSearch):
+    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
+        return []
+
+
+def leaving(left: SubagentState) -> RunChildren:
+    """Every child leaves this."""
+
+    async def run(
+        starts: tuple[SubagentStart, ...], until: datetime, services: Services
+    ) -> tuple[SubagentEnd, ...]:
+        for start in starts:
+            mine = left.model_copy(update={"child_id": start.child_id})
+            path = state_path(start.run_id, start.step, start.index)
+            await services.blobs.write(WORK, path, mine.model_dump_json().encode())
+        return tuple(SubagentEnd(child_id=start.child_id, status=left.status) for start in starts)
+
+    return run
+
+
+async def ask(services: Services, run_children: RunChildren, **body: Any) -> tuple[RunView, list[RunEvent]]:
+    chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
+    request = await begin_run(chat, ANNA, services)
+    await run_to_end(request.run_id, services, children=run_children)
+    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    assert view.answer is not None
+    (message,) = (await read_messages(request.thread_id, ANNA, services, 5)).messages
+    assert message.answer == view.answer
+    assert isinstance(services.run_log, InMemoryRunLog)
+    events = services.run_log.events(request.run_id)
+    shown = "".join(event.data["text"] for event in events if event.name == "TOKEN")
+    assert shown == view.answer.text
+    return view, events
+
+
+async def unsure(answer: str = ABSTAINS, **settings: Any) -> Services:
+    """A world whose documents fit no question well, beside a web that can be searched."""
+    made = await world(Model(plan(), answer=answer), settings=fake_settings(max_attempts=1, **settings))
+    return replace(made, web_search=Web())
+
+
+@pytest.mark.parametrize("abstains", [True, False])
+async def test_the_web_is_told_below_the_answer_and_never_as_one_of_the_documents(*, abstains: bool) -> None:
+    proved = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    services = await unsure(ABSTAINS if abstains else proved)
+    found = state(findings=[web_claim("Pumps run at 16 bar.", "https://a.example/p")], profile="web_verifier")
+    view, _ = await ask(services, leaving(found))
+    assert view.answer is not None
+    before, _, outside = view.answer.text.partition(WEB)
+    assert "16 bar" not in before
+    assert "- Pumps run at 16 bar. ([a.example](https://a.example/p); one source only)" in outside
+    assert view.answer.abstained is abstains
+    assert all(citation.doc_id in ("manual", "report-2023") for citation in view.answer.citations)
+    assert [one.profile for one in view.answer.sub_agents] == ["web_verifier"]
+
+
+async def test_a_warning_stands_in_the_text_in_the_answer_and_in_the_stream() -> None:
+    late = state([hit("manual", 7)], status="partial", warnings=("TIME_OUT",), profile="evidence_builder")
+    services = replace(await unsure(), web_search=None)
+    view, events = await ask(services, leaving(late))
+    assert view.answer is not None
+    told = "Evidence finder: Its time was up. What it had found until then was used."
+    assert view.answer.warnings == (told,)
+    assert told in view.answer.text
+    assert told in [event.data.get("text") for event in events if event.data.get("state") == "warning"]
+
+
+async def test_deeper_work_that_is_asked_for_reaches_the_policy() -> None:
+    sure: dict[str, Any] = {
+        "low_retrieval_confidence_top_score": 0.01,
+        "high_confidence_no_delegate_top_score": 1.0,
+        "low_score_spread_ambiguity": 0.0,
+    }
+    found = leaving(state(findings=[claim("C")]))
+    _, plain = await ask(await unsure(**sure), found)
+    view, deep = await ask(await unsure(**sure), found, deep=True)
+    assert [codes(events) for events in (plain, deep)] == [["NO_TRIGGER"], ["DEEP_MODE_REQUESTED"]]
+    assert view.sub_agents[0].reasons == ("Deeper work was asked for.",)
+
+
+def codes(events: list[RunEvent]) -> list[str]:
+    (told,) = [event.data for event in events if event.data.get("state") == "delegation"]
+    found: list[str] = told["reason_codes"]
+    return found

@@ -1,0 +1,188 @@
+"""A chat over fakes: people write, the reply's steps run one after the other, and runs run when started."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.access.models import UserContext
+from shared.answering.inline import run_to_end, waits
+from shared.answering.loop import observe
+from shared.answering.loop_state import LoopState
+from shared.answering.steps import AnswerArrived, AnswerTimedOut
+from shared.platform.errors import GroundworkError
+from shared.services import Services
+from shared.teams.context import ChannelWorld
+from shared.teams.identity import person_in_chat
+from shared.teams.models import (
+    BotActivity,
+    BotAttachment,
+    BotConversation,
+    BotFeedback,
+    BotJoined,
+    BotMessage,
+    BotSender,
+    BotTurn,
+    ButtonValue,
+    ReplyStep,
+)
+from shared.teams.parsing import conversation_key, owner_of
+from shared.teams.steps import perform_reply
+from shared.teams.store import today
+from shared.teams.turns import handle
+from tests.fakes.bot import InMemoryBotTurnStore, RecordingOrchestrations, RecordingOutbox, Said
+from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import Model, plan, world
+
+ANNA = BotSender(channel_user_id="29:anna", object_id="anna", tenant_id="tenant")
+BEN = BotSender(channel_user_id="29:ben", object_id="ben", tenant_id="tenant")
+PERSONAL = BotConversation(
+    channel="msteams",
+    service_url="https://smba.trafficmanager.net/emea/",
+    conversation_id="a:1",
+    tenant_id="tenant",
+    bot_id="28:bot",
+    locale="en-US",
+)
+GROUP = PERSONAL.model_copy(update={"conversation_id": "19:group", "kind": "group"})
+QUESTION = "At what pressure does the pump run?"
+ANSWERED = "It runs at 15 bar."
+
+
+@dataclass
+class Chat:
+    """One bot and what it knows. `states` are runs that wait."""
+
+    services: Services
+    outbox: RecordingOutbox
+    turns: InMemoryBotTurnStore
+    orchestrations: RecordingOrchestrations
+    runs_are_run: bool = True
+    not_ready: GroundworkError | None = None
+    refused: Mapping[str, GroundworkError] = field(default_factory=dict)
+    stored: list[str] = field(default_factory=list)
+    states: dict[str, LoopState] = field(default_factory=dict)
+    steps: list[ReplyStep] = field(default_factory=list)
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def world(self) -> ChannelWorld:
+        return ChannelWorld(
+            services=self.services,
+            outbox=self.outbox,
+            turns=self.turns,
+            orchestrations=self.orchestrations,
+            find_user=self._find_user,
+            store_file=self._store_file,
+            prepare=self._prepare,
+        )
+
+    @property
+    def last(self) -> Said:
+        return self.outbox.said[-1]
+
+    def message(self, text: str = "", sender: BotSender = ANNA, **fields: Any) -> BotMessage:
+        """A message with an id of its own."""
+        known = {"activity_id": f"activity-{next(self.numbers)}", "conversation": PERSONAL, "sender": sender}
+        return BotMessage.model_validate({**known, "text": text, **fields})
+
+    async def write(self, text: str = "", sender: BotSender = ANNA, **fields: Any) -> list[Said]:
+        """What is said to a message."""
+        return await self.send(self.message(text, sender, **fields))
+
+    async def press(self, value: ButtonValue, sender: BotSender = ANNA) -> list[Said]:
+        return await self.write("", sender, button=value)
+
+    async def send(self, activity: BotActivity) -> list[Said]:
+        """What is said to an activity; every reply runs to its end, or until it waits for days."""
+        before = len(self.outbox.said)
+        known = set(self.orchestrations.started)
+        await handle(activity, self.services, self.orchestrations)
+        for instance_id in [one for one in self.orchestrations.started if one not in known]:
+            name, given = self.orchestrations.started[instance_id]
+            if name == "reply_in_channel":
+                await self.reply(ReplyStep.model_validate(given))
+        return self.outbox.said[before:]
+
+    async def reply(self, step: ReplyStep) -> ReplyStep:
+        """Perform steps until there is none, or one that is days away."""
+        while step.kind != "end" and step.delay_s < 3600:
+            step = await perform_reply(step.model_copy(update={"delay_s": 0.0}), self.world)
+            self.steps.append(step)
+            await self.run_runs()
+        return step
+
+    async def rate(self, message_id: str, thumb: str, sender: BotSender = ANNA) -> Any:
+        said = {"activity_id": f"activity-{next(self.numbers)}", "conversation": PERSONAL, "sender": sender}
+        feedback = BotFeedback.model_validate({**said, "message_id": message_id, "thumb": thumb})
+        return await handle(feedback, self.services, self.orchestrations)
+
+    async def join(self, conversation: BotConversation = PERSONAL, *, is_us: bool = True) -> list[Said]:
+        joined = BotJoined(
+            activity_id=f"activity-{next(self.numbers)}", conversation=conversation, sender=ANNA, is_us=is_us
+        )
+        return await self.send(joined)
+
+    async def nobody_answers(self, run_id: str) -> None:
+        """The time for an answer is over: the run goes on by itself."""
+        await self._go_on(run_id, observe(self.states.pop(run_id), AnswerTimedOut()))
+
+    async def turn(self, conversation: BotConversation = PERSONAL, sender: BotSender = ANNA) -> BotTurn:
+        turn = await self.turns.get(conversation_key(conversation), owner_of(conversation, sender))
+        assert turn is not None
+        return turn
+
+    async def run_runs(self) -> None:
+        """Runs that were started, or told of an answer, go on."""
+        if not self.runs_are_run:
+            return
+        for run_id, (name, _) in list(self.orchestrations.started.items()):
+            if name == "answer_question" and run_id not in self.states and not await self._has_ended(run_id):
+                await self._go_on(run_id, None)
+        for run_id, _ in list(self.orchestrations.told):
+            if run_id in self.states:
+                await self._go_on(run_id, observe(self.states.pop(run_id), AnswerArrived()))
+
+    async def _go_on(self, run_id: str, state: LoopState | None) -> None:
+        ended = await run_to_end(run_id, self.services, state)
+        if waits(ended):
+            self.states[run_id] = ended
+
+    async def _has_ended(self, run_id: str) -> bool:
+        record = await self.services.runs.get(run_id)
+        return record is None or record.status in ("completed", "failed", "cancelled")
+
+    async def _prepare(self) -> None:
+        if self.not_ready:
+            raise self.not_ready
+
+    async def _find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:
+        return await person_in_chat(conversation, sender, self.services.settings, self.services.directory)
+
+    async def _store_file(
+        self, attachment: BotAttachment, conversation: BotConversation, user: UserContext
+    ) -> str:
+        if attachment.name in self.refused:
+            raise self.refused[attachment.name]
+        self.stored.append(f"{user.user_id}/{attachment.name}")
+        return attachment.name.partition(".")[0]
+
+
+async def chat(model: Model | None = None, **settings: Any) -> Chat:
+    """A bot for people of one organisation; the directory knows Anna, an engineer, and Ben."""
+    outbox, turns = RecordingOutbox(), InMemoryBotTurnStore()
+    directory = InMemoryDirectory({"anna": frozenset({"engineering"}), "ben": frozenset()})
+    services = await world(
+        model or Model(plan()),
+        settings=fake_settings(subagents_enabled=False, bot_stream_seconds=0.3, **settings),
+        directory=directory,
+        bot_outbox=outbox,
+        bot_turns=turns,
+    )
+    return Chat(services, outbox, turns, RecordingOrchestrations())
+
+
+def first_step(key: str) -> ReplyStep:
+    """How the orchestration of a reply begins."""
+    return ReplyStep(reply_key=key, day=today())

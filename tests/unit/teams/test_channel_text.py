@@ -1,0 +1,216 @@
+"""Text of answers as chat clients show it."""
+
+import random
+import re
+
+import pytest
+
+from shared.evidence.reader_text import readable
+from shared.teams.markdown import ChannelText, for_channel, plain
+from shared.teams.models import ShownTable
+from shared.teams.outgoing import without_markdown
+
+_PICTURE = f"/api/documents/d1/figures/{'a' * 64}.png"
+_ANSWER = f"""The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow!
+
+![The valve, cut open]({_PICTURE}) (Source: pump.pdf, S. 4)
+
+Seen at (Source: talk.vtt, [01:23](/api/documents/d2/readable?run=r&n=2&t=83#t-83))[2] [sic].
+
+| Plant | Pressure |   |
+|:---|---:|---|
+| Hamburg | 6.5 bar (Source: a (1).pdf, S. 3)[1] | new |
+| Bremen<br>Nord | | old | too many |
+After it, and | a pipe.
+
+```python
+| x | y |
+|---|---|
+![kept](/api/documents/x/figures/y.png)
+```
+| no table
+The end"""
+_SHOWN = """The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow!
+
+*The valve, cut open* (Source: pump.pdf, S. 4)
+
+Seen at (Source: talk.vtt, 01:23)[2] [sic].
+
+- **Hamburg** · Pressure: 6.5 bar (Source: a (1).pdf, S. 3)[1] · new
+
+- **Bremen, Nord** · old
+
+After it, and | a pipe.
+
+```python
+| x | y |
+|---|---|
+![kept](/api/documents/x/figures/y.png)
+```
+| no table
+The end"""
+
+
+def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
+    shown, tables = for_channel(_ANSWER)
+    assert shown == _SHOWN
+    assert tables == (
+        ShownTable(
+            header=("Plant", "Pressure", ""),
+            rows=(("Hamburg", "6.5 bar[1]", "new"), ("Bremen Nord", "", "old")),
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_cuts_of_the_stream_change_nothing(seed: int) -> None:
+    chance, reader, shown, position = random.Random(seed), ChannelText(), [], 0
+    while position < len(_ANSWER):
+        length = chance.choice((1, 1, 2, 5, 40))
+        shown.append(reader.feed(_ANSWER[position : position + length]))
+        position += length
+    assert "".join(shown) + reader.finish() == _SHOWN
+    assert tuple(reader.tables) == for_channel(_ANSWER)[1]
+
+
+def test_plain_words_are_shown_at_once() -> None:
+    reader = ChannelText()
+    assert reader.feed("The valve opens") == "The valve opens"
+    assert reader.feed(" at 6 bar [1") == " at 6 bar "
+    assert reader.feed("]. And") == "[1]. And"
+
+
+def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
+    reader = ChannelText()
+    assert reader.feed("| A | B |\n|---|---|\n| x | ") == ""
+    assert reader.feed("1 |\n| y") == "- **x** · B: 1\n\n"
+    assert reader.finish() == "- **y**\n\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Two:\n- a [1]\n- b [2]\n\nEnd", "Two:\n- a [1]\n\n- b [2]\n\nEnd"),
+        ("1. a\n   more\n   - b\n2. c", "1. a\n   more\n\n   - b\n\n2. c"),
+        ("- a\n\n- b\n\n- c", "- a\n\n- b\n\n- c"),
+        ("*a*\n*b*\n---\n-5 degrees\n-6", "*a*\n*b*\n---\n-5 degrees\n-6"),
+    ],
+)
+def test_items_of_lists_are_parted(written: str, shown: str) -> None:
+    assert for_channel(written)[0] == shown
+    reader = ChannelText()
+    assert "".join(reader.feed(sign) for sign in written) + reader.finish() == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a [label](https://example.org/page) b",  # a source of the web
+        "| one line only |",
+        "| a | b |\n| c | d |",  # no second line of a table
+        "| a | b |\n|---|",
+        "`![x](y)` and [",
+        "!",
+        "\n\nend",
+        "~~~\n| a |\n|---|\n| b |",
+    ],
+)
+def test_what_is_no_table_and_no_link_of_ours_stays(text: str) -> None:
+    assert for_channel(text)[0] == text.strip("\n")
+
+
+def test_a_long_line_of_brackets_is_not_held_back_for_ever() -> None:
+    reader = ChannelText()
+    text = "[" + "x" * 2000
+    assert reader.feed(text) == text
+
+
+def test_a_picture_without_a_caption_leaves_nothing() -> None:
+    assert for_channel(f"a\n\n![]({_PICTURE})\n\nb")[0] == "a\n\n\n\nb"
+
+
+def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
+    shown = plain("[x](http://evil.example) *a* <at>b</at>\n| www.evil.example _c_ d_e & `f`")
+    assert shown == (
+        r"\[x\](http: //evil.example) \*a\* &lt;at>b&lt;/at> \| www .evil.example \_c\_ d_e &amp; \`f\`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("# heading.pdf", r"\# heading.pdf"),
+        ("1. Bericht.pdf", r"1\. Bericht.pdf"),
+        ("2) Bericht.pdf", r"2\) Bericht.pdf"),
+        ("> quote", r"\> quote"),
+        ("- item", r"\- item"),
+        ("+ item", r"\+ item"),
+        ("=====", r"\====="),
+        ("2024.pdf", "2024.pdf"),
+        ("-", r"\-"),
+    ],
+)
+def test_names_begin_no_heading_list_or_quotation(name: str, shown: str) -> None:
+    assert plain(name) == shown
+    assert without_markdown(shown) == name
+
+
+def test_names_do_not_turn_the_direction_of_reading() -> None:
+    assert plain("report\u202efdp.exe\u200b") == "reportfdp.exe"
+    assert plain("שלום \u200f.pdf") == "שלום \u200f.pdf"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- It runs.[1]", "• It runs.[1]"),
+        ("Intro:\n\n* It runs\n  fast.[1]\n\nEnd.", "Intro:\n\n• It runs\n  fast.[1]\n\nEnd."),
+        ("1. It runs.[1]", r"1\. It runs.[1]"),
+        ("| a | b |\n|---|---|\n| x | y[1] |", "• **x** · b: y[1]"),
+        ("- It runs.[1]\n- It stops.[2]", "- It runs.[1]\n\n- It stops.[2]"),
+        ("- It runs.[1]\n\nAnd:\n\n- It stops.[2]", "• It runs.[1]\n\nAnd:\n\n• It stops.[2]"),
+        ("- It runs.[1]\n\n  And stops.", "- It runs.[1]\n\n  And stops."),
+        ("- It runs.", "- It runs."),
+        ("```\n- x[1]\n```", "```\n- x[1]\n```"),
+        ("```\n\nx\n\n- y[1]\n\nz\n```", "```\n\nx\n\n- y[1]\n\nz\n```"),
+        (" - It stands.[1]", " • It stands.[1]"),
+        ("Yes:\n  3) It stands.[1]", "Yes:\n  3\\) It stands.[1]"),
+    ],
+)
+def test_the_source_of_a_lone_item_is_shown_as_a_chip(text: str, shown: str) -> None:
+    """The Playground shows none in a list without blank lines, and one item has none."""
+    assert for_channel(text)[0] == shown
+
+
+_SIGNS = ("[", "]", "(", ")", "!", "|", "\n", "\n\n", "*", "_", "\\", "<", ">", "&", "-", ":", " ", "x")
+_PIECES = (
+    *_SIGNS,
+    *("http://evil.example", "/api/documents/d/x", "<at>all</at>", "[1]", "(Source: a.pdf, S. 1)"),
+    *("![x](http://evil.example/p.png)", "[x](/api/documents/d/x)", "|---|---|", "| a | b |\n|---|---|\n"),
+)
+_CODE = ("`", "```", "~~~")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_model_writes_becomes_no_link_however_it_is_put_together(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(10):
+        written = readable("".join(chance.choice(_PIECES) for _ in range(chance.randint(1, 60))))
+        shown = for_channel(written)[0]
+        assert "](" not in shown
+        assert "://" not in shown
+        assert not re.search(r"<[a-z/]", shown)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nor_do_the_cuts_change_anything_in_odd_texts(seed: int) -> None:
+    chance = random.Random(seed)
+    text = "".join(chance.choice((*_PIECES, *_CODE)) for _ in range(80))
+    reader, shown, position = ChannelText(), [], 0
+    while position < len(text):
+        length = chance.choice((1, 2, 3, 10))
+        shown.append(reader.feed(text[position : position + length]))
+        position += length
+    whole = ChannelText()
+    assert "".join(shown) + reader.finish() == whole.feed(text) + whole.finish()
+    assert reader.tables == whole.tables

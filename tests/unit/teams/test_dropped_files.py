@@ -1,0 +1,144 @@
+"""Files dropped into a chat: stored as the person's, told of when read, asked about; or refused in words."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.documents.state import DocumentState
+from shared.platform.errors import BadDocumentError, DependencyError
+from shared.retrieval.models import DocumentStatus
+from shared.teams import dropped_files
+from shared.teams.models import BotAttachment
+from tests.unit.teams.chat import ANSWERED, GROUP, PERSONAL, QUESTION, Chat, chat
+
+MANUAL = BotAttachment(name="manual.pdf", content_type="application/pdf", url="https://files.example/1")
+NOTES = BotAttachment(name="notes.txt", content_type="text/plain", url="https://files.example/2")
+
+
+async def with_state(status: DocumentStatus, doc_id: str = "manual", **fields: str) -> Chat:
+    """A chat in which a dropped file has come so far."""
+    bot = await chat()
+    await put_state(bot, doc_id, status, **fields)
+    return bot
+
+
+async def put_state(bot: Chat, doc_id: str, status: DocumentStatus, **fields: str) -> None:
+    state = DocumentState(
+        doc_id=doc_id,
+        blob_name=f"anna/{doc_id}.pdf",
+        filename=f"{doc_id}.pdf",
+        status=status,
+        updated_at=datetime.now(UTC),
+        **fields,
+    )
+    await bot.services.documents.create(state)
+
+
+async def test_a_file_becomes_the_persons_document_and_is_told_of_when_it_is_read() -> None:
+    bot = await with_state("ready")
+    taken, ready = await bot.write(attachments=(MANUAL,))
+    assert bot.stored == ["anna/manual.pdf"]
+    assert "reading **manual.pdf**" in taken.reply.text
+    assert "have read **manual.pdf**" in ready.reply.text
+    assert all(name == "reply_in_channel" for name, _ in bot.orchestrations.started.values())
+
+
+async def test_a_question_that_comes_with_a_file_is_answered_from_it() -> None:
+    bot = await with_state("ready")
+    *_, said = await bot.write(QUESTION, attachments=(MANUAL,))
+    assert ANSWERED in said.reply.text
+    (run_id,) = [key for key, (name, _) in bot.orchestrations.started.items() if name == "answer_question"]
+    from shared.runs.working_memory import WorkingMemory
+
+    assert (await WorkingMemory(bot.services.blobs, run_id).request()).doc_ids == ("manual",)
+
+
+async def test_a_file_that_takes_long_is_looked_at_again_and_again_with_pauses() -> None:
+    bot = await with_state("embedding")
+    taken, slow = await bot.write(attachments=(MANUAL,))
+    looks = [step for step in bot.steps if step.kind == "look_at_files"]
+    assert len(looks) == 61
+    assert looks[0].delay_s == 2.0
+    assert max(step.delay_s for step in looks) == 15.0
+    assert "reading" in taken.reply.text
+    assert "takes longer" in slow.reply.text
+
+
+async def test_a_file_that_is_read_does_not_wait_for_a_slow_one_to_be_told_of() -> None:
+    bot = await with_state("ready")
+    await put_state(bot, "notes", "embedding")
+    _, ready, slow = await bot.write(attachments=(MANUAL, NOTES))
+    assert ("manual.pdf" in ready.reply.text, "notes" in ready.reply.text) == (True, False)
+    assert ("manual.pdf" in slow.reply.text, "notes" in slow.reply.text) == (False, True)
+
+
+async def test_a_file_that_cannot_be_read_is_told_with_its_reason() -> None:
+    bot = await with_state("failed", reason="The file is encrypted.")
+    _, said = await bot.write(QUESTION, attachments=(MANUAL,))
+    assert "The file is encrypted." in said.reply.text
+    assert all(name == "reply_in_channel" for name, _ in bot.orchestrations.started.values())
+
+
+async def test_a_german_is_told_in_german_why_a_file_cannot_be_read() -> None:
+    bot = await with_state("failed", reason="The file is encrypted.")
+    bot.refused = {"notes.txt": BadDocumentError("The file is empty (0 bytes).")}
+    german = PERSONAL.model_copy(update={"locale": "de-DE"})
+    taken, said = await bot.write(attachments=(NOTES, MANUAL), conversation=german)
+    assert "Die Datei ist leer." in taken.reply.text
+    assert "mit einem Kennwort geschützt" in said.reply.text
+
+
+async def test_files_that_are_refused_do_not_keep_the_others() -> None:
+    bot = await with_state("ready")
+    bot.refused = {"notes.txt": BadDocumentError("It is no text.")}
+    taken, ready = await bot.write(attachments=(NOTES, MANUAL))
+    assert "**notes.txt**: It is no text." in taken.reply.text
+    assert bot.stored == ["anna/manual.pdf"]
+    assert "manual.pdf" in ready.reply.text
+
+
+async def test_a_file_that_cannot_be_had_is_tried_again_once() -> None:
+    bot = await chat()
+    bot.refused = {"notes.txt": DependencyError("files.internal is down")}
+    (said,) = await bot.write(attachments=(NOTES,))
+    assert [(step.kind, step.attempt) for step in bot.steps][1:] == [("store_files", 1), ("end", 0)]
+    assert "cannot be reached" in said.reply.text
+    assert "internal" not in said.reply.text
+
+
+async def test_no_files_are_taken_where_several_read_along() -> None:
+    bot = await chat()
+    (said,) = await bot.write(attachments=(MANUAL,), conversation=GROUP)
+    assert "only in a personal chat" in said.reply.text
+    assert bot.stored == []
+
+
+async def test_files_that_take_long_to_fetch_are_stored_in_several_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dropped_files, "STORING_S", 0.0)
+    bot = await with_state("ready")
+    for name in ("notes", "b"):
+        await put_state(bot, name, "ready")
+    bot.refused = {"c.pdf": BadDocumentError("It is no PDF.")}
+    others = tuple(MANUAL.model_copy(update={"name": name}) for name in ("c.pdf", "b.pdf"))
+    *taken, told = await bot.write(attachments=(MANUAL, NOTES, *others))
+    assert bot.stored == ["anna/manual.pdf", "anna/notes.txt", "anna/b.pdf"]
+    assert [said.reply.text.count("**") for said in taken] == [2, 2, 2, 2]
+    assert [step.part for step in bot.steps if step.kind == "store_files"] == [0, 1, 2, 3]
+    assert all(name in told.reply.text for name in ("manual.pdf", "notes.pdf", "b.pdf"))
+
+
+async def test_a_command_beside_a_file_loses_neither() -> None:
+    bot = await with_state("ready")
+    *_, said = await bot.write("/new", attachments=(MANUAL,))
+    assert bot.stored == ["anna/manual.pdf"]
+    assert "new conversation begins" in said.reply.text
+
+
+async def test_names_of_files_bring_no_markup_of_their_own() -> None:
+    bot = await chat()
+    bot.refused = {"[x](https://evil.example).txt": BadDocumentError("It is no text.")}
+    evil = NOTES.model_copy(update={"name": "[x](https://evil.example).txt"})
+    (said,) = await bot.write(attachments=(evil,))
+    assert r"\[x\]" in said.reply.text

@@ -1,0 +1,56 @@
+"""Wiring: cheap until used, and every port has its adapter."""
+
+import subprocess
+import sys
+from dataclasses import fields
+
+from shared.services import Services
+from shared.wiring import Connections, build_services
+from tests.fakes.services import fake_services, fake_settings
+
+SDKS = ("azure.core", "azure.search", "azure.storage", "azure.data", "azure.identity", "openai", "aiohttp")
+
+BUILD = """
+import sys
+import shared.platform.telemetry
+from shared.platform.settings import Settings
+from shared.wiring import build_services
+build_services(Settings(
+    azure_search_endpoint="https://x.search.windows.net", azure_search_api_key="k",
+    documents_storage="UseDevelopmentStorage=true", openai_base_url="http://127.0.0.1:1/v1",
+    chat_model="c", embedding_model="e", embedding_dimensions=3,
+))
+print(*sorted(sys.modules), sep="\\n")
+"""
+
+
+def test_building_the_services_imports_no_sdk_and_no_structlog() -> None:
+    done = subprocess.run([sys.executable, "-c", BUILD], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    heavy = [name for name in loaded if name.startswith((*SDKS, "structlog", "httpx2"))]
+    assert heavy == []
+
+
+async def test_every_port_has_an_adapter_and_closing_unused_ones_is_fine() -> None:
+    services = build_services(fake_settings(web_search_url="https://search.example.org/search"))
+    unset = {field.name for field in fields(Services) if getattr(services, field.name) is None}
+    assert unset == set()
+    await services.close()
+    await services.close()
+
+
+async def test_closing_the_services_ends_what_was_opened() -> None:
+    services = build_services(fake_settings())
+    close = services.closers[0]
+    connections = close.__self__  # type: ignore[attr-defined]
+    assert isinstance(connections, Connections)
+    before = connections.model.client()
+    await services.close()
+    assert before.is_closed()
+
+
+async def test_fakes_can_stand_in_for_everything() -> None:
+    services = fake_services()
+    await services.blobs.write("work", "a", b"1")
+    assert await services.blobs.read("work", "a") == b"1"
+    await services.close()
