@@ -13,9 +13,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Annotated, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, get_args
 
-from opentelemetry.metrics import Counter, Histogram
 from pydantic import Field
 
 from shared.platform.errors import GroundworkError
@@ -28,6 +27,9 @@ from shared.subagents.artifacts import Child
 from shared.subagents.control import ControlReport, report_control, succeeded
 from shared.subagents.models import Delegation
 from shared.subagents.policy_models import Decision, DelegationPolicyOutput
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Counter, Histogram
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -13,10 +13,9 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from aiohttp import ClientSession
 from pydantic import ValidationError
 
 from shared.platform.calls import WEB_SEARCH as SERVICE
@@ -27,6 +26,9 @@ from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 from shared.platform.web_page import Wire, folded, http_errors, not_understood
 from shared.tools.models import WebHit
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
 
 
 class WebSearch(Protocol):

@@ -12,8 +12,8 @@ from tests.architecture.source_tree import ROOT, is_within
 BASE = "import azure.functions, azure.durable_functions, azurefunctions.extensions.http.fastapi"
 PRINT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
-# Of ours, what it takes to refuse wrong settings, open a span and register a trigger. Everything else
-# is imported inside the handler, activity or orchestrator that uses it (`# Imported when used`); annotations take
+# Of ours, what it takes to refuse wrong settings, open a span and register a trigger. The rest is imported
+# inside the handler, activity or orchestrator that uses it (`# Imported when used`); annotations take
 # it from below `if TYPE_CHECKING:`, in quotes.
 EARLY = (
     "shared.platform",

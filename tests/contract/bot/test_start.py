@@ -18,11 +18,7 @@ from shared.wiring import get_services
 get_services()
 print(*sorted(sys.modules), sep="\\n")
 """
-OF_CHANNELS = (
-    *("microsoft_agents", "msal", "jwt"),
-    *("shared.agents.channel", "shared.teams.models", "shared.teams.models", "shared.teams.activities"),
-    *("shared.teams.activities", "shared.teams.inbox"),
-)
+OF_CHANNELS = ("microsoft_agents", "msal", "jwt", "shared.teams.dispatch", "shared.teams.replying")
 
 
 @pytest.fixture(name="loaded", scope="module")

@@ -19,7 +19,7 @@ SDKS = [
 FIRST_CALLS = """
 import asyncio, importlib.abc, json, sys, threading
 from shared.platform.errors import GroundworkError
-from shared.platform.prompts import CallLimits, Prompt
+from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.search import SearchRequest
 from shared.platform.settings import Settings
 from shared.wiring import build_services
