@@ -91,15 +91,19 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     from shared.teams.store import purge_taken, purge_turns
 
     services, forget = await ready_services(), Instances(client).forget
-    resumed = await resume_erasures(services)
-    resumed += await resume_user_erasures(datetime.now(UTC), services)
+    resumed = await resume_erasures(services.threads, services.queues)
+    resumed += await resume_user_erasures(
+        datetime.now(UTC), services.settings, services.blobs, services.queues
+    )
     purged = await purge_old_runs(datetime.now(UTC), services, forget)
-    purged += await purge_old_summaries(datetime.now(UTC), services, forget)
-    purged += await purge_taken(datetime.now(UTC), services, forget)
-    metrics = await purge_turns(datetime.now(UTC), services)
-    metrics += await purge_old_metrics(datetime.now(UTC), services)
-    metrics += await purge_old_quality(datetime.now(UTC), services)
-    metrics += await purge_old_requests(datetime.now(UTC), services)
+    purged += await purge_old_summaries(
+        datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget
+    )
+    purged += await purge_taken(datetime.now(UTC), services.settings, services.blobs, forget)
+    metrics = await purge_turns(datetime.now(UTC), services.settings, services.bot_turns)
+    metrics += await purge_old_metrics(datetime.now(UTC), services.settings, services.subagent_metrics)
+    metrics += await purge_old_quality(datetime.now(UTC), services.settings, services.quality)
+    metrics += await purge_old_requests(datetime.now(UTC), services.idempotency, services.user_limits)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
     before = datetime.now(UTC) - timedelta(days=services.settings.run_retention_days)
     get_logger().info("histories.purged", result_count=await _purge_histories(client, before))

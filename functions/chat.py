@@ -84,7 +84,7 @@ async def _begin(question: _Question) -> _Run:
 
     run_id = uuid.uuid4().hex
     request, user, services = question.request, question.user, question.services
-    claimed = await claimed_key(request, question.chat, user, services, resource_id=run_id)
+    claimed = await claimed_key(request, question.chat, user, services.idempotency, resource_id=run_id)
     if claimed is None:
         run = await _store(run_id, question)
         await _start(run_id, question)
@@ -108,9 +108,9 @@ async def _begin_claimed(claimed: "Claimed", question: _Question) -> _Run:
     try:
         await (_start_late if claimed.is_repeat else _start)(run.run_id, question)
     except Exception:
-        await give_up(claimed, question.services)  # that run is closed
+        await give_up(claimed, question.services.idempotency)  # that run is closed
         raise
-    await finish(claimed, question.services)
+    await finish(claimed, question.services.idempotency)
     return run
 
 
@@ -123,7 +123,7 @@ async def _store(run_id: str, question: _Question, *, is_claimed: bool = False) 
     slot = slot_of_run(run_id, services.settings)
     admit = partial(admitted, question.request, user, services, slot=slot)
     beside: Admit | None = admit
-    if is_claimed or not is_expected(user, services, slot):
+    if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
         # A refusal takes back what was begun beside it: it must not be usual, nor meet another request's run.
         await admit()
         beside = None
@@ -134,7 +134,7 @@ async def _store(run_id: str, question: _Question, *, is_claimed: bool = False) 
     except TooManyRequestsError:
         raise
     except GroundworkError:
-        await release(user.user_id, run_id, services)
+        await release(user.user_id, run_id, services.settings, services.user_limits)
         raise
     return _Run(run_id, begun_log(request))
 
@@ -165,7 +165,9 @@ async def _start_late(run_id: str, question: _Question) -> None:
     with suppress(GroundworkError):  # a slot that is not given back expires
         record = await services.runs.get(run_id)
         if record is None or record.status != "running":
-            await release(user.user_id, run_id, services)  # it may have ended before this request's slot
+            await release(
+                user.user_id, run_id, services.settings, services.user_limits
+            )  # it may have ended before this request's slot
 
 
 async def _is_known(run_id: str, question: _Question) -> bool:
@@ -195,7 +197,7 @@ async def _view(run: _Run, question: _Question) -> "RunView":
     from shared.answering.runs import view_run
     from shared.runs.records import owned_run
 
-    record = await owned_run(run.run_id, question.user, question.services)
+    record = await owned_run(run.run_id, question.user, question.services.runs)
     return await view_run(record, question.services, question.user)
 
 

@@ -55,7 +55,8 @@ async def get_document(req: Request) -> Response:
     from shared.documents.listing import get_document as found
 
     user = await caller_of(req)
-    detail = await found(req.path_params["doc_id"], user, await ready_services())
+    services = await ready_services()
+    detail = await found(req.path_params["doc_id"], user, services.documents_index, services.documents)
     return tagged_response(req, detail, PASSING)
 
 
@@ -70,7 +71,9 @@ async def get_document_content(req: Request) -> Response:
     reader = await reader_of(req)
     query = read_query(req, CitationQuery)
     services = reader.services
-    blob = await readable_blob(reader.doc_id, reader.user, services)
+    blob = await readable_blob(
+        reader.doc_id, reader.user, services.documents_index, services.blobs, services.documents
+    )
     note_opened(reader, query)
     wanted = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
     span = byte_span(wanted, blob.size_bytes)
@@ -111,7 +114,7 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
     user = await caller_of(req)
     corrections = corrections_of(await read_model(req, MetadataCorrection))
     services = await ready_services()
-    state = await changeable(req.path_params["doc_id"], user, services)
+    state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
     try:
         again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
@@ -120,8 +123,10 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
         raise
     if again:
         await _start(client, state.blob_name)
-    changed = await changeable(state.doc_id, user, services)
-    return tagged_response(req, await get_own_document(changed, user, services), PASSING)
+    changed = await changeable(state.doc_id, user, services.documents)
+    return tagged_response(
+        req, await get_own_document(changed, user, services.documents_index, services.documents), PASSING
+    )
 
 
 @blueprint.route(route="documents/{doc_id}/access", methods=["PUT"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -137,12 +142,14 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
     user = await caller_of(req)
     wanted = await read_model(req, AccessChange)
     services = await ready_services()
-    state = await changeable(req.path_params["doc_id"], user, services)
+    state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
     if await change(state, wanted, services, only_unchanged=is_conditional(req.headers)):
         await _start(client, state.blob_name)
-    changed = await changeable(state.doc_id, user, services)
-    return tagged_response(req, await get_own_document(changed, user, services), PASSING)
+    changed = await changeable(state.doc_id, user, services.documents)
+    return tagged_response(
+        req, await get_own_document(changed, user, services.documents_index, services.documents), PASSING
+    )
 
 
 @blueprint.route(route="documents/{doc_id}/reingest", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -157,11 +164,13 @@ async def reingest_document(req: Request, client: df.DurableOrchestrationClient)
     user = await caller_of(req)
     services = await ready_services()
     await admitted(req, user, services)
-    state = await changeable(req.path_params["doc_id"], user, services)
-    await try_again(state, services)
+    state = await changeable(req.path_params["doc_id"], user, services.documents)
+    await try_again(state, services.blobs, services.documents)
     await _start(client, state.blob_name)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
-    return json_response(await get_own_document(state, user, services), 202, headers)
+    return json_response(
+        await get_own_document(state, user, services.documents_index, services.documents), 202, headers
+    )
 
 
 @blueprint.route(route="documents/{doc_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -174,7 +183,7 @@ async def delete_document(req: Request, client: df.DurableOrchestrationClient) -
 
     user = await caller_of(req)
     services = await ready_services()
-    state = await changeable(req.path_params["doc_id"], user, services)
+    state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
     await delete(state, services)
     await _start(client, state.blob_name)
@@ -188,7 +197,12 @@ async def _require_match(
     from shared.documents.listing import get_own_document
 
     if is_conditional(request.headers):
-        require_match(request.headers, etag_of(await get_own_document(state, user, services), PASSING))
+        require_match(
+            request.headers,
+            etag_of(
+                await get_own_document(state, user, services.documents_index, services.documents), PASSING
+            ),
+        )
 
 
 async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:

@@ -18,7 +18,8 @@ async def put_feedback(req: Request) -> Response:
 
     user = await caller_of(req)
     body = await read_model(req, FeedbackBody)
-    return json_response(await rate_run(_id_of(req), body, user, await ready_services()))
+    services = await ready_services()
+    return json_response(await rate_run(_id_of(req), body, user, services.runs, services.quality))
 
 
 @blueprint.route(route="runs/{run_id}/feedback", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -28,7 +29,7 @@ async def get_feedback(req: Request) -> Response:
     from shared.quality.recording import feedback_of
 
     user = await caller_of(req)
-    return json_response(await feedback_of(_id_of(req), user, await ready_services()))
+    return json_response(await feedback_of(_id_of(req), user, (await ready_services()).runs))
 
 
 @blueprint.route(route="runs/{run_id}/feedback", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -38,7 +39,8 @@ async def delete_feedback(req: Request) -> Response:
     from shared.quality.recording import withdraw_feedback
 
     user = await caller_of(req)
-    await withdraw_feedback(_id_of(req), user, await ready_services())
+    services = await ready_services()
+    await withdraw_feedback(_id_of(req), user, services.runs, services.quality)
     return Response(status_code=204)
 
 

@@ -78,7 +78,9 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
     services = get_services()
     async with consumed("blob_created"):
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
-        if properties is not None and await is_old_news(properties, services):
+        if properties is not None and await is_old_news(
+            properties, services.settings, services.blobs, services.documents
+        ):
             return
         occasion = properties.etag if properties is not None else "gone"
         await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")

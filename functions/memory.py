@@ -18,7 +18,12 @@ async def get_memory(req: Request) -> Response:
 
     user = await caller_of(req)
     page = read_query(req, ListQuery)
-    return json_response(await list_memories(user, await ready_services(), page.limit, page.cursor or None))
+    services = await ready_services()
+    return json_response(
+        await list_memories(
+            user, services.documents_index, services.memory_index, page.limit, page.cursor or None
+        )
+    )
 
 
 @blueprint.route(route="memory", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -28,4 +33,5 @@ async def delete_memory(req: Request) -> Response:
     from shared.conversations.memory import forget_all
 
     user = await caller_of(req)
-    return json_response(await forget_all(user, await ready_services()))
+    services = await ready_services()
+    return json_response(await forget_all(user, services.memory_index, services.threads))

@@ -22,7 +22,12 @@ async def get_subagent_metrics(req: Request) -> Response:
 
     await administrator_of(req)
     hours = _hours(req.query_params.get("hours"))
-    return json_response(await subagent_metrics(await ready_services(), datetime.now(UTC), hours))
+    services = await ready_services()
+    return json_response(
+        await subagent_metrics(
+            services.settings, services.subagent_control, services.subagent_metrics, datetime.now(UTC), hours
+        )
+    )
 
 
 @blueprint.route(route="metrics/quality", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -36,7 +41,7 @@ async def get_quality_metrics(req: Request) -> Response:
     await administrator_of(req)
     asked = read_query(req, QualityQuery)
     services = await ready_services()
-    told = await quality_metrics(services, datetime.now(UTC), asked.hours, asked.project_id or None)
+    told = await quality_metrics(services.quality, datetime.now(UTC), asked.hours, asked.project_id or None)
     return json_response(told)
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from shared.documents.models import Caption
     from shared.documents.page_models import CitationQuery, PageSheet, PageView, Reading, ViewedPicture
     from shared.documents.page_views import Cited, Material
-    from shared.documents.state import DocumentState
+    from shared.documents.state import DocumentState, DocumentStore
+    from shared.platform.blobs import BlobStore
     from shared.services import Services
 
 
@@ -58,7 +59,9 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
     from shared.documents.page_views import Material
     from shared.platform.concurrency import both
 
-    found = await readable_document(reader.doc_id, reader.user, reader.services)
+    found = await readable_document(
+        reader.doc_id, reader.user, reader.services.documents_index, reader.services.documents
+    )
     (reading, captions), cited = await both(
         both(_reading(reader, found.state), _captions(reader)), cited_by(reader, query)
     )
@@ -84,7 +87,9 @@ async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     if citation is None:
         return None
     _in_background(note_opening(query.run, query.n, reader.user, reader.services))
-    return Cited(query.run, citation, await block_text(citation.block_id, reader.user, reader.services))
+    return Cited(
+        query.run, citation, await block_text(citation.block_id, reader.user, reader.services.content_index)
+    )
 
 
 def note_opened(reader: Reader, query: "CitationQuery") -> None:
@@ -105,7 +110,11 @@ async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
 
 
 async def sheet_of(
-    material: "Material", state: "DocumentState", page_number: int, services: "Services"
+    material: "Material",
+    state: "DocumentState",
+    page_number: int,
+    blobs: "BlobStore",
+    documents: "DocumentStore",
 ) -> "tuple[PageSheet | None, bool]":
     """The sheet of a page, and whether the page has a picture.
 
@@ -118,10 +127,10 @@ async def sheet_of(
         return None, False
     cited = material.cited
     if cited is None or cited.citation.page_number != page_number:
-        known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
+        known = await page_files.get_sheet(blobs, state.doc_id, state.content_hash, page_number)
         return known, True
     try:
-        return await page_sheet(state, page_number, services), True
+        return await page_sheet(state, page_number, blobs, documents), True
     except (BadDocumentError, NotFoundError) as failed:
         _log(failed)
         return None, False
@@ -138,7 +147,7 @@ async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
     kept = await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
     if kept is not None:
         return kept
-    elements = await indexed_elements(reader.doc_id, reader.user, reader.services)
+    elements = await indexed_elements(reader.doc_id, reader.user, reader.services.content_index)
     return Reading(elements=elements, page_count=state.page_count)
 
 
@@ -184,7 +193,9 @@ async def get_document_page(req: Request) -> Response:
     number = page_number_of(str(req.path_params["page"]))
     material, state = await material_of(reader, query)
     elements = page_elements(material, number)
-    sheet, has_picture = await sheet_of(material, state, number, reader.services)
+    sheet, has_picture = await sheet_of(
+        material, state, number, reader.services.blobs, reader.services.documents
+    )
     kind = preferred(req.headers.get("accept"), (_HTML, _JSON))
     picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
     if kind == _JSON:
@@ -208,10 +219,12 @@ async def get_document_page_image(req: Request) -> Response:
 
     reader = await reader_of(req)
     number = page_number_of(str(req.path_params["page"]))
-    found = await readable_document(reader.doc_id, reader.user, reader.services)
+    found = await readable_document(
+        reader.doc_id, reader.user, reader.services.documents_index, reader.services.documents
+    )
     if not has_pictures(found.state.filename):
         raise NotFoundError("Pages of such a file have no picture.", "Only those of PDFs have one.")
-    blob = await page_picture(found.state, number, reader.services)
+    blob = await page_picture(found.state, number, reader.services.blobs, reader.services.documents)
     if is_known(req.headers.get("if-none-match"), blob.etag):
         headers = {"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
         return Response(status_code=304, headers=headers)
@@ -278,7 +291,7 @@ async def _with_signed(material: "Material", paths: list[str], reader: Reader) -
     from shared.evidence.figures import blob_name_of_path
 
     names = {path: blob_name_of_path(path) or "" for path in paths}
-    signed = await signed_urls(filter(None, names.values()), reader.services)
+    signed = await signed_urls(filter(None, names.values()), reader.services.blobs)
     return material.with_signed({path: signed[name].url for path, name in names.items() if name in signed})
 
 

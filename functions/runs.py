@@ -66,10 +66,10 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
 
     record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
-    if await answer_clarification(record, answer, user, services):
+    if await answer_clarification(record, answer, user, services.blobs):
         # After the answer is stored: whoever sends it again because this failed raises the event again.
         await client.raise_event(record.run_id, event_name(record.ask_step), {})
-    record = await owned_run(record.run_id, user, services)
+    record = await owned_run(record.run_id, user, services.runs)
     return json_response(
         await view_run(record, services, user), 202, {"Location": f"/api/runs/{record.run_id}"}
     )
@@ -92,8 +92,8 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     children = await child_ids(services.blobs, record.run_id)
     for child_id in children:
         await _terminate(client, child_id, record.run_id)
-    await release(services, children)
-    await record_ended_run(client, record.run_id, services)
+    await release(services.subagent_control, children)
+    await record_ended_run(client, record.run_id, services.blobs, services.runs)
     return json_response(await view_run(record, services, user))
 
 
@@ -110,4 +110,4 @@ async def _own_run(req: Request) -> "tuple[RunRecord, UserContext, Services]":
 
     user = await caller_of(req)
     services = await ready_services()
-    return await owned_run(req.path_params["run_id"], user, services), user, services
+    return await owned_run(req.path_params["run_id"], user, services.runs), user, services

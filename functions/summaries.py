@@ -21,6 +21,7 @@ from shared.platform.tracing import link_to
 if TYPE_CHECKING:
     from shared.access.idempotency import Claimed
     from shared.access.models import UserContext
+    from shared.platform.blobs import BlobStore
     from shared.services import Services
     from shared.summaries.models import SummaryOrder, SummaryRequest, SummaryView
     from shared.summaries.summaries import Forget
@@ -57,8 +58,8 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
     services = await ready_services()
     request = await _begin(_Order(req, order, user, services, client))
     if wait_s:
-        await _wait(request, services, min(wait_s, services.settings.stream_seconds))
-    view = await view_summary(request, services, user)
+        await _wait(request, services.blobs, min(wait_s, services.settings.stream_seconds))
+    view = await view_summary(request, services.documents_index, services.blobs, user)
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
 
@@ -70,11 +71,11 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
     from shared.summaries.summaries import close_dead_summary, view_summary
 
     request, user, services = await _own(req)
-    view = await view_summary(request, services, user)
+    view = await view_summary(request, services.documents_index, services.blobs, user)
     if view.status == "running" and not await Instances(client).is_alive(request.summary_id):
         # It ended between the two looks, and then this changes nothing; or it died, and this says so.
         await close_dead_summary(request, services)
-        view = await view_summary(request, services, user)
+        view = await view_summary(request, services.documents_index, services.blobs, user)
     return json_response(view)
 
 
@@ -89,7 +90,7 @@ async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) ->
     request, user, services = await _own(req)
     await cancel(request, services)
     await forget_instances(request, _stopper(client))
-    return json_response(await view_summary(request, services, user))
+    return json_response(await view_summary(request, services.documents_index, services.blobs, user))
 
 
 @blueprint.route(route="summaries/{summary_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -100,7 +101,7 @@ async def delete_summary(req: Request, client: df.DurableOrchestrationClient) ->
     from shared.summaries.summaries import delete_summary as delete
 
     request, _, services = await _own(req)
-    await delete(request, services, forgetter(client))
+    await delete(request, services.settings, services.blobs, services.user_limits, forgetter(client))
     return Response(status_code=204)
 
 
@@ -134,7 +135,9 @@ async def _begin(wanted: _Order) -> "SummaryRequest":
     from shared.access.idempotency import finish, give_up
 
     services, summary_id = wanted.services, uuid.uuid4().hex
-    claimed = await claimed_key(wanted.request, wanted.order, wanted.user, services, resource_id=summary_id)
+    claimed = await claimed_key(
+        wanted.request, wanted.order, wanted.user, services.idempotency, resource_id=summary_id
+    )
     if claimed is None:
         request = await _store(summary_id, wanted)
         await _start(wanted.client, request, services)
@@ -148,9 +151,9 @@ async def _begin(wanted: _Order) -> "SummaryRequest":
     try:
         await _start(wanted.client, request, services)
     except Exception:
-        await give_up(claimed, services)  # that summary is closed
+        await give_up(claimed, services.idempotency)  # that summary is closed
         raise
-    await finish(claimed, services)
+    await finish(claimed, services.idempotency)
     return request
 
 
@@ -163,7 +166,7 @@ async def _stored(claimed: "Claimed", wanted: _Order) -> "SummaryRequest | None"
     from shared.summaries.summaries import owned_summary
 
     try:
-        return await owned_summary(claimed.resource_id, wanted.user, wanted.services)
+        return await owned_summary(claimed.resource_id, wanted.user, wanted.services.blobs)
     except NotFoundError:
         if claimed.claim.is_done:
             raise
@@ -174,7 +177,9 @@ async def _renewed(known: "SummaryRequest", wanted: _Order) -> "SummaryRequest":
     """What was stored, as if it was asked for now, unless somebody has set it to work."""
     from shared.summaries.summaries import has_ended, renew_summary
 
-    if await has_ended(known.summary_id, wanted.services) or await _is_known(known.summary_id, wanted.client):
+    if await has_ended(known.summary_id, wanted.services.blobs) or await _is_known(
+        known.summary_id, wanted.client
+    ):
         return known
     return await renew_summary(known, wanted.user, wanted.services)
 
@@ -198,7 +203,7 @@ async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
     try:
         return await begin_summary(order, user, services, summary_id)
     except GroundworkError:
-        await release(user.user_id, summary_id, services)
+        await release(user.user_id, summary_id, services.settings, services.user_limits)
         raise
 
 
@@ -209,11 +214,11 @@ async def _start(
     from shared.access.limits import release
     from shared.summaries.summaries import close_dead_summary, has_ended, start_of
 
-    if await has_ended(request.summary_id, services):
+    if await has_ended(request.summary_id, services.blobs):
         # Its end may have come before the slot that this request has taken for it.
-        await release(request.user.user_id, request.summary_id, services)
+        await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
         return
-    start = {**start_of(request, services).model_dump(mode="json"), **link_to(request.summary_id)}
+    start = {**start_of(request, services.settings).model_dump(mode="json"), **link_to(request.summary_id)}
     try:
         await Instances(client).start("summarize_documents", request.summary_id, start)
     except Exception:
@@ -222,11 +227,11 @@ async def _start(
         raise
 
 
-async def _wait(request: "SummaryRequest", services: "Services", wait_s: float) -> None:
+async def _wait(request: "SummaryRequest", blobs: "BlobStore", wait_s: float) -> None:
     from shared.summaries.summaries import has_ended
 
     for _ in range(math.ceil(wait_s / _POLL_S)):
-        if await has_ended(request.summary_id, services):
+        if await has_ended(request.summary_id, blobs):
             return
         await asyncio.sleep(_POLL_S)
 
@@ -236,7 +241,7 @@ async def _own(req: Request) -> "tuple[SummaryRequest, UserContext, Services]":
 
     user = await caller_of(req)
     services = await ready_services()
-    return await owned_summary(str(req.path_params["summary_id"]), user, services), user, services
+    return await owned_summary(str(req.path_params["summary_id"]), user, services.blobs), user, services
 
 
 def _status_of(view: "SummaryView") -> int:

@@ -30,15 +30,17 @@ async def create_thread(req: Request) -> Response:
     user = await caller_of(req)
     body = await read_model(req, NewThread)
     services = await ready_services()
-    claimed = await claimed_key(req, body, user, services, resource_id=uuid.uuid4().hex)
+    claimed = await claimed_key(req, body, user, services.idempotency, resource_id=uuid.uuid4().hex)
     if claimed and claimed.is_repeat and claimed.claim.is_done:
-        thread = view_of(await owned_thread(claimed.resource_id, user, services))
+        thread = view_of(await owned_thread(claimed.resource_id, user, services.threads))
         say_replayed(req)
     else:
         await admitted(req, user, services)
-        thread = await new_thread(body.title, user, services, claimed.resource_id if claimed else None)
+        thread = await new_thread(
+            body.title, user, services.threads, claimed.resource_id if claimed else None
+        )
         if claimed:
-            await finish(claimed, services)
+            await finish(claimed, services.idempotency)
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 
@@ -51,7 +53,9 @@ async def get_threads(req: Request) -> Response:
 
     user = await caller_of(req)
     page = read_query(req, ListQuery)
-    return json_response(await list_threads(user, await ready_services(), page.limit, page.cursor or None))
+    return json_response(
+        await list_threads(user, (await ready_services()).threads, page.limit, page.cursor or None)
+    )
 
 
 @blueprint.route(route="threads/{thread_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -61,7 +65,9 @@ async def get_thread(req: Request) -> Response:
     from shared.conversations.threads import owned_thread, view_of
 
     user = await caller_of(req)
-    return tagged_response(req, view_of(await owned_thread(_id_of(req), user, await ready_services())))
+    return tagged_response(
+        req, view_of(await owned_thread(_id_of(req), user, (await ready_services()).threads))
+    )
 
 
 @blueprint.route(route="threads/{thread_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -73,7 +79,9 @@ async def patch_thread(req: Request) -> Response:
 
     user = await caller_of(req)
     body = await read_model(req, ThreadRename)
-    renamed = await rename_thread(_id_of(req), body.title, user, await ready_services(), _match(req))
+    renamed = await rename_thread(
+        _id_of(req), body.title, user, (await ready_services()).threads, _match(req)
+    )
     return tagged_response(req, renamed)
 
 

@@ -50,7 +50,9 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
     await form.open()
     state = await _receive(_Upload(req, form, user, services, client))
     headers = {"Location": f"/api/documents/{state.doc_id}"}
-    return json_response(await get_own_document(state, user, services), 202, headers)
+    return json_response(
+        await get_own_document(state, user, services.documents_index, services.documents), 202, headers
+    )
 
 
 @blueprint.route(route="documents/uploads", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -69,13 +71,13 @@ async def make_upload_ticket(req: Request) -> Response:
     services = await ready_services()
     await admitted(req, user, services)
     doc_id = document_id(place_of(request, user))
-    claimed = await claimed_key(req, request, user, services, resource_id=doc_id)
+    claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
     # The same document each time, and an address that is good for an hour from now.
     ticket = await make_ticket(request, user, services)
     if claimed and claimed.claim.is_done:
         say_replayed(req)
     elif claimed:
-        await finish(claimed, services)
+        await finish(claimed, services.idempotency)
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
 
 
@@ -90,18 +92,18 @@ async def _receive(upload: _Upload) -> "DocumentState":
     form, user, services = upload.form, upload.user, upload.services
     request = _upload_request(form.filename, form.fields)
     doc_id = document_id(place_of(request, user))
-    claimed = await claimed_key(upload.request, request, user, services, resource_id=doc_id)
+    claimed = await claimed_key(upload.request, request, user, services.idempotency, resource_id=doc_id)
     content = _Counted(form.parts())
     if claimed and claimed.claim.is_done:
         if await content.digest_of_rest() != claimed.claim.content:
             raise reused()
         say_replayed(upload.request)
-        return await changeable(doc_id, user, services)
+        return await changeable(doc_id, user, services.documents)
     state, etag = await receive(request, aiter(content), user, services)
     # The file's own event asks for the same instance, and finds it at work.
     await start_ingestion(upload.client, state.blob_name, f"{state.blob_name} {etag}")
     if claimed:
-        await finish(claimed, services, await content.digest_of_rest())
+        await finish(claimed, services.idempotency, await content.digest_of_rest())
     return state
 
 

@@ -35,7 +35,8 @@ async def erase_user(req: Request) -> Response:
 
     await administrator_of(req)
     wanted = read_query(req, ErasureQuery)
-    view = await ask_for_erasure(_id_of(req), wanted.documents, await ready_services())
+    services = await ready_services()
+    view = await ask_for_erasure(_id_of(req), wanted.documents, services.blobs, services.queues)
     return json_response(view, 202, {"Location": view.status_url})
 
 
@@ -46,7 +47,7 @@ async def get_erasure(req: Request) -> Response:
     from shared.erasure.requests import erasure_of
 
     await administrator_of(req)
-    return json_response(await erasure_of(_id_of(req), await ready_services()))
+    return json_response(await erasure_of(_id_of(req), (await ready_services()).blobs))
 
 
 def _id_of(request: Request) -> str:

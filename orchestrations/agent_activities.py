@@ -26,7 +26,8 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
         result = await perform_metered(step_input, get_services())
     is_last = isinstance(step_input.action, CommitAnswer | ReportFailure)
     if link is not None and is_last and isinstance(result.observation, RunClosed):
-        await record_end(step_input.run_id, link, get_services())
+        services = get_services()
+        await record_end(step_input.run_id, link, services.blobs, services.runs)
     return result.model_dump(mode="json")
 
 

@@ -51,7 +51,7 @@ def _world(services: "Services", client: df.DurableOrchestrationClient) -> "Chan
     async def prepare() -> None:
         await ensure_ready(services)
 
-    outbox, turns = channel_parts(services)
+    outbox, turns = channel_parts(services.bot_outbox, services.bot_turns)
     return ChannelWorld(
         services=services,
         outbox=outbox,

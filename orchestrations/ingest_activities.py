@@ -42,7 +42,7 @@ async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) 
     given, link = split(payload)
     step = IngestStep.from_payload(given)
     async with at_work("check_holder", link, run_id=step.instance_id):
-        reply = await perform_check(step, get_services(), has_ended)
+        reply = await perform_check(step, get_services().documents, has_ended)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")
 
 

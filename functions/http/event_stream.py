@@ -21,11 +21,15 @@ from shared.platform.tracing import TraceLink, unrecorded
 from shared.runs.events import TERMINAL_EVENTS, LogSlice
 
 if TYPE_CHECKING:
+    from shared.platform.blobs import BlobStore
     from shared.runs.run_log import LogTail, RunLog
+    from shared.runs.run_store import RunStore
     from shared.services import Services
 
 
-async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: "Services") -> None:
+async def record_ended_run(
+    client: df.DurableOrchestrationClient, run_id: str, blobs: "BlobStore", runs: "RunStore"
+) -> None:
     """Record the spans of a run that was cancelled, or whose orchestration died. Never raises."""
     if not tracing.is_on():
         return
@@ -36,7 +40,7 @@ async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, s
         given = status.input_ if status else None
         link = (json.loads(given) if isinstance(given, str) else given or {}).get("trace")
         if link is not None:
-            await record_end(run_id, TraceLink.from_payload(link), services)
+            await record_end(run_id, TraceLink.from_payload(link), blobs, runs)
     except Exception:  # noqa: BLE001  # the client raises nothing more precise; a trace is not worth an error
         return
 
@@ -194,6 +198,6 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: "Servic
 
         if not await Instances(client).is_alive(run_id):
             await close_dead_run(run_id, "The run was stopped before it had an answer.", services)
-            await record_ended_run(client, run_id, services)
+            await record_ended_run(client, run_id, services.blobs, services.runs)
 
     return close_if_dead

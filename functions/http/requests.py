@@ -10,7 +10,7 @@ from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import get_services
 
 if TYPE_CHECKING:
-    from shared.access.idempotency import Claimed
+    from shared.access.idempotency import Claimed, IdempotencyStore
     from shared.access.limits import Slot
     from shared.access.models import UserContext
     from shared.platform.models import Model
@@ -91,11 +91,19 @@ async def admitted(
     """
     from shared.access.limits import admit, limit_headers
 
-    add_headers(request, limit_headers(await admit(user, services, calls=calls, slot=slot)))
+    add_headers(
+        request,
+        limit_headers(await admit(user, services.settings, services.user_limits, calls=calls, slot=slot)),
+    )
 
 
 async def claimed_key(
-    request: Request, order: "Model", user: "UserContext", services: "Services", *, resource_id: str
+    request: Request,
+    order: "Model",
+    user: "UserContext",
+    idempotency: "IdempotencyStore",
+    *,
+    resource_id: str,
 ) -> "Claimed | None":
     """The request's key, claimed for what is asked for; None when it carries none.
 
@@ -111,7 +119,9 @@ async def claimed_key(
     if not _KEY.fullmatch(key):
         raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
     route = f"{request.method} {request.url.path}"
-    return await claim_key(key, user, services, route=route, body=digest_of(order), resource_id=resource_id)
+    return await claim_key(
+        key, user, idempotency, route=route, body=digest_of(order), resource_id=resource_id
+    )
 
 
 def say_replayed(request: Request) -> None:

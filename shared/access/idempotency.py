@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from shared.access.limits import UserLimitStore
 from shared.access.models import UserContext
 from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError
 from shared.platform.hashing import digest
 from shared.platform.models import Model
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 
 
 class Claim(Model):
@@ -92,7 +92,7 @@ def digest_of(order: Model) -> str:
 
 
 async def claim_key(
-    key: str, user: UserContext, services: Services, *, route: str, body: str, resource_id: str
+    key: str, user: UserContext, idempotency: IdempotencyStore, *, route: str, body: str, resource_id: str
 ) -> Claimed:
     """Claim a key, or find what it was first used for.
 
@@ -107,7 +107,7 @@ async def claim_key(
     """
     now = datetime.now(UTC)
     new = Claim(route=route, body=body, resource_id=resource_id, created_at=now)
-    store = services.idempotency
+    store = idempotency
     for _ in range(_TRIES):
         try:
             return Claimed(user.user_id, key, await store.create(user.user_id, key, new), is_repeat=False)
@@ -127,7 +127,7 @@ async def claim_key(
     raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
 
 
-async def finish(claimed: Claimed, services: Services, content: str | None = None) -> Claimed:
+async def finish(claimed: Claimed, idempotency: IdempotencyStore, content: str | None = None) -> Claimed:
     """Note that the thing was made. Never fails: without the note a repeat looks for it, and finds it.
 
     Args:
@@ -141,9 +141,9 @@ async def finish(claimed: Claimed, services: Services, content: str | None = Non
         return claimed
     done = claim.model_copy(update={"is_done": True, "content": content})
     try:
-        return replace(claimed, claim=await services.idempotency.replace(claimed.user_id, claimed.key, done))
+        return replace(claimed, claim=await idempotency.replace(claimed.user_id, claimed.key, done))
     except ConflictError:
-        known = await services.idempotency.get(claimed.user_id, claimed.key)
+        known = await idempotency.get(claimed.user_id, claimed.key)
         if content is not None and known is not None and known.content not in (None, content):
             raise reused() from None
     except GroundworkError as failed:
@@ -151,20 +151,22 @@ async def finish(claimed: Claimed, services: Services, content: str | None = Non
     return claimed
 
 
-async def give_up(claimed: Claimed, services: Services) -> None:
+async def give_up(claimed: Claimed, idempotency: IdempotencyStore) -> None:
     """Forget a key whose thing could not be begun: the next request under it begins anew. Never fails."""
     try:
-        await services.idempotency.delete(claimed.user_id, claimed.key)
+        await idempotency.delete(claimed.user_id, claimed.key)
     except GroundworkError as failed:
         get_logger().warning("idempotency.not_given_up", error_type=failed.code)
 
 
-async def purge_old_requests(now: datetime, services: Services) -> int:
+async def purge_old_requests(
+    now: datetime, idempotency: IdempotencyStore, user_limits: UserLimitStore
+) -> int:
     """Remove keys that hold no more, and limits of people who made no call for a day; how many rows."""
     moment = now - LIFETIME
-    return await services.idempotency.delete_before(
+    return await idempotency.delete_before(moment, PURGED_AT_ONCE) + await user_limits.delete_before(
         moment, PURGED_AT_ONCE
-    ) + await services.user_limits.delete_before(moment, PURGED_AT_ONCE)
+    )
 
 
 def reused() -> IdempotencyKeyReusedError:

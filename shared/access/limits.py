@@ -23,7 +23,6 @@ from shared.platform.models import Model
 from shared.platform.names import USER_LIMITS_TABLE
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 
 
 class Slot(Model):
@@ -326,7 +325,12 @@ def slot_of_summary(summary_id: str, settings: Settings) -> Slot:
 
 
 async def admit(
-    user: UserContext, services: Services, *, calls: int = 1, slot: Slot | None = None
+    user: UserContext,
+    settings: Settings,
+    user_limits: UserLimitStore,
+    *,
+    calls: int = 1,
+    slot: Slot | None = None,
 ) -> Allowance | None:
     """Count a call, and take a slot for the work that it begins; what is left then. None = no limit on calls.
 
@@ -339,7 +343,7 @@ async def admit(
         TooManyRequestsError: it has to wait; says how long.
         TooManyRunsError: too much is at work for them already.
     """
-    rules = limit_rules(services.settings)
+    rules = limit_rules(settings)
     if not rules.calls_per_minute and not (slot and rules.concurrent_runs):
         return None
     now = datetime.now(UTC)
@@ -348,7 +352,7 @@ async def admit(
         return _admitted(state, calls, slot, rules, now)
 
     try:
-        return allowance(await changed(user.user_id, services.user_limits, decide), rules, now)
+        return allowance(await changed(user.user_id, user_limits, decide), rules, now)
     except TooManyRequestsError:
         raise
     except (GroundworkError, TimeoutError) as failed:
@@ -356,22 +360,22 @@ async def admit(
         return None
 
 
-def is_expected(user: UserContext, services: Services, slot: Slot) -> bool:
+def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitStore, slot: Slot) -> bool:
     """Whether `admit` will let in a call that begins this work, for all that this process remembers."""
-    rules, now = limit_rules(services.settings), datetime.now(UTC)
-    return would_change(
-        user.user_id, services.user_limits, lambda state: _admitted(state, 1, slot, rules, now)
-    )
+    rules, now = limit_rules(settings), datetime.now(UTC)
+    return would_change(user.user_id, user_limits, lambda state: _admitted(state, 1, slot, rules, now))
 
 
-async def release(user_id: str, work_id: str, services: Services) -> None:
+async def release(user_id: str, work_id: str, settings: Settings, user_limits: UserLimitStore) -> None:
     """Give the slot of work back that has ended, or waits. Never raises."""
-    await _booked(user_id, services, lambda state: released(state, work_id), "release")
+    await _booked(user_id, settings, user_limits, lambda state: released(state, work_id), "release")
 
 
-async def hold(user_id: str, slot: Slot, services: Services) -> None:
+async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLimitStore) -> None:
     """Take a slot, even if there is none left, for work that goes on. Never raises."""
-    await _booked(user_id, services, lambda state: held_anyway(state, slot, datetime.now(UTC)), "hold")
+    await _booked(
+        user_id, settings, user_limits, lambda state: held_anyway(state, slot, datetime.now(UTC)), "hold"
+    )
 
 
 def _admitted(
@@ -398,11 +402,13 @@ def _admitted(
     return taken
 
 
-async def _booked(user_id: str, services: Services, decide: Decide, action: str) -> None:
-    if not services.settings.max_concurrent_runs:
+async def _booked(
+    user_id: str, settings: Settings, user_limits: UserLimitStore, decide: Decide, action: str
+) -> None:
+    if not settings.max_concurrent_runs:
         return
     try:
-        await changed(user_id, services.user_limits, decide)
+        await changed(user_id, user_limits, decide)
     except (GroundworkError, TimeoutError) as failed:
         _log_failure(action, failed)
 

@@ -9,6 +9,7 @@ from shared.answering.retrieval import resolve_documents
 from shared.answering.step_results import warning_events
 from shared.answering.steps import AskUser, ResolveDocuments, TakeAnswer
 from shared.evidence.messages import own_words
+from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import both
 from shared.platform.errors import ConflictError
 from shared.retrieval.documents import DocumentSearch
@@ -22,21 +23,22 @@ from shared.runs.models import (
     RunStatus,
     asker_after_wait,
 )
+from shared.runs.run_store import RunStore
 from shared.runs.working_memory import StoredPlan, WorkingMemory
 from shared.services import Services
 
 _ENDED = ("completed", "failed", "cancelled")
 
 
-async def pending_clarification(record: RunRecord, services: Services) -> Clarification | None:
+async def pending_clarification(record: RunRecord, blobs: BlobStore) -> Clarification | None:
     """What a run waits to be told; None when it does not wait."""
     if record.status != "waiting":
         return None
-    return await WorkingMemory(services.blobs, record.run_id).clarification(record.ask_step)
+    return await WorkingMemory(blobs, record.run_id).clarification(record.ask_step)
 
 
 async def answer_clarification(
-    record: RunRecord, answer: ClarificationAnswer, user: UserContext, services: Services
+    record: RunRecord, answer: ClarificationAnswer, user: UserContext, blobs: BlobStore
 ) -> bool:
     """Store an answer; the caller then tells the orchestration. Doing it twice changes nothing.
 
@@ -51,7 +53,7 @@ async def answer_clarification(
     """
     if not record.ask_step:
         raise ConflictError("The run asks nothing.", "Read its events to see what it does.")
-    memory = WorkingMemory(services.blobs, record.run_id)
+    memory = WorkingMemory(blobs, record.run_id)
     asked = await memory.clarification(record.ask_step)
     choice = read_answer(answer, asked.options).model_copy(update={"asker": user})
     if record.status in _ENDED:
@@ -87,10 +89,13 @@ async def ask_step(action: AskUser, memory: WorkingMemory, services: Services, j
     asked = await memory.put_clarification(
         action.step, Clarification(question=question, options=stored.options, expires_at=expires_at)
     )
-    await _set_status(memory.run_id, "waiting", action.step, services)
+    await _set_status(memory.run_id, "waiting", action.step, services.runs)
     await journal.write("ASK_USER", **asked.model_dump(mode="json"))
     request = await memory.request()
-    await both(memory.put(action.step, asked), release(request.user.user_id, memory.run_id, services))
+    await both(
+        memory.put(action.step, asked),
+        release(request.user.user_id, memory.run_id, services.settings, services.user_limits),
+    )
 
 
 async def take_step(
@@ -102,8 +107,13 @@ async def take_step(
     choice = await memory.put_choice(action.ask_step, Choice())
     request = await memory.request()
     await both(
-        _set_status(memory.run_id, "running", action.ask_step, services),
-        hold(request.user.user_id, slot_of_run(memory.run_id, services.settings), services),
+        _set_status(memory.run_id, "running", action.ask_step, services.runs),
+        hold(
+            request.user.user_id,
+            slot_of_run(memory.run_id, services.settings),
+            services.settings,
+            services.user_limits,
+        ),
     )
     now = datetime.now(UTC)
     renewed = {"resumed_at": now, **_rights(request, stored, choice, now)}
@@ -156,7 +166,7 @@ def _thought(stored: StoredPlan, choice: Choice) -> str:
     return f"No answer came in time; going on with all {len(stored.options)} documents."
 
 
-async def _set_status(run_id: str, status: RunStatus, asked: int, services: Services) -> None:
-    record = await services.runs.get(run_id)
+async def _set_status(run_id: str, status: RunStatus, asked: int, runs: RunStore) -> None:
+    record = await runs.get(run_id)
     if record is not None and record.status in ("running", "waiting"):
-        await services.runs.replace(record.model_copy(update={"status": status, "ask_step": asked}))
+        await runs.replace(record.model_copy(update={"status": status, "ask_step": asked}))

@@ -9,6 +9,8 @@ from shared.quality.run_quality import note_end
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
 from shared.runs.events import TERMINAL_EVENTS, RunEvent
 from shared.runs.models import RunRecord
+from shared.runs.run_log import RunLog
+from shared.runs.run_store import RunStore
 from shared.services import Services
 from shared.subagents.background import begin_beside
 
@@ -28,20 +30,20 @@ async def cancel_run(run_id: str, services: Services) -> RunRecord:
     except (RunClosedError, StaleAttemptError):
         pass  # it ended, or somebody else is cancelling it: what the log says counts
     except NotFoundError:
-        return await _long_cancelled(run_id, services)
-    record = await keep_cancelled(run_id, services)
+        return await _long_cancelled(run_id, services.runs)
+    record = await keep_cancelled(run_id, services.run_log, services.runs)
     if record is None:
         raise _has_ended()
-    await release(record.owner_id, run_id, services)
+    await release(record.owner_id, run_id, services.settings, services.user_limits)
     begin_beside(note_end(record, services))
     return record
 
 
-async def keep_cancelled(run_id: str, services: Services) -> RunRecord | None:
+async def keep_cancelled(run_id: str, run_log: RunLog, runs: RunStore) -> RunRecord | None:
     """Make the record say what the log says, if that is that the run was cancelled; None if it is not."""
-    if not await _was_cancelled(run_id, services):
+    if not await _was_cancelled(run_id, run_log):
         return None
-    record = await services.runs.get(run_id)
+    record = await runs.get(run_id)
     if record is None or record.status == "cancelled":
         return record
     ended = record.model_copy(
@@ -52,13 +54,13 @@ async def keep_cancelled(run_id: str, services: Services) -> RunRecord | None:
             "error_type": RunCancelledError.code,
         }
     )
-    await services.runs.replace(ended)
+    await runs.replace(ended)
     return ended
 
 
-async def _long_cancelled(run_id: str, services: Services) -> RunRecord:
+async def _long_cancelled(run_id: str, runs: RunStore) -> RunRecord:
     """The record of a run whose log is kept no more."""
-    record = await services.runs.get(run_id)
+    record = await runs.get(run_id)
     if record is None or record.status != "cancelled":
         raise _has_ended()
     return record
@@ -68,8 +70,8 @@ def _has_ended() -> ConflictError:
     return ConflictError("The run has ended already.", "Read its answer, or ask again.")
 
 
-async def _was_cancelled(run_id: str, services: Services) -> bool:
-    written = await services.run_log.read(run_id)
+async def _was_cancelled(run_id: str, run_log: RunLog) -> bool:
+    written = await run_log.read(run_id)
     events = (RunEvent.from_kept(line) for line in reversed(written.lines))
     last = next((event for event in events if event.name in TERMINAL_EVENTS), None)
     return last is not None and last.data.get("type") == RunCancelledError.code

@@ -12,18 +12,20 @@ from shared.access.models import UserContext
 from shared.answering.shown_answer import shown_citations
 from shared.documents.models import Element, ElementKind
 from shared.documents.rights import may_see
-from shared.documents.state import DocumentState
+from shared.documents.state import DocumentState, DocumentStore
 from shared.evidence.models import Citation
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import DocumentNotFoundError, NotFoundError
 from shared.platform.names import RUN_LOG
 from shared.platform.odata import all_of, quote
-from shared.platform.search import IndexRow, SearchRequest
+from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import events_of
 from shared.runs.models import ID_PATTERN, RunAnswer, RunRecord
+from shared.runs.run_log import RunLog
 from shared.runs.working_memory import answer_path
 from shared.services import Services
 
@@ -39,14 +41,16 @@ class ReadableDocument:
     state: DocumentState
 
 
-async def readable_document(doc_id: str, user: UserContext, services: Services) -> ReadableDocument:
+async def readable_document(
+    doc_id: str, user: UserContext, documents_index: SearchIndex, documents: DocumentStore
+) -> ReadableDocument:
     """The document.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may not read it; the two cannot be told apart.
     """
-    record = await DocumentSearch(SecuredIndex(services.documents_index, user)).get(doc_id)
-    state = await services.documents.get(doc_id)
+    record = await DocumentSearch(SecuredIndex(documents_index, user)).get(doc_id)
+    state = await documents.get(doc_id)
     if state is None or not may_see(user, state):
         raise DocumentNotFoundError(
             f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
@@ -64,21 +68,21 @@ async def own_citation(
     if record is None or record.owner_id != user.user_id:
         return None
     try:
-        cited = await _citations(record, services)
+        cited = await _citations(record, services.blobs, services.run_log)
     except NotFoundError:  # the thread was cleared, and its answers went
         return None
     return next((one for one in cited if one.n == n and one.doc_id == doc_id), None)
 
 
-async def block_text(block_id: str, user: UserContext, services: Services) -> str:
+async def block_text(block_id: str, user: UserContext, content_index: SearchIndex) -> str:
     """The text of a block; empty when it is gone."""
-    found = await BlockLookup(SecuredIndex(services.content_index, user)).get_many([block_id])
+    found = await BlockLookup(SecuredIndex(content_index, user)).get_many([block_id])
     return (found[0].content or found[0].image_caption or "") if found else ""
 
 
-async def indexed_elements(doc_id: str, user: UserContext, services: Services) -> tuple[Element, ...]:
+async def indexed_elements(doc_id: str, user: UserContext, content_index: SearchIndex) -> tuple[Element, ...]:
     """A document's text from its blocks: by page, section and moment; no finer order is known of them."""
-    index = SecuredIndex(services.content_index, user)
+    index = SecuredIndex(content_index, user)
     rows: list[IndexRow] = []
     while len(rows) < _MAX_BLOCKS:
         request = SearchRequest(
@@ -110,9 +114,9 @@ def _elements(rows: Iterable[IndexRow]) -> Iterator[Element]:
         yield Element(kind=kind, text=text, page_number=page, start_seconds=row.get("start_seconds"))
 
 
-async def _citations(record: RunRecord, services: Services) -> list[Citation]:
+async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
     """Those of the answer; of a run without one, those that were shown so far."""
     if record.status == "completed":
-        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        content = await blobs.read(RUN_LOG, answer_path(record.run_id))
         return list(RunAnswer.from_kept(content).citations)
-    return shown_citations(events_of(await services.run_log.read(record.run_id)))
+    return shown_citations(events_of(await run_log.read(record.run_id)))

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 from shared.access.limits import release
 from shared.answering.steps import CommitAnswer, ReportFailure
+from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn
+from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import both, together
 from shared.platform.errors import NotFoundError
 from shared.platform.names import RUN_LOG
@@ -13,6 +15,7 @@ from shared.quality.run_quality import note_end
 from shared.runs.event_log import Journal, RunClosedError
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
+from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path
 from shared.services import Services
 
@@ -32,16 +35,19 @@ async def commit_answer(
     if record is not None:
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(action.todo)}
         record = record.model_copy(update=ended)
-        await _commit_record(record, answer, services)
+        await _commit_record(record, answer, services.blobs, services.runs, services.threads)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
     complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, action.todo))
     beside: list[Coroutine[None, None, None]] = []
     if record is not None:
-        beside = [ask_to_remember(record, services), release(record.owner_id, record.run_id, services)]
+        beside = [
+            ask_to_remember(record, services.queues),
+            release(record.owner_id, record.run_id, services.settings, services.user_limits),
+        ]
     try:
         await together([complete, *beside])
     except NotFoundError:
-        raise await _withdrawn(answer.run_id, services) from None
+        raise await _withdrawn(answer.run_id, services.blobs) from None
     await note_end(record, services, answer, action.answer_step)
 
 
@@ -65,11 +71,17 @@ async def report_failure(run_id: str, action: ReportFailure, services: Services,
         await services.runs.replace(record)
     error = {"type": action.error_type, "message": action.message, "hints": list(action.hints)}
     told = journal.write("ERROR", **error)
-    await (both(told, release(record.owner_id, run_id, services)) if record is not None else told)
+    await (
+        both(told, release(record.owner_id, run_id, services.settings, services.user_limits))
+        if record is not None
+        else told
+    )
     await note_end(record, services)
 
 
-async def _commit_record(record: RunRecord, answer: RunAnswer, services: Services) -> None:
+async def _commit_record(
+    record: RunRecord, answer: RunAnswer, blobs: BlobStore, runs: RunStore, threads: ThreadStore
+) -> None:
     """Store the end in the thread and in the run's record.
 
     Raises:
@@ -77,15 +89,15 @@ async def _commit_record(record: RunRecord, answer: RunAnswer, services: Service
     """
     try:
         # The thread first: whoever sees the run completed can ask on, and the answer is in the conversation.
-        await close_turn(record, answer, services)
-        await services.runs.replace(record)
+        await close_turn(record, answer, threads)
+        await runs.replace(record)
     except (RunClosedError, NotFoundError):
-        raise await _withdrawn(record.run_id, services) from None
+        raise await _withdrawn(record.run_id, blobs) from None
 
 
-async def _withdrawn(run_id: str, services: Services) -> RunClosedError:
+async def _withdrawn(run_id: str, blobs: BlobStore) -> RunClosedError:
     """Take an answer away that was stored when its thread was gone already."""
-    await services.blobs.delete(RUN_LOG, answer_path(run_id))
+    await blobs.delete(RUN_LOG, answer_path(run_id))
     return RunClosedError("The run's thread was cleared or deleted.")
 
 

@@ -205,7 +205,7 @@ async def perform(step_input: StepInput, services: Services) -> Observation:
     except RunClosedError:
         # Somebody ended the run meanwhile; what this step wrote about it elsewhere must not say otherwise.
         with suppress(GroundworkError):
-            await keep_cancelled(step_input.run_id, services)
+            await keep_cancelled(step_input.run_id, services.run_log, services.runs)
         return RunClosed()
     except StaleAttemptError:
         return await _result_of_later_attempt(run, action)

@@ -6,10 +6,15 @@ A run's answer and record stay as long as its thread, so a thread can be read ho
 import asyncio
 from datetime import datetime, timedelta
 
+from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_erase
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import NotFoundError
 from shared.platform.instances import StopRun
+from shared.platform.queues import TaskQueues
 from shared.runs.models import RunRecord
+from shared.runs.run_log import RunLog
+from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory
 from shared.services import Services
 from shared.subagents.artifacts import child_ids
@@ -25,32 +30,34 @@ async def purge_old_runs(now: datetime, services: Services, forget: StopRun) -> 
     limit = now - timedelta(days=services.settings.run_retention_days)
     purged = 0
     async for record in services.runs.ended_before(limit):
-        await _purge(record, services, forget)
+        await _purge(record, services.blobs, services.run_log, services.runs, forget)
         purged += 1
         if purged == MOST_AT_ONCE:
             break
     return purged
 
 
-async def resume_erasures(services: Services) -> int:
+async def resume_erasures(threads: ThreadStore, queues: TaskQueues) -> int:
     """Ask again for every erasure that has not come to its end. Returns how many."""
     resumed = 0
-    async for thread in services.threads.unerased():
-        await ask_to_erase(thread, services)
+    async for thread in threads.unerased():
+        await ask_to_erase(thread, queues)
         resumed += 1
     return resumed
 
 
-async def _purge(record: RunRecord, services: Services, forget: StopRun) -> None:
-    children = await child_ids(services.blobs, record.run_id)
+async def _purge(
+    record: RunRecord, blobs: BlobStore, run_log: RunLog, runs: RunStore, forget: StopRun
+) -> None:
+    children = await child_ids(blobs, record.run_id)
     await asyncio.gather(
         *(forget(instance_id) for instance_id in (record.run_id, *children)),
-        services.run_log.delete(record.run_id),
-        WorkingMemory(services.blobs, record.run_id).erase(),
+        run_log.delete(record.run_id),
+        WorkingMemory(blobs, record.run_id).erase(),
     )
     # Read again: it may have been rated since the first of all these were listed.
-    record = await services.runs.get(record.run_id) or record
+    record = await runs.get(record.run_id) or record
     try:
-        await services.runs.replace(record.model_copy(update={"has_log": False}))
+        await runs.replace(record.model_copy(update={"has_log": False}))
     except NotFoundError:
         return  # its thread was deleted meanwhile

@@ -23,6 +23,8 @@ from shared.runs.events import LogSlice, RunEvent
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
 from shared.runs.plan import TodoItem
+from shared.runs.run_log import RunLog
+from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path
 from shared.services import Services
 from shared.subagents.views import live_views
@@ -78,10 +80,10 @@ async def begin_run(
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
         keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
-        request, _ = await both(keeping, _create(_record(request, turn.number), services))
+        request, _ = await both(keeping, _create(_record(request, turn.number), services.runs))
         return request
     # The record comes last: a run that can be looked up has its log, in which it can be closed.
-    await _create(_record(request, turn.number), services)
+    await _create(_record(request, turn.number), services.runs)
     return request
 
 
@@ -93,7 +95,7 @@ async def renew_run(run_id: str, user: UserContext, arrived_at: datetime, servic
     memory = WorkingMemory(services.blobs, run_id)
     request = await memory.request()
     await memory.put_request(request.model_copy(update={"user": user, "created_at": arrived_at}))
-    await hold(user.user_id, slot_of_run(run_id, services.settings), services)
+    await hold(user.user_id, slot_of_run(run_id, services.settings), services.settings, services.user_limits)
 
 
 def begun_log(request: RunRequest) -> LogSlice:
@@ -115,7 +117,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
         answer = RunAnswer.from_kept(content)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
-        told = await _told(record.run_id, services)
+        told = await _told(record.run_id, services.run_log)
     return RunView(
         run_id=record.run_id,
         thread_id=record.thread_id,
@@ -128,7 +130,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
         todo=record.todo or _latest_todo(told),
         answer=answer,
         sub_agents=answer.sub_agents if answer else await _sub_agents(record, told, services, reader),
-        clarification=await pending_clarification(record, services),
+        clarification=await pending_clarification(record, services.blobs),
         feedback=record.feedback,
         events_url=f"/api/runs/{record.run_id}/events",
     )
@@ -155,14 +157,14 @@ async def _open(request: RunRequest, services: Services, admit: Admit | None, *,
     In a new thread nothing was said before, so the request is whole, and is stored at the same time.
     """
     memory = WorkingMemory(services.blobs, request.run_id)
-    writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
+    writes: list[Coroutine[None, None, object]] = [_first_event(request, services.run_log)]
     if is_new:
         writes.append(memory.keep_request(request))
 
     async def open_when_admitted() -> OpenedTurn:
         if admit is not None:
             await admit()
-        return await open_turn(request, services, is_new=is_new)
+        return await open_turn(request, services.threads, is_new=is_new)
 
     opened, written = await asyncio.gather(open_when_admitted(), together(writes), return_exceptions=True)
     if isinstance(opened, BaseException):
@@ -175,9 +177,9 @@ async def _open(request: RunRequest, services: Services, admit: Admit | None, *,
     return opened
 
 
-async def _create(record: RunRecord, services: Services) -> None:
+async def _create(record: RunRecord, runs: RunStore) -> None:
     try:
-        await services.runs.create(record)
+        await runs.create(record)
     except ConflictError:
         return  # an earlier attempt, or one at the same time, came so far: ids are given out once
 
@@ -193,10 +195,10 @@ def _record(request: RunRequest, turn: int) -> RunRecord:
     )
 
 
-async def _first_event(request: RunRequest, services: Services) -> None:
-    await services.run_log.create(request.run_id)
+async def _first_event(request: RunRequest, run_log: RunLog) -> None:
+    await run_log.create(request.run_id)
     try:
-        await services.run_log.append(request.run_id, [_accepted(request)], at_offset=0)
+        await run_log.append(request.run_id, [_accepted(request)], at_offset=0)
     except ConflictError:
         return  # it is there already: nobody else begins this run's log
 
@@ -206,9 +208,9 @@ def _accepted(request: RunRequest) -> RunEvent:
     return RunEvent(name="STATUS", data=told)
 
 
-async def _told(run_id: str, services: Services) -> tuple[dict[str, Any], ...]:
+async def _told(run_id: str, run_log: RunLog) -> tuple[dict[str, Any], ...]:
     """What the events of a run hold so far."""
-    written = await services.run_log.read(run_id)
+    written = await run_log.read(run_id)
     return tuple(json.loads(line)["data"] for line in written.lines)
 
 
@@ -223,5 +225,5 @@ async def _sub_agents(
     """Those that the run has set to work, as far as they are now; most runs have none, and cost no look."""
     if not any(data.get("decision") == "delegate" for data in told):
         return ()
-    views = await live_views(record, services)
+    views = await live_views(record, services.blobs)
     return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

@@ -7,24 +7,25 @@ trace is not worth an answer.
 from datetime import UTC, datetime
 
 from shared.platform import tracing
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger, pseudonym
 from shared.platform.tracing import TraceLink, link_below
 from shared.runs.models import RunRecord
-from shared.services import Services
+from shared.runs.run_store import RunStore
 from shared.subagents.artifacts import Child, children_of, delegations_of
 from shared.subagents.models import Delegation
 from shared.subagents.views import final_status
 
 
-async def record_end(run_id: str, link: TraceLink, services: Services) -> None:
+async def record_end(run_id: str, link: TraceLink, blobs: BlobStore, runs: RunStore) -> None:
     """Record the spans of a run that has ended. `link`: its orchestration's place in a trace."""
     if not tracing.is_on():
         return
     try:
-        record = await services.runs.get(run_id)
-        delegations = await delegations_of(services.blobs, run_id)
-        children = await children_of(services.blobs, delegations)
+        record = await runs.get(run_id)
+        delegations = await delegations_of(blobs, run_id)
+        children = await children_of(blobs, delegations)
     except GroundworkError as failed:
         get_logger().warning("trace.incomplete", run_id=run_id, error_type=failed.code)
         return

@@ -171,7 +171,7 @@ async def chosen_before(
     settings = services.settings
     starts = starts_of(
         known.tasks,
-        installed_profiles(services),
+        installed_profiles(services.web_search),
         settings.subagents_child_retry_count,
         settings.subagents_child_retry_backoff_ms,
     )

@@ -19,6 +19,7 @@ from shared.conversations.models import (
     Thread,
     ThreadTurn,
 )
+from shared.conversations.thread_store import ThreadStore
 from shared.conversations.window import (
     MEMORY_CHARS,
     QUESTION_CHARS,
@@ -35,11 +36,12 @@ from shared.platform.errors import (
     GroundworkError,
     NotFoundError,
 )
-from shared.platform.language_models.models import CallLimits, Embedder, Prompt
+from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
 from shared.platform.names import TURNS_QUEUE
 from shared.platform.odata import all_of, quote
 from shared.platform.prompts import load
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest, VectorQuery
+from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import cosine_of_vector_score, fuse_scores
@@ -174,7 +176,11 @@ async def remember(task: RememberTask, services: Services) -> None:
 
 
 async def list_memories(
-    user: UserContext, services: Services, limit: int, cursor: str | None = None
+    user: UserContext,
+    documents_index: SearchIndex,
+    memory_index: SearchIndex,
+    limit: int,
+    cursor: str | None = None,
 ) -> MemoryList:
     """The user's memories, newest first.
 
@@ -182,16 +188,16 @@ async def list_memories(
         CallerError: the cursor is none of ours.
     """
     skip = _read_cursor(cursor)
-    found = await Memories(services.memory_index, user).newest(limit + 1, skip)
+    found = await Memories(memory_index, user).newest(limit + 1, skip)
     has_more = len(found) > limit and skip + limit < _MAX_LISTED
-    shown = tuple(await as_told_now(found[:limit], _documents(user, services)))
+    shown = tuple(await as_told_now(found[:limit], _documents(user, documents_index)))
     return MemoryList(memories=shown, count=len(shown), cursor=str(skip + limit) if has_more else None)
 
 
-async def forget_all(user: UserContext, services: Services) -> MemoriesDeleted:
+async def forget_all(user: UserContext, memory_index: SearchIndex, threads: ThreadStore) -> MemoriesDeleted:
     """Delete every memory of the user; turns that were asked until now are not remembered later either."""
-    memories = Memories(services.memory_index, user)
-    await services.threads.forget_before(user.user_id, datetime.now(UTC))
+    memories = Memories(memory_index, user)
+    await threads.forget_before(user.user_id, datetime.now(UTC))
     deleted: set[str] = set()
     for _ in range(_DELETE_ROUNDS):
         found = set(await memories.ids(_DELETED_AT_ONCE))
@@ -199,7 +205,7 @@ async def forget_all(user: UserContext, services: Services) -> MemoriesDeleted:
             break
         if found <= deleted:  # the service still shows what it has deleted
             await asyncio.sleep(_INDEX_LAG_S)
-        await services.memory_index.delete(sorted(found))
+        await memory_index.delete(sorted(found))
         deleted |= found
     return MemoriesDeleted(deleted=len(deleted))
 
@@ -208,11 +214,11 @@ def memory_search(services: Services, user: UserContext) -> MemorySearch:
     """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
     memories = Memories(services.memory_index, user)
-    return MemorySearch(memories, services.embedder, limits, _documents(user, services))
+    return MemorySearch(memories, services.embedder, limits, _documents(user, services.documents_index))
 
 
-def _documents(user: UserContext, services: Services) -> DocumentSearch:
-    return DocumentSearch(SecuredIndex(services.documents_index, user))
+def _documents(user: UserContext, documents_index: SearchIndex) -> DocumentSearch:
+    return DocumentSearch(SecuredIndex(documents_index, user))
 
 
 async def _remember_thread(owner_id: str, thread_id: str, services: Services) -> None:
@@ -223,15 +229,17 @@ async def _remember_thread(owner_id: str, thread_id: str, services: Services) ->
     alive = [turn for turn in turns if turn.number > thread.cleared_count and turn.status != "erased"]
     for turn in reversed(alive):
         if turn.status == "answered" and not turn.is_remembered:
-            await _remember_turn(owner_id, turn, services)
-    await _summarise(thread, alive, services)
+            await _remember_turn(owner_id, turn, services.memory_index, services.embedder, services.threads)
+    await _summarise(thread, alive, services.settings, services.chat_model, services.threads)
 
 
-async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Services) -> None:
-    if await _is_wanted(owner_id, turn, services):
+async def _remember_turn(
+    owner_id: str, turn: ThreadTurn, memory_index: SearchIndex, embedder: Embedder, threads: ThreadStore
+) -> None:
+    if await _is_wanted(owner_id, turn, threads):
         question = excerpt(turn.question, QUESTION_CHARS)
         summary = excerpt(turn.answer, MEMORY_CHARS)
-        (vector,) = await services.embedder.embed([f"{question}\n{summary}"], _EMBEDDING_LIMITS)
+        (vector,) = await embedder.embed([f"{question}\n{summary}"], _EMBEDDING_LIMITS)
         row = {
             "memory_id": turn.run_id,
             "user_id": owner_id,
@@ -242,18 +250,18 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Services) ->
             "created_at": turn.asked_at.isoformat(),
             "doc_ids": list(turn.doc_ids),
         }
-        await services.memory_index.upload([row])
+        await memory_index.upload([row])
         # Deleted while it was written: the deletion may have found nothing yet.
-        if not await _is_wanted(owner_id, turn, services):
-            await services.memory_index.delete([turn.run_id])
-    await _mark_remembered(owner_id, turn, services)
+        if not await _is_wanted(owner_id, turn, threads):
+            await memory_index.delete([turn.run_id])
+    await _mark_remembered(owner_id, turn, threads)
 
 
-async def _is_wanted(owner_id: str, turn: ThreadTurn, services: Services) -> bool:
+async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> bool:
     thread, current, forgotten = await asyncio.gather(
-        services.threads.get(owner_id, turn.thread_id),
-        services.threads.turn(owner_id, turn.thread_id, turn.number),
-        services.threads.forgotten_until(owner_id),
+        threads.get(owner_id, turn.thread_id),
+        threads.turn(owner_id, turn.thread_id, turn.number),
+        threads.forgotten_until(owner_id),
     )
     if thread is None or thread.is_deleted or thread.cleared_count >= turn.number:
         return False
@@ -262,25 +270,27 @@ async def _is_wanted(owner_id: str, turn: ThreadTurn, services: Services) -> boo
     return forgotten is None or turn.asked_at > forgotten
 
 
-async def _mark_remembered(owner_id: str, turn: ThreadTurn, services: Services) -> None:
+async def _mark_remembered(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> None:
     try:
-        await services.threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
+        await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
     except (ConflictError, NotFoundError):
         return  # erased, or another message was quicker; remembering twice changes nothing
 
 
-async def _summarise(thread: Thread, turns: list[ThreadTurn], services: Services) -> None:
-    folded = turns_to_fold(thread, turns, services.settings.conversation_turns)
+async def _summarise(
+    thread: Thread, turns: list[ThreadTurn], settings: Settings, chat_model: ChatModel, threads: ThreadStore
+) -> None:
+    folded = turns_to_fold(thread, turns, settings.conversation_turns)
     if not folded:
         return
     user = summary_material(thread.summary, folded)
     prompt = Prompt(name="summarise_turns", system=load("conversations", "summarise_turns"), user=user)
-    said = await services.chat_model.parse(prompt, ConversationSummary, _SUMMARY_LIMITS)
+    said = await chat_model.parse(prompt, ConversationSummary, _SUMMARY_LIMITS)
     summary = excerpt(said.summary, SUMMARY_CHARS)
-    await _keep_summary(thread, summary, folded[-1].number, services)
+    await _keep_summary(thread, summary, folded[-1].number, threads)
 
 
-async def _keep_summary(thread: Thread, summary: str, through: int, services: Services) -> None:
+async def _keep_summary(thread: Thread, summary: str, through: int, threads: ThreadStore) -> None:
     """Write it into the thread, unless the thread was cleared, or summarised by another, meanwhile."""
     current: Thread | None = thread
     for _ in range(_WRITE_TRIES):
@@ -293,9 +303,9 @@ async def _keep_summary(thread: Thread, summary: str, through: int, services: Se
             return
         changed = current.model_copy(update={"summary": summary, "summarised_count": through})
         try:
-            await services.threads.replace(current, changed)
+            await threads.replace(current, changed)
         except (ConflictError, NotFoundError):
-            current = await services.threads.get(thread.owner_id, thread.thread_id)
+            current = await threads.get(thread.owner_id, thread.thread_id)
         else:
             return
 

@@ -18,13 +18,17 @@ from shared.conversations.models import (
     ThreadTurn,
     ThreadView,
 )
+from shared.conversations.thread_store import ThreadStore
 from shared.conversations.window import QUESTION_CHARS, answered, conversation_from, excerpt, title_of
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE
+from shared.platform.queues import TaskQueues
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError
 from shared.runs.fresh_urls import refresh_answers
 from shared.runs.models import ID_PATTERN, Conversation, RunAnswer, RunRecord, RunRequest
+from shared.runs.run_store import RunStore
 from shared.runs.working_memory import answer_path
 from shared.services import Services
 
@@ -36,7 +40,7 @@ _TRIES = 8  # of a write that somebody else's came before
 
 
 async def new_thread(
-    title: str | None, user: UserContext, services: Services, thread_id: str | None = None
+    title: str | None, user: UserContext, threads: ThreadStore, thread_id: str | None = None
 ) -> ThreadView:
     """Begin a thread. Without a title its first question becomes it.
 
@@ -52,39 +56,39 @@ async def new_thread(
         updated_at=now,
     )
     try:
-        return view_of(await services.threads.create(thread))
+        return view_of(await threads.create(thread))
     except ConflictError:
-        return view_of(await owned_thread(thread.thread_id, user, services))
+        return view_of(await owned_thread(thread.thread_id, user, threads))
 
 
 async def list_threads(
-    user: UserContext, services: Services, limit: int, cursor: str | None = None
+    user: UserContext, threads: ThreadStore, limit: int, cursor: str | None = None
 ) -> ThreadList:
     """The user's threads, the one that was last asked in first.
 
     Raises:
         CallerError: the cursor is none of ours.
     """
-    page = await services.threads.page(user.user_id, limit, cursor)
+    page = await threads.page(user.user_id, limit, cursor)
     shown = tuple(view_of(thread) for thread in page.threads)
     return ThreadList(threads=shown, count=len(shown), cursor=page.cursor)
 
 
-async def owned_thread(thread_id: str, user: UserContext, services: Services) -> Thread:
+async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) -> Thread:
     """The thread.
 
     Raises:
         NotFoundError: there is none, it is somebody else's, or it was deleted; nobody can tell which.
     """
     is_id = re.fullmatch(ID_PATTERN, thread_id) is not None
-    thread = await services.threads.get(user.user_id, thread_id) if is_id else None
+    thread = await threads.get(user.user_id, thread_id) if is_id else None
     if thread is None or thread.is_deleted:
         raise not_there(thread_id)
     return thread
 
 
 async def rename_thread(
-    thread_id: str, title: str, user: UserContext, services: Services, check: Check | None = None
+    thread_id: str, title: str, user: UserContext, threads: ThreadStore, check: Check | None = None
 ) -> ThreadView:
     """Give the thread another title, unless `check` raises. NotFoundError as `owned_thread`."""
 
@@ -93,7 +97,7 @@ async def rename_thread(
             check(view_of(thread))
         return thread.model_copy(update={"title": title})
 
-    return view_of(await change_thread(thread_id, user, services, renamed))
+    return view_of(await change_thread(thread_id, user, threads, renamed))
 
 
 async def clear_thread(thread_id: str, user: UserContext, services: Services) -> ThreadView:
@@ -108,8 +112,8 @@ async def clear_thread(thread_id: str, user: UserContext, services: Services) ->
             }
         )
 
-    thread = await change_thread(thread_id, user, services, cleared)
-    await ask_to_erase(thread, services)
+    thread = await change_thread(thread_id, user, services.threads, cleared)
+    await ask_to_erase(thread, services.queues)
     return view_of(thread)
 
 
@@ -128,24 +132,24 @@ async def delete_thread(
         return found.model_copy(update={"is_deleted": True})
 
     try:
-        thread = await change_thread(thread_id, user, services, deleted)
+        thread = await change_thread(thread_id, user, services.threads, deleted)
     except NotFoundError:
         known = await services.threads.get(user.user_id, thread_id)
         if known is None:
             raise
         thread = known
-    await ask_to_erase(thread, services)
+    await ask_to_erase(thread, services.queues)
 
 
-async def ask_to_erase(thread: Thread, services: Services) -> None:
+async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
     """Have what was cleared or deleted of the thread erased from every store."""
     through = thread.turn_count if thread.is_deleted else thread.cleared_count
     task = EraseTask(owner_id=thread.owner_id, thread_id=thread.thread_id, through=through)
-    await services.queues.send(ERASURES_QUEUE, task.model_dump_json())
+    await queues.send(ERASURES_QUEUE, task.model_dump_json())
 
 
 async def change_thread(
-    thread_id: str, user: UserContext, services: Services, change: Callable[[Thread], Thread]
+    thread_id: str, user: UserContext, threads: ThreadStore, change: Callable[[Thread], Thread]
 ) -> Thread:
     """Apply a change to the thread as it is, again when somebody else's came before.
 
@@ -154,33 +158,33 @@ async def change_thread(
         ConflictError: others changed it all the time.
     """
     for attempt in range(_TRIES):
-        thread = await owned_thread(thread_id, user, services)
+        thread = await owned_thread(thread_id, user, threads)
         try:
-            return await services.threads.replace(thread, change(thread))
+            return await threads.replace(thread, change(thread))
         except ConflictError:
             await asyncio.sleep(0.01 * attempt)
     raise ConflictError("The thread is being changed by others.", "Try again.")
 
 
-async def conversation_of(thread_id: str, user: UserContext, services: Services) -> Conversation:
+async def conversation_of(thread_id: str, user: UserContext, threads: ThreadStore) -> Conversation:
     """What was said in a thread, as a new question in it needs it. One round trip to the table.
 
     Raises:
         NotFoundError: as `owned_thread`.
     """
-    return conversation_from(*await thread_and_turns(thread_id, user, services))
+    return conversation_from(*await thread_and_turns(thread_id, user, threads))
 
 
 async def thread_and_turns(
-    thread_id: str, user: UserContext, services: Services
+    thread_id: str, user: UserContext, threads: ThreadStore
 ) -> tuple[Thread, list[ThreadTurn]]:
     """The thread and its newest turns, newest first. NotFoundError as `owned_thread`."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
     # Together: the turns of a thread that turns out not to be there are none.
     return await asyncio.gather(
-        owned_thread(thread_id, user, services),
-        services.threads.turns(user.user_id, thread_id, TURNS_READ),
+        owned_thread(thread_id, user, threads),
+        threads.turns(user.user_id, thread_id, TURNS_READ),
     )
 
 
@@ -214,7 +218,7 @@ class OpenedTurn:
     conversation: Conversation
 
 
-async def open_turn(request: RunRequest, services: Services, *, is_new: bool) -> OpenedTurn:
+async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) -> OpenedTurn:
     """Add a question to its thread, unless it is there; `is_new`: to a thread that begins with it.
 
     Raises:
@@ -222,9 +226,9 @@ async def open_turn(request: RunRequest, services: Services, *, is_new: bool) ->
         ConflictError: too many questions at once.
     """
     if is_new:
-        return await _begin_thread(request, services)
+        return await _begin_thread(request, threads)
     for attempt in range(_TRIES):
-        thread, turns = await thread_and_turns(request.thread_id, request.user, services)
+        thread, turns = await thread_and_turns(request.thread_id, request.user, threads)
         own = next((turn for turn in turns if turn.run_id == request.run_id), None)
         conversation = conversation_from(thread, [turn for turn in turns if turn is not own])
         if own is not None:
@@ -238,7 +242,7 @@ async def open_turn(request: RunRequest, services: Services, *, is_new: bool) ->
             }
         )
         try:
-            await services.threads.replace(thread, changed, _asked(request, number))
+            await threads.replace(thread, changed, _asked(request, number))
         except NotFoundError:
             raise not_there(request.thread_id) from None
         except ConflictError:
@@ -248,7 +252,7 @@ async def open_turn(request: RunRequest, services: Services, *, is_new: bool) ->
     raise ConflictError("Too many questions at once in this thread.", "Ask again in a moment.")
 
 
-async def close_turn(record: RunRecord, answer: RunAnswer, services: Services) -> None:
+async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
     """Keep in the thread what later questions need of the answer. Doing it twice changes nothing.
 
     Raises:
@@ -257,13 +261,13 @@ async def close_turn(record: RunRecord, answer: RunAnswer, services: Services) -
     if not record.turn:
         return
     for _ in range(_TRIES):
-        turn = await services.threads.turn(record.owner_id, record.thread_id, record.turn)
+        turn = await threads.turn(record.owner_id, record.thread_id, record.turn)
         if turn is None or turn.status == "erased":
             raise RunClosedError("The run's thread was cleared or deleted.")
         if turn.status == "answered":
             return
         try:
-            await services.threads.replace_turn(record.owner_id, answered(turn, answer))
+            await threads.replace_turn(record.owner_id, answered(turn, answer))
         except (ConflictError, NotFoundError):
             continue  # it was erased, or another attempt was quicker: the next look tells
         else:
@@ -271,19 +275,19 @@ async def close_turn(record: RunRecord, answer: RunAnswer, services: Services) -
     raise ConflictError("The turn is being changed by others.", "Try again.")
 
 
-async def ask_to_remember(record: RunRecord, services: Services) -> None:
+async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
     """Have the turn remembered, later and elsewhere. Never fails: the answer does not depend on it."""
     if not record.turn:
         return
     task = RememberTask(owner_id=record.owner_id, thread_id=record.thread_id, run_id=record.run_id)
     try:
         async with asyncio.timeout(_SENDING_S):
-            await services.queues.send(TURNS_QUEUE, task.model_dump_json(), _REMEMBER_AFTER_S)
+            await queues.send(TURNS_QUEUE, task.model_dump_json(), _REMEMBER_AFTER_S)
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("turn.not_sent", run_id=record.run_id, error_type=type(failed).__name__)
 
 
-async def _begin_thread(request: RunRequest, services: Services) -> OpenedTurn:
+async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn:
     thread = Thread(
         thread_id=request.thread_id,
         owner_id=request.user.user_id,
@@ -293,9 +297,9 @@ async def _begin_thread(request: RunRequest, services: Services) -> OpenedTurn:
         turn_count=1,
     )
     try:
-        await services.threads.create(thread, _asked(request, 1))
+        await threads.create(thread, _asked(request, 1))
     except ConflictError:
-        begun = await services.threads.turn(request.user.user_id, request.thread_id, 1)
+        begun = await threads.turn(request.user.user_id, request.thread_id, 1)
         if begun is None or begun.run_id != request.run_id:
             raise
     return OpenedTurn(1, Conversation())
@@ -319,10 +323,12 @@ async def read_messages(
     Raises:
         NotFoundError: as `owned_thread`.
     """
-    thread = await owned_thread(thread_id, user, services)
+    thread = await owned_thread(thread_id, user, services.threads)
     found = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
     shown = [turn for turn in found[:limit] if _is_shown(turn, thread)]
-    messages = await asyncio.gather(*(_message(turn, user, services) for turn in reversed(shown)))
+    messages = await asyncio.gather(
+        *(_message(turn, user, services.blobs, services.runs) for turn in reversed(shown))
+    )
     present = await _refreshed([message for message in messages if message is not None], user, services)
     has_more = len(shown) == limit and len(found) > limit and _is_shown(found[limit], thread)
     return MessageList(
@@ -337,9 +343,11 @@ def _is_shown(turn: ThreadTurn, thread: Thread) -> bool:
     return turn.number > thread.cleared_count and turn.status != "erased"
 
 
-async def _message(turn: ThreadTurn, user: UserContext, services: Services) -> ThreadMessage | None:
+async def _message(
+    turn: ThreadTurn, user: UserContext, blobs: BlobStore, runs: RunStore
+) -> ThreadMessage | None:
     """None for a question whose run was never stored, because the process ended in between."""
-    record = await services.runs.get(turn.run_id)
+    record = await runs.get(turn.run_id)
     if record is None or record.owner_id != user.user_id:
         return None
     return ThreadMessage(
@@ -351,16 +359,16 @@ async def _message(turn: ThreadTurn, user: UserContext, services: Services) -> T
         finished_at=record.finished_at,
         error=record.error,
         error_type=record.error_type,
-        answer=await _answer(record, services),
+        answer=await _answer(record, blobs),
         feedback=record.feedback,
     )
 
 
-async def _answer(record: RunRecord, services: Services) -> RunAnswer | None:
+async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
     if record.status != "completed":
         return None
     try:
-        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        content = await blobs.read(RUN_LOG, answer_path(record.run_id))
     except NotFoundError:  # the thread is being erased at this moment
         return None
     return RunAnswer.from_kept(content)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from shared.access.models import UserContext
 from shared.documents.rights import may_see
 from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
-from shared.platform.blobs import BlobProperties, SignedUrl
+from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
 from shared.platform.errors import DocumentNotFoundError, GroundworkError
 from shared.platform.names import FIGURES
 from shared.platform.telemetry import get_logger
@@ -57,23 +57,23 @@ async def image_urls(hits: Iterable[Hit], services: Services) -> dict[str, str]:
     """
     paths = {hit.block_id: path for hit in hits if (path := figure_path(hit.image_url))}
     names = {block_id: blob_name_of_path(path) or "" for block_id, path in paths.items()}
-    signed = await signed_urls(filter(None, names.values()), services)
+    signed = await signed_urls(filter(None, names.values()), services.blobs)
     return {
         block_id: signed[names[block_id]].url if names[block_id] in signed else path
         for block_id, path in paths.items()
     }
 
 
-async def signed_urls(blob_names: Iterable[str], services: Services) -> dict[str, SignedUrl]:
+async def signed_urls(blob_names: Iterable[str], blobs: BlobStore) -> dict[str, SignedUrl]:
     """A signed address for each picture that one could be made for. Never raises for a failing service."""
     names = list(dict.fromkeys(blob_names))
-    signed = await asyncio.gather(*(_signed(name, services) for name in names))
+    signed = await asyncio.gather(*(_signed(name, blobs) for name in names))
     return {name: url for name, url in zip(names, signed, strict=True) if url is not None}
 
 
-async def _signed(blob_name: str, services: Services) -> SignedUrl | None:
+async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
     try:
-        return await services.blobs.read_url(FIGURES, blob_name, URL_LIFETIME_S)
+        return await blobs.read_url(FIGURES, blob_name, URL_LIFETIME_S)
     except GroundworkError as failed:
         get_logger().warning("figure.not_signed", error_type=failed.code)
         return None

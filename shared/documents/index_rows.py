@@ -12,7 +12,6 @@ from shared.platform.odata import quote
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 from shared.retrieval.keyword_query import document_names, document_words
 from shared.retrieval.models import DocumentRecord
-from shared.services import Services
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
@@ -133,14 +132,16 @@ async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRo
         last = str(page.rows[-1]["block_id"])
 
 
-async def merge_rights(services: Services, doc_id: str, rights: Rights) -> int:
+async def merge_rights(
+    content_index: SearchIndex, documents_index: SearchIndex, doc_id: str, rights: Rights
+) -> int:
     """Write rights into every row of the document that there is; the number of its blocks."""
     fields = rights_fields(rights)
-    keys = await block_ids(services.content_index, doc_id)
-    await services.content_index.merge([{"block_id": key, **fields} for key in keys])
-    if await document_record(services.documents_index, doc_id) is not None:
+    keys = await block_ids(content_index, doc_id)
+    await content_index.merge([{"block_id": key, **fields} for key in keys])
+    if await document_record(documents_index, doc_id) is not None:
         owner = {"doc_id": doc_id, "owner_id": rights.owner_id, "source_url": rights.source_url}
-        await services.documents_index.merge([{**owner, **fields}])
+        await documents_index.merge([{**owner, **fields}])
     return len(keys)
 
 

@@ -10,13 +10,13 @@ from pydantic import AwareDatetime, Field, ValidationError
 from shared.access.models import UserContext
 from shared.documents.ids import upload_folder
 from shared.documents.rights import may_change, may_see
-from shared.documents.state import DocumentState
-from shared.platform.blobs import BlobProperties
+from shared.documents.state import DocumentState, DocumentStore
+from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import CallerError, ConflictError, DocumentNotFoundError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
-from shared.platform.search import Filters
+from shared.platform.search import Filters, SearchIndex
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
@@ -164,11 +164,11 @@ async def list_documents(
     place = read_cursor(cursor)
     found: list[DocumentView] = []
     if not filters and (place is None or place.filename is not None):
-        found = await _in_work(user, services, place, limit + 1)
+        found = await _in_work(user, services.documents_index, services.documents, place, limit + 1)
     places = [Place(doc_id=view.doc_id, filename=view.filename) for view in found]
     if len(found) <= limit:
         behind = older_than(place.upload_date, place.doc_id) if place and place.upload_date else None
-        complete = await _search(user, services).page(filters, behind, limit + 1 - len(found))
+        complete = await _search(user, services.documents_index).page(filters, behind, limit + 1 - len(found))
         places += [Place(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
         found += [_view_of_record(record) for record in complete]
     shown = tuple(found[:limit])
@@ -177,17 +177,17 @@ async def list_documents(
 
 
 async def _in_work(
-    user: UserContext, services: Services, place: Place | None, most: int
+    user: UserContext, documents_index: SearchIndex, documents: DocumentStore, place: Place | None, most: int
 ) -> list[DocumentView]:
     """The first of those that the index does not tell of, behind the place."""
-    states = [state async for state in services.documents.unfinished() if may_see(user, state)]
+    states = [state async for state in documents.unfinished() if may_see(user, state)]
     views = sorted((view_of_state(state) for state in states), key=_name_and_id)
     if place is not None:
         views = [view for view in views if _name_and_id(view) > (place.filename or "", place.doc_id)]
     found: list[DocumentView] = []
     for start in range(0, len(views), _MAX_LISTED):
         some = views[start : start + _MAX_LISTED]
-        complete = await _search(user, services).get_many([view.doc_id for view in some])
+        complete = await _search(user, documents_index).get_many([view.doc_id for view in some])
         found += [view for view in some if view.doc_id not in complete]
         if len(found) >= most:
             break
@@ -198,16 +198,18 @@ def _name_and_id(view: DocumentView) -> tuple[str, str]:
     return view.filename, view.doc_id
 
 
-async def get_document(doc_id: str, user: UserContext, services: Services) -> DocumentDetail:
+async def get_document(
+    doc_id: str, user: UserContext, documents_index: SearchIndex, documents: DocumentStore
+) -> DocumentDetail:
     """One document, complete or in work, with the history of its last ingestion.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may not see it; the two cannot be told apart.
     """
-    state = await services.documents.get(doc_id)
+    state = await documents.get(doc_id)
     if state is not None and state.status != "ready" and may_see(user, state):
         return _detail(view_of_state(state), state, user)
-    record = await _search(user, services).get(doc_id)
+    record = await _search(user, documents_index).get(doc_id)
     view = _view_of_record(record)
     if state is None:
         return DocumentDetail(**dict(view))
@@ -215,25 +217,29 @@ async def get_document(doc_id: str, user: UserContext, services: Services) -> Do
     return detail.model_copy(update=record.model_dump(include={"summary_standard", "edited_fields"}))
 
 
-async def get_own_document(state: DocumentState, user: UserContext, services: Services) -> DocumentDetail:
+async def get_own_document(
+    state: DocumentState, user: UserContext, documents_index: SearchIndex, documents: DocumentStore
+) -> DocumentDetail:
     """A document that the user may change, whose state is at hand. Who may change it need not be able to read
     it: then no more is told than its name and how far it is."""
     try:
-        return await get_document(state.doc_id, user, services)
+        return await get_document(state.doc_id, user, documents_index, documents)
     except DocumentNotFoundError:
         return _detail(view_of_state(state), state, user)
 
 
-async def readable_blob(doc_id: str, user: UserContext, services: Services) -> BlobProperties:
+async def readable_blob(
+    doc_id: str, user: UserContext, documents_index: SearchIndex, blobs: BlobStore, documents: DocumentStore
+) -> BlobProperties:
     """The blob with the document's content, for a user who may read it by the rights of that very version.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may not read it.
         ConflictError: a newer version lies in the container, whose rights are not applied yet.
     """
-    await _search(user, services).get(doc_id)
-    state = await services.documents.get(doc_id)
-    blob = None if state is None else await services.blobs.properties(DOCUMENTS, state.blob_name)
+    await _search(user, documents_index).get(doc_id)
+    state = await documents.get(doc_id)
+    blob = None if state is None else await blobs.properties(DOCUMENTS, state.blob_name)
     if state is None or blob is None or not may_see(user, state):
         raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It was deleted just now.")
     # The index tells of the version that was ingested; the blob may be another one, for other readers.
@@ -242,8 +248,8 @@ async def readable_blob(doc_id: str, user: UserContext, services: Services) -> B
     return blob
 
 
-def _search(user: UserContext, services: Services) -> DocumentSearch:
-    return DocumentSearch(SecuredIndex(services.documents_index, user))
+def _search(user: UserContext, documents_index: SearchIndex) -> DocumentSearch:
+    return DocumentSearch(SecuredIndex(documents_index, user))
 
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:

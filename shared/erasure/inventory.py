@@ -23,7 +23,7 @@ from shared.platform.blobs import BlobStore
 from shared.platform.errors import NotFoundError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
-from shared.platform.search import SearchRequest
+from shared.platform.search import SearchIndex, SearchRequest
 from shared.platform.telemetry import get_logger
 from shared.runs.models import RunRequest
 from shared.services import Services
@@ -154,7 +154,7 @@ async def find(record: ErasureRecord, services: Services) -> Found:
         runs=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
         at_work=sum(one.finished_at is None for one in records),
         summaries=tuple(one for _, one in summaries),
-        memory_count=await _count_memories(user_id, services),
+        memory_count=await _count_memories(user_id, services.memory_index),
         messages=tuple(name for name, _ in messages),
         sessions=tuple(name for name, _ in sessions),
         documents=alone if record.documents == "delete" else (),
@@ -202,8 +202,8 @@ async def _read(blobs: BlobStore, name: str, kind: type[Stored]) -> Stored | Non
         return None  # of another version, or broken: whose it is nobody can tell; its retention ends it
 
 
-async def _count_memories(user_id: str, services: Services) -> int:
-    memories = Memories(services.memory_index, UserContext(user_id=user_id))
+async def _count_memories(user_id: str, memory_index: SearchIndex) -> int:
+    memories = Memories(memory_index, UserContext(user_id=user_id))
     ids: set[object] = set()
     for skip in range(0, _MAX_SKIP, _PAGE):
         request = SearchRequest(

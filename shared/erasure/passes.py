@@ -21,6 +21,7 @@ from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
 from shared.erasure.policy import MAX_PASSES, added
 from shared.erasure.requests import find_record, keep_record, send_on
 from shared.erasure.threads import LAST_PASS_AFTER_S, erase_run, erase_turns
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.names import DOCUMENTS, WORK
@@ -79,7 +80,7 @@ async def advance(erasure_id: str, services: Services, means: Means) -> None:
         await _advance(record, services, means)
     except _TimeIsUpError:
         get_logger().info("user_erasure.goes_on", subject=pseudonym(record.user_id))
-        await send_on(record, services)
+        await send_on(record, services.queues)
 
 
 async def _advance(record: ErasureRecord, services: Services, means: Means) -> None:
@@ -92,25 +93,25 @@ async def _advance(record: ErasureRecord, services: Services, means: Means) -> N
             await keep_record(services.blobs, record)
             raise _TimeIsUpError
     found = await find(record, services)
-    record = await _noted(record, found, services)
+    record = await _noted(record, found, services.blobs)
     if found.is_empty and record.passes:
         # Noted first: a finish that runs out of time goes on, and is no pass that has found something.
-        record = await _keep(record, services, is_finishing=True)
+        record = await _keep(record, services.blobs, is_finishing=True)
         await _finish(record, services, means)
         return
     if record.passes == MAX_PASSES:
-        await _end(record, "failed", services)
+        await _end(record, "failed", services.blobs)
         return
     record = await _erase(found, record, services, means)
     counts = added(record.counts, await _forget_rows(record.user_id, services))
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
     made = {"passes": record.passes + 1, "counts": counts, "not_before": due}
-    record = await _keep(record, services, **made, looked_to="", working=())
-    await send_on(record, services)
+    record = await _keep(record, services.blobs, **made, looked_to="", working=())
+    await send_on(record, services.queues)
 
 
-async def _noted(record: ErasureRecord, found: Found, services: Services) -> ErasureRecord:
+async def _noted(record: ErasureRecord, found: Found, blobs: BlobStore) -> ErasureRecord:
     """With what this pass found, stored before any of it goes; a pass that is repeated counts nothing."""
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *found.runs)}
@@ -124,7 +125,7 @@ async def _noted(record: ErasureRecord, found: Found, services: Services) -> Era
         "instances": _merged(record.instances, found.instances),
         "deleting": _merged(record.deleting, found.deleting),
     }
-    return await keep_record(services.blobs, record.model_copy(update=noted))
+    return await keep_record(blobs, record.model_copy(update=noted))
 
 
 def _merged(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
@@ -140,16 +141,16 @@ async def _erase(found: Found, record: ErasureRecord, services: Services, means:
     for start in range(0, len(found.runs), _AT_ONCE):
         means.require_time()
         first = await _gathered(found.runs[start:], lambda one: _erase_run(one, services, means))
-        record = await _count_quality(record, first, services)
+        record = await _count_quality(record, first, services.blobs)
     for summary in found.summaries:
         means.require_time()
-        await delete_summary(summary, services, means.forget)
+        await delete_summary(summary, services.settings, services.blobs, services.user_limits, means.forget)
     for name in (*found.messages, *found.sessions):
         await services.blobs.delete(WORK, name)
     for instance_id in found.instances:
         means.require_time()
         await means.forget(instance_id)
-    await forget_all(UserContext(user_id=record.user_id), services)
+    await forget_all(UserContext(user_id=record.user_id), services.memory_index, services.threads)
     for state in found.documents:
         means.require_time()
         await means.delete_document(state)
@@ -178,14 +179,12 @@ async def _erase_run(one: RunPlace, services: Services, means: Means) -> int:
     return await services.quality.forget(one.at, key_of(one.run_id))
 
 
-async def _count_quality(
-    record: ErasureRecord, forgotten: Sequence[int], services: Services
-) -> ErasureRecord:
+async def _count_quality(record: ErasureRecord, forgotten: Sequence[int], blobs: BlobStore) -> ErasureRecord:
     """Kept at once: a pass that goes on does not find them again."""
     if not any(forgotten):
         return record
     counts = added(record.counts, ErasedCounts(quality_records=sum(forgotten)))
-    return await _keep(record, services, counts=counts)
+    return await _keep(record, blobs, counts=counts)
 
 
 async def _finish(record: ErasureRecord, services: Services, means: Means) -> None:
@@ -200,19 +199,19 @@ async def _finish(record: ErasureRecord, services: Services, means: Means) -> No
         means.require_time()
         last = await _gathered(record.runs, lambda one: _erase_last(one, services, means))
         counts = added(record.counts, ErasedCounts(quality_records=sum(last)))
-        record = await _keep(record, services, runs=record.runs[_AT_ONCE:], counts=counts)
+        record = await _keep(record, services.blobs, runs=record.runs[_AT_ONCE:], counts=counts)
     while record.summaries:
         means.require_time()
         await _gathered(record.summaries, lambda one: SummaryStore(services.blobs, one).delete())
-        record = await _keep(record, services, summaries=record.summaries[_AT_ONCE:])
+        record = await _keep(record, services.blobs, summaries=record.summaries[_AT_ONCE:])
     while record.instances:
         means.require_time()
         await _gathered(record.instances, means.forget)
-        record = await _keep(record, services, instances=record.instances[_AT_ONCE:])
+        record = await _keep(record, services.blobs, instances=record.instances[_AT_ONCE:])
     counts = added(record.counts, await _forget_rows(record.user_id, services))
     await services.threads.remove_owner(record.user_id)
     made = {"counts": counts, "passes": record.passes + 1}
-    await _end(record.model_copy(update=made), "completed", services)
+    await _end(record.model_copy(update=made), "completed", services.blobs)
 
 
 async def _erase_last(one: RunPlace, services: Services, means: Means) -> int:
@@ -226,17 +225,17 @@ async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) 
     return await asyncio.gather(*(act(one) for one in some[:_AT_ONCE]))
 
 
-async def _keep(record: ErasureRecord, services: Services, **made: object) -> ErasureRecord:
-    return await keep_record(services.blobs, record.model_copy(update=made))
+async def _keep(record: ErasureRecord, blobs: BlobStore, **made: object) -> ErasureRecord:
+    return await keep_record(blobs, record.model_copy(update=made))
 
 
-async def _end(record: ErasureRecord, status: str, services: Services) -> None:
+async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
     """Keep the report; the person's id and what led to their things go."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
     lists = ("threads", "runs", "summaries", "instances", "deleting", "working")
     emptied: dict[str, object] = dict.fromkeys(lists, ())
-    await keep_record(services.blobs, record.model_copy(update={**ended, **emptied, "looked_to": ""}))
+    await keep_record(blobs, record.model_copy(update={**ended, **emptied, "looked_to": ""}))
     counts = record.counts.model_dump()
     get_logger().info(
         "user_erasure.ended", subject=subject, status=status, documents=record.documents, erased=counts

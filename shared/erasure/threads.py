@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from shared.access.limits import release
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
+from shared.conversations.thread_store import ThreadStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
+from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
 from shared.services import Services
 from shared.subagents.artifacts import child_ids, remember_ids
@@ -38,7 +40,7 @@ async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
     elif thread.is_deleted and task.through == thread.turn_count:
         await services.threads.remove(thread)
     else:
-        await _note_erased(thread, task.through, services)
+        await _note_erased(thread, task.through, services.threads)
 
 
 def _no_limit() -> None:
@@ -63,7 +65,7 @@ async def erase_turns(
         for turn in turns:
             if is_last or turn.status != "erased":
                 require_time()
-                await _mark_erased(thread.owner_id, turn, services)
+                await _mark_erased(thread.owner_id, turn, services.threads)
                 # Marked first: an answer that is committed meanwhile is refused, or erased here.
                 await erase_run(turn.run_id, services, stop, is_last=is_last)
             if is_last:
@@ -84,8 +86,8 @@ async def erase_run(run_id: str, services: Services, stop: StopRun, *, is_last: 
     # First the record: a commit that comes after it finds none, and takes its own answer away again.
     await services.runs.delete(run_id)
     if record is not None and record.finished_at is None:
-        await release(record.owner_id, run_id, services)
-        await _tell_readers(run_id, services)
+        await release(record.owner_id, run_id, services.settings, services.user_limits)
+        await _tell_readers(run_id, services.run_log)
     await asyncio.gather(
         services.run_log.delete(run_id),
         services.blobs.delete_prefix(RUN_LOG, f"{run_id}/"),
@@ -96,26 +98,26 @@ async def erase_run(run_id: str, services: Services, stop: StopRun, *, is_last: 
         await remember_ids(services.blobs, run_id, children)
 
 
-async def _mark_erased(owner_id: str, turn: ThreadTurn, services: Services) -> None:
+async def _mark_erased(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> None:
     current: ThreadTurn | None = turn
     while current is not None and current.status != "erased":
         emptied = current.model_copy(
             update={"status": "erased", "question": "", "answer": "", "doc_ids": (), "filenames": ()}
         )
         try:
-            await services.threads.replace_turn(owner_id, emptied)
+            await threads.replace_turn(owner_id, emptied)
         except NotFoundError:
             return
         except ConflictError:
-            current = await services.threads.turn(owner_id, turn.thread_id, turn.number)
+            current = await threads.turn(owner_id, turn.thread_id, turn.number)
         else:
             return
 
 
-async def _tell_readers(run_id: str, services: Services) -> None:
+async def _tell_readers(run_id: str, run_log: RunLog) -> None:
     """Send a run's last event, so that nobody waits for more."""
     try:
-        journal = await open_journal(services.run_log, run_id, CLOSING_STEP)
+        journal = await open_journal(run_log, run_id, CLOSING_STEP)
         await journal.write(
             "ERROR",
             type=NotFoundError.code,
@@ -127,13 +129,13 @@ async def _tell_readers(run_id: str, services: Services) -> None:
     await asyncio.sleep(_READERS_S)
 
 
-async def _note_erased(thread: Thread, through: int, services: Services) -> None:
+async def _note_erased(thread: Thread, through: int, threads: ThreadStore) -> None:
     current: Thread | None = thread
     while current is not None and current.erased_count < through:
         noted = current.model_copy(update={"erased_count": through})
         try:
-            await services.threads.replace(current, noted)
+            await threads.replace(current, noted)
         except (ConflictError, NotFoundError):
-            current = await services.threads.get(thread.owner_id, thread.thread_id)
+            current = await threads.get(thread.owner_id, thread.thread_id)
         else:
             return

@@ -8,7 +8,7 @@ from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_upload
 from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.rights import decide_rights
-from shared.documents.state import DocumentState, Rights
+from shared.documents.state import DocumentState, DocumentStore, Rights
 from shared.ingestion.claims import claim, is_change, now, update, with_status
 from shared.ingestion.models import Accepted, Closed, IngestStep
 from shared.ingestion.prepare import ensure_ready
@@ -17,7 +17,7 @@ from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
-from shared.platform.search import IndexRow
+from shared.platform.search import IndexRow, SearchIndex
 from shared.platform.settings import Settings
 from shared.services import Services
 
@@ -39,14 +39,14 @@ HasEnded = Callable[[str], Awaitable[bool]]
 """Takes the id of an orchestration's instance; True when it will do nothing any more."""
 
 
-async def check_holder(step: IngestStep, services: Services, has_ended: HasEnded) -> Closed:
+async def check_holder(step: IngestStep, documents: DocumentStore, has_ended: HasEnded) -> Closed:
     """Free the document if its holder is dead; `again` = nobody works on it, and our event is still open.
 
     Raises:
         DependencyError: a change by a person is under way; soon it is not, or its lease has run out.
     """
     while True:
-        state = await services.documents.get(document_id(step.blob_name))
+        state = await documents.get(document_id(step.blob_name))
         if state is None or not state.pending:
             return Closed(again=False)  # somebody has looked at the blob since we left our note
         if state.holder is None or state.holder == step.instance_id:
@@ -54,7 +54,7 @@ async def check_holder(step: IngestStep, services: Services, has_ended: HasEnded
         if not await _is_dead(state, has_ended):
             return Closed(again=False)
         try:
-            await services.documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
+            await documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
         except ConflictError:
             continue
         return Closed(again=True)
@@ -72,16 +72,16 @@ _MAX_SIDECAR_BYTES = 64 * 1024
 _TRIES = 8  # of a compare-and-write
 
 
-async def read_rights(services: Services, properties: BlobProperties) -> tuple[Rights, str]:
+async def read_rights(settings: Settings, blobs: BlobStore, properties: BlobProperties) -> tuple[Rights, str]:
     """What the blob's rights are now, and the etag of the sidecar that was read; empty when there is none."""
     name = properties.name + SIDECAR_SUFFIX
-    found = await services.blobs.properties(DOCUMENTS, name)
-    sidecar = None if found is None else await _read_sidecar(services.blobs, found)
+    found = await blobs.properties(DOCUMENTS, name)
+    sidecar = None if found is None else await _read_sidecar(blobs, found)
     if is_upload(properties.name):
         # Whoever holds a signed address writes the blob's metadata; and no default was meant for uploads.
         rights = decide_rights({}, sidecar, default_access="")
     else:
-        rights = decide_rights(properties.metadata, sidecar, services.settings.default_access)
+        rights = decide_rights(properties.metadata, sidecar, settings.default_access)
     return rights, "" if found is None or sidecar is None else found.etag
 
 
@@ -97,10 +97,12 @@ async def note_newest(blob_name: str, services: Services) -> None:
         properties = await services.blobs.properties(DOCUMENTS, blob_name)
         if state is None or properties is None:
             return
-        rights, sidecar_etag = await read_rights(services, properties)
+        rights, sidecar_etag = await read_rights(services.settings, services.blobs, properties)
         if rights == state.wanted_rights and not state.rows_outdated:
             if rights != state.rights:  # whoever works on it has noted them, and may write them much later
-                await _merge_newest(state.doc_id, rights, services)
+                await _merge_newest(
+                    state.doc_id, rights, services.content_index, services.documents_index, services.documents
+                )
             return
         noted = {
             "wanted_rights": rights,
@@ -112,31 +114,45 @@ async def note_newest(blob_name: str, services: Services) -> None:
             await services.documents.replace(state.model_copy(update=noted))
         except ConflictError:
             continue
-        await _merge_newest(state.doc_id, rights, services)
+        await _merge_newest(
+            state.doc_id, rights, services.content_index, services.documents_index, services.documents
+        )
         return
     raise DependencyError("The document's state is being changed by too many at once.", "Try again.")
 
 
-async def upload_blocks(rows: Sequence[IndexRow], doc_id: str, rights: Rights, services: Services) -> None:
+async def upload_blocks(
+    rows: Sequence[IndexRow],
+    doc_id: str,
+    rights: Rights,
+    content_index: SearchIndex,
+    documents: DocumentStore,
+) -> None:
     """Write rows that carry `rights`; if others are wanted by the time they are written, those as well.
 
     If the document was removed meanwhile, by whoever took it over, they go again.
     """
-    await services.content_index.upload(rows)
+    await content_index.upload(rows)
     keys = [str(row["block_id"]) for row in rows]
-    while (state := await services.documents.get(doc_id)) is not None and state.wanted_rights != rights:
+    while (state := await documents.get(doc_id)) is not None and state.wanted_rights != rights:
         rights = state.wanted_rights
         fields = rights_fields(rights)
-        await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+        await content_index.merge([{"block_id": key, **fields} for key in keys])
     if state is None:
-        await services.content_index.delete(keys)
+        await content_index.delete(keys)
 
 
-async def _merge_newest(doc_id: str, rights: Rights, services: Services) -> None:
+async def _merge_newest(
+    doc_id: str,
+    rights: Rights,
+    content_index: SearchIndex,
+    documents_index: SearchIndex,
+    documents: DocumentStore,
+) -> None:
     """Write rights into every row that there is, and again if newer ones came meanwhile."""
     while True:
-        await merge_rights(services, doc_id, rights)
-        state = await services.documents.get(doc_id)
+        await merge_rights(content_index, documents_index, doc_id, rights)
+        state = await documents.get(doc_id)
         if state is None or state.wanted_rights == rights:
             return
         rights = state.wanted_rights
@@ -161,7 +177,7 @@ async def accept(step: IngestStep, services: Services) -> Accepted:
         GroundworkError: a service failed.
     """
     await ensure_ready(services)
-    if await _never_was(step, services):
+    if await _never_was(step, services.blobs, services.documents):
         return Accepted(outcome="nothing")
     state = await claim(services.documents, step)
     if state is None:
@@ -172,7 +188,7 @@ async def accept(step: IngestStep, services: Services) -> Accepted:
     properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
     if properties is None:
         return Accepted(outcome="gone")
-    rights, sidecar_etag = await read_rights(services, properties)
+    rights, sidecar_etag = await read_rights(services.settings, services.blobs, properties)
     accepted = _compare(state, properties, rights, pipeline(services.settings))
     if accepted.outcome == "changed" or state.sidecar_etag != sidecar_etag:
         begun = partial(_begun, properties=properties, accepted=accepted)
@@ -203,10 +219,10 @@ def _parser_services(settings: Settings) -> tuple[str, ...]:
     return () if choice == ("local", "tesseract") else choice
 
 
-async def _never_was(step: IngestStep, services: Services) -> bool:
-    if await services.blobs.properties(DOCUMENTS, step.blob_name) is not None:
+async def _never_was(step: IngestStep, blobs: BlobStore, documents: DocumentStore) -> bool:
+    if await blobs.properties(DOCUMENTS, step.blob_name) is not None:
         return False
-    return await services.documents.get(document_id(step.blob_name)) is None
+    return await documents.get(document_id(step.blob_name)) is None
 
 
 def _compare(

@@ -16,6 +16,7 @@ from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, DifferenceKind
 from shared.ingestion.prepare import ensure_ready
+from shared.platform.blobs import BlobStore
 from shared.platform.names import FIGURES, WORK
 from shared.services import Services
 
@@ -29,13 +30,13 @@ async def audit(services: Services, count: int = 0) -> AuditReport:
         count: chooses which part, where everything is too much (see `IdWindow`).
     """
     await ensure_ready(services)
-    window = await fitting_window(services, count)
-    blocks = await read_blocks(services, window)
-    inventory = await take_inventory(services, window)
-    figures = await _read_by_document(services, window, FIGURES, "")
-    work = await _read_by_document(services, window, WORK, "ingest/")
-    said = await _read_by_document(services, window, WORK, extracted.FOLDER)
-    read = await _read_by_document(services, window, WORK, page_files.FOLDER)
+    window = await fitting_window(services.documents_index, services.blobs, count)
+    blocks = await read_blocks(services.content_index, window)
+    inventory = await take_inventory(services.documents_index, services.blobs, services.documents, window)
+    figures = await _read_by_document(services.blobs, window, FIGURES, "")
+    work = await _read_by_document(services.blobs, window, WORK, "ingest/")
+    said = await _read_by_document(services.blobs, window, WORK, extracted.FOLDER)
+    read = await _read_by_document(services.blobs, window, WORK, page_files.FOLDER)
     differences = [
         *_of_documents(inventory, pipeline(services.settings)),
         *_of_blocks(inventory, blocks),
@@ -112,11 +113,11 @@ def _settled(inventory: Inventory) -> Iterator[tuple[str, DocumentState]]:
 
 
 async def _read_by_document(
-    services: Services, window: IdWindow, container: str, prefix: str
+    blobs: BlobStore, window: IdWindow, container: str, prefix: str
 ) -> dict[str, set[str]]:
     """Names of blobs by the document of the window whose id comes first after the prefix."""
     found: dict[str, set[str]] = defaultdict(set)
-    async for blob in services.blobs.list_blobs(container, prefix + window.prefix):
+    async for blob in blobs.list_blobs(container, prefix + window.prefix):
         doc_id = blob.name.removeprefix(prefix).partition("/")[0]
         if window.holds(doc_id):
             found[doc_id].add(blob.name)

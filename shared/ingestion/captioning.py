@@ -15,6 +15,7 @@ from shared.ingestion import copies, work_files
 from shared.ingestion.claims import enter, update, with_model_calls
 from shared.ingestion.figures import caption_by_rule
 from shared.ingestion.models import BlockChanges, Captioned, IngestStep, ParsedFile
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element
@@ -34,9 +35,9 @@ async def caption(step: IngestStep, services: Services) -> Captioned:
         DependencyError, RateLimitError: the model is out of reach. On the last attempt the rule takes over.
     """
     state = await enter(services.documents, step, "captioning")
-    figures = await _new_figures(step, services)
+    figures = await _new_figures(step, services.blobs)
     known = await figure_store.captions(services.blobs, state.doc_id)
-    given = await copies.captions_of(step, services)
+    given = await copies.captions_of(step, services.blobs)
     open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
     room = asyncio.Semaphore(AT_ONCE)
     replies = await asyncio.gather(
@@ -56,9 +57,9 @@ async def caption(step: IngestStep, services: Services) -> Captioned:
     return Captioned(figure_count=len(figures), by_rule_count=len(made) - calls)
 
 
-async def _new_figures(step: IngestStep, services: Services) -> list[Figure]:
-    parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
+async def _new_figures(step: IngestStep, blobs: BlobStore) -> list[Figure]:
+    parsed = await work_files.get(blobs, step, work_files.PARSED, ParsedFile)
+    changes = await work_files.get(blobs, step, work_files.CHANGES, BlockChanges)
     first = len(parsed.chunks)
     new = [parsed.figures[position - first] for position in changes.new if position >= first]
     return new[step.first : step.end]
@@ -71,13 +72,13 @@ async def _caption_one(
     doc_id = document_id(step.blob_name)
     async with room:
         content = await figure_store.picture(services.blobs, doc_id, figure.key)
-        made = given or await _made(figure, content, step, services)
+        made = given or await _made(figure, content, step, services.vision_model)
         await figure_store.put_caption(services.blobs, doc_id, figure.key, content, made)
     return made
 
 
-async def _made(figure: Figure, content: bytes, step: IngestStep, services: Services) -> Caption:
-    text = await _by_model(services.vision_model, figure, content, step)
+async def _made(figure: Figure, content: bytes, step: IngestStep, vision_model: ChatModel) -> Caption:
+    text = await _by_model(vision_model, figure, content, step)
     return Caption(text=text or caption_by_rule(figure), by_model=bool(text))
 
 

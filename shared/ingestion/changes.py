@@ -17,12 +17,13 @@ from shared.documents.metadata import with_corrections
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
-from shared.documents.state import DocumentState, Rights
+from shared.documents.state import DocumentState, DocumentStore, Rights
 from shared.ingestion import claims, extracted
 from shared.ingestion.accepting import note_newest, pipeline, read_rights
 from shared.ingestion.claims import ClaimLostError
 from shared.ingestion.models import IngestStep
 from shared.ingestion.writing import apply_rights
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import (
     AccessDeniedError,
     CallerError,
@@ -32,20 +33,22 @@ from shared.platform.errors import (
     PreconditionFailedError,
 )
 from shared.platform.names import DOCUMENTS
+from shared.platform.search import SearchIndex
+from shared.platform.settings import Settings
 from shared.services import Services
 
 _WAIT_S = 0.5
 _WAITS = 10  # a status change takes milliseconds; a long ingestion is not waited for
 
 
-async def changeable(doc_id: str, user: UserContext, services: Services) -> DocumentState:
+async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -> DocumentState:
     """The state of a document that the user may change.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may neither change nor see it.
         AccessDeniedError: the user may see it, and no more.
     """
-    state = await services.documents.get(doc_id)
+    state = await documents.get(doc_id)
     if state is None or not (may_change(user, state) or may_see(user, state)):
         raise DocumentNotFoundError(
             f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
@@ -69,9 +72,9 @@ def corrections_of(wanted: MetadataCorrection) -> Corrections:
     return fields
 
 
-async def write_rights(blob_name: str, rights: Rights, services: Services) -> None:
+async def write_rights(blob_name: str, rights: Rights, blobs: BlobStore) -> None:
     """Put rights into the document's sidecar, which wins over everything else that says who may read it."""
-    await services.blobs.write(DOCUMENTS, blob_name + SIDECAR_SUFFIX, _sidecar_of(rights))
+    await blobs.write(DOCUMENTS, blob_name + SIDECAR_SUFFIX, _sidecar_of(rights))
 
 
 async def change_access(
@@ -92,20 +95,20 @@ async def change_access(
     changed = {"acl": change.acl, "project_id": project_id, "warning": None}
     rights = state.wanted_rights.model_copy(update=changed)
     if only_unchanged:
-        await _replace_rights(state, rights, services)
+        await _replace_rights(state, rights, services.blobs)
     else:
-        await write_rights(state.blob_name, rights, services)
+        await write_rights(state.blob_name, rights, services.blobs)
     properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if properties is None:
         raise _gone(state)
-    rights, sidecar_etag = await read_rights(services, properties)
+    rights, sidecar_etag = await read_rights(services.settings, services.blobs, properties)
     step = claims.change_step(state.blob_name)
     held = await claims.claim(services.documents, step)
     if held is None:
         await note_newest(state.blob_name, services)
         return False
     wanted = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-    await _update(step, services, wanted)
+    await _update(step, services.documents, wanted)
     if held.content_hash:
         await apply_rights(step, services)
     return await claims.release(services.documents, step)
@@ -124,32 +127,32 @@ async def correct(
         PreconditionFailedError: it changed, and must not have; start an ingestion.
     """
     step = claims.change_step(state.blob_name)
-    held = await _claimed(step, services)
+    held = await _claimed(step, services.documents)
     if only_unchanged and _editable(held) != _editable(state):
         await claims.release(services.documents, step)
         raise PreconditionFailedError("The document was changed just now.", "Read it again.")
     merged = {**held.corrections, **corrections}
-    held = await _update(step, services, {"corrections": merged})
-    if _is_indexed(held, services):
-        await _correct_rows(step, held, services)
+    held = await _update(step, services.documents, {"corrections": merged})
+    if _is_indexed(held, services.settings):
+        await _correct_rows(step, held, services.content_index, services.documents_index, services.documents)
     return await claims.release(services.documents, step)
 
 
-async def try_again(state: DocumentState, services: Services) -> None:
+async def try_again(state: DocumentState, blobs: BlobStore, documents: DocumentStore) -> None:
     """Make the document's content count as new, whatever was tried before; then start an ingestion.
 
     Raises:
         ConflictError: the document is being ingested.
     """
     step = claims.change_step(state.blob_name)
-    await _claimed(step, services)
+    await _claimed(step, documents)
     # Once the document is held: an ingestion that ends now would leave a fresh one.
-    await extracted.remove(services.blobs, state.doc_id)
-    await _update(step, services, {"failed_tries": 0, "pipeline": ""})
-    await claims.release(services.documents, step)
+    await extracted.remove(blobs, state.doc_id)
+    await _update(step, documents, {"failed_tries": 0, "pipeline": ""})
+    await claims.release(documents, step)
 
 
-async def mend(state: DocumentState, services: Services) -> None:
+async def mend(state: DocumentState, documents: DocumentStore) -> None:
     """Make the document's rows count as outdated; an ingestion then writes what is missing, and asks no model
     for what is known.
 
@@ -157,21 +160,21 @@ async def mend(state: DocumentState, services: Services) -> None:
         ConflictError: the document is being ingested.
     """
     step = claims.change_step(state.blob_name)
-    await _claimed(step, services)
-    await _update(step, services, {"failed_tries": 0, "pipeline": "", "copied_hash": ""})
-    await claims.release(services.documents, step)
+    await _claimed(step, documents)
+    await _update(step, documents, {"failed_tries": 0, "pipeline": "", "copied_hash": ""})
+    await claims.release(documents, step)
 
 
-async def mend_rights(state: DocumentState, services: Services) -> None:
+async def mend_rights(state: DocumentState, documents: DocumentStore) -> None:
     """Make the document's access list count as never written; an ingestion then writes it into every row.
 
     Raises:
         ConflictError: the document is being ingested.
     """
     step = claims.change_step(state.blob_name)
-    await _claimed(step, services)
-    await _update(step, services, {"rights": Rights(warning=state.rights.warning)})
-    await claims.release(services.documents, step)
+    await _claimed(step, documents)
+    await _update(step, documents, {"rights": Rights(warning=state.rights.warning)})
+    await claims.release(documents, step)
 
 
 async def delete(state: DocumentState, services: Services) -> None:
@@ -182,15 +185,15 @@ async def delete(state: DocumentState, services: Services) -> None:
     await services.documents_index.delete([state.doc_id])
 
 
-async def _replace_rights(state: DocumentState, rights: Rights, services: Services) -> None:
+async def _replace_rights(state: DocumentState, rights: Rights, blobs: BlobStore) -> None:
     name, etag = state.blob_name + SIDECAR_SUFFIX, state.sidecar_etag or None
     wanted = _sidecar_of(rights)
     try:
-        await services.blobs.write_version(DOCUMENTS, name, wanted, etag=etag)
+        await blobs.write_version(DOCUMENTS, name, wanted, etag=etag)
     except ConflictError:
         # A write of ours whose answer was lost is sent again below: then what is wanted is there.
         with suppress(NotFoundError):
-            if await services.blobs.read(DOCUMENTS, name) == wanted:
+            if await blobs.read(DOCUMENTS, name) == wanted:
                 return
         raise PreconditionFailedError("Its access was changed just now.", "Read it again.") from None
 
@@ -202,33 +205,39 @@ def _sidecar_of(rights: Rights) -> bytes:
     return json.dumps(content).encode()
 
 
-async def _correct_rows(step: IngestStep, state: DocumentState, services: Services) -> None:
-    record = await index_rows.document_record(services.documents_index, state.doc_id)
+async def _correct_rows(
+    step: IngestStep,
+    state: DocumentState,
+    content_index: SearchIndex,
+    documents_index: SearchIndex,
+    documents: DocumentStore,
+) -> None:
+    record = await index_rows.document_record(documents_index, state.doc_id)
     if record is None:
         return
     corrected = with_corrections(record, state.corrections)
     copied = index_rows.copied_hash(corrected)
     if copied != state.copied_hash:
-        keys = await index_rows.block_ids(services.content_index, state.doc_id)
+        keys = await index_rows.block_ids(content_index, state.doc_id)
         fields = index_rows.copied_fields(corrected)
-        await services.content_index.merge([{"block_id": key, **fields} for key in keys])
+        await content_index.merge([{"block_id": key, **fields} for key in keys])
     # Last, as in an ingestion: what the list says, the blocks can be filtered by.
-    await services.documents_index.merge([index_rows.document_row(corrected)])
-    await _update(step, services, {"copied_hash": copied})
+    await documents_index.merge([index_rows.document_row(corrected)])
+    await _update(step, documents, {"copied_hash": copied})
 
 
-async def _claimed(step: IngestStep, services: Services) -> DocumentState:
+async def _claimed(step: IngestStep, documents: DocumentStore) -> DocumentState:
     for _ in range(_WAITS):
-        held = await claims.claim(services.documents, step)
+        held = await claims.claim(documents, step)
         if held is not None:
             return held
         await asyncio.sleep(_WAIT_S)
     raise ConflictError("The document is being ingested.", "Try again when it is ready.")
 
 
-async def _update(step: IngestStep, services: Services, change: dict[str, object]) -> DocumentState:
+async def _update(step: IngestStep, documents: DocumentStore, change: dict[str, object]) -> DocumentState:
     try:
-        return await claims.update(services.documents, step, partial(_with, change=change))
+        return await claims.update(documents, step, partial(_with, change=change))
     except ClaimLostError:
         raise ConflictError("The document was taken over by an ingestion.", "Try again.") from None
 
@@ -242,8 +251,8 @@ def _editable(state: DocumentState) -> tuple[object, ...]:
     return state.corrections, state.wanted_rights, state.content_hash
 
 
-def _is_indexed(state: DocumentState, services: Services) -> bool:
-    return state.content_hash != "" and state.pipeline == pipeline(services.settings)
+def _is_indexed(state: DocumentState, settings: Settings) -> bool:
+    return state.content_hash != "" and state.pipeline == pipeline(settings)
 
 
 def _gone(state: DocumentState) -> DocumentNotFoundError:

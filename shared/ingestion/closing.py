@@ -10,8 +10,11 @@ from shared.ingestion.claims import now
 from shared.ingestion.copies import is_new_name, same_bytes
 from shared.ingestion.models import BlockChanges, Closed, CloseRequest, IngestStep, ParsedFile
 from shared.ingestion.record_manager import make_blocks, make_figure_blocks
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError, NotFoundError
 from shared.platform.names import FIGURES
+from shared.platform.search import SearchIndex
+from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.services import Services
 
@@ -25,7 +28,7 @@ async def hand_over(step: IngestStep, state: DocumentState, services: Services) 
     if not state.corrections:
         return
     moment = now()
-    async for other in same_bytes(state, state.content_hash, services):
+    async for other in same_bytes(state, state.content_hash, services.documents_index, services.documents):
         if not is_new_name(state, other, moment):
             continue
         try:
@@ -45,37 +48,47 @@ async def clear_up(step: IngestStep, state: DocumentState, services: Services) -
     """
     is_whole = (state.content_hash, state.pipeline) == (state.tried_hash, pipeline(services.settings))
     if not state.content_hash:
-        await _remove_all(state.doc_id, services)
+        await _remove_all(state.doc_id, services.content_index, services.documents_index, services.blobs)
         await page_files.remove_all(services.blobs, state.doc_id)
     elif not is_whole:
-        await _remove_new(step.model_copy(update={"content_hash": state.tried_hash}), state, services)
+        await _remove_new(
+            step.model_copy(update={"content_hash": state.tried_hash}),
+            state,
+            services.settings,
+            services.content_index,
+            services.blobs,
+        )
         await page_files.keep_only(services.blobs, state.doc_id, state.content_hash)
     await work_files.remove_all(services.blobs, state.doc_id)
 
 
-async def _remove_all(doc_id: str, services: Services) -> None:
-    await services.documents_index.delete([doc_id])
-    await index_rows.remove_blocks(services.content_index, doc_id)
-    await services.blobs.delete_prefix(FIGURES, f"{doc_id}/")
+async def _remove_all(
+    doc_id: str, content_index: SearchIndex, documents_index: SearchIndex, blobs: BlobStore
+) -> None:
+    await documents_index.delete([doc_id])
+    await index_rows.remove_blocks(content_index, doc_id)
+    await blobs.delete_prefix(FIGURES, f"{doc_id}/")
 
 
-async def _remove_new(step: IngestStep, state: DocumentState, services: Services) -> None:
+async def _remove_new(
+    step: IngestStep, state: DocumentState, settings: Settings, content_index: SearchIndex, blobs: BlobStore
+) -> None:
     """Remove the new version's own blocks, and the pictures that no block of the old one shows."""
     try:
-        parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-        changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
+        parsed = await work_files.get(blobs, step, work_files.PARSED, ParsedFile)
+        changes = await work_files.get(blobs, step, work_files.CHANGES, BlockChanges)
     except NotFoundError:
         return  # it failed before anything was written
-    model = services.settings.embedding_model
-    captions = await figure_store.captions(services.blobs, state.doc_id)
+    model = settings.embedding_model
+    captions = await figure_store.captions(blobs, state.doc_id)
     texts = make_blocks(state.doc_id, parsed.chunks, model)
     new: set[str] = set()
     for known in (captions, {}):  # a figure's block may have been written under either id
         blocks = texts + make_figure_blocks(state.doc_id, parsed.figures, known, model)
         new |= {blocks[position].block_id for position in changes.new}
-    await services.content_index.delete(sorted(new))
-    shown = await index_rows.figure_keys(services.content_index, state.doc_id, without=new)
-    await figure_store.keep_only(services.blobs, state.doc_id, shown)
+    await content_index.delete(sorted(new))
+    shown = await index_rows.figure_keys(content_index, state.doc_id, without=new)
+    await figure_store.keep_only(blobs, state.doc_id, shown)
 
 
 async def close(request: CloseRequest, services: Services) -> Closed:

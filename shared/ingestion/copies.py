@@ -11,15 +11,16 @@ from shared.access.security_filter import PUBLIC
 from shared.documents import figure_store
 from shared.documents.ids import block_id_in
 from shared.documents.models import Block, Caption, Corrections, Original
-from shared.documents.state import DocumentState, Rights
+from shared.documents.state import DocumentState, DocumentStore, Rights
 from shared.ingestion import work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import update
 from shared.ingestion.models import IngestStep
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import InvalidQueryError, NotFoundError
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
-from shared.platform.search import SearchRequest
+from shared.platform.search import SearchIndex, SearchRequest
 from shared.services import Services
 
 RENAME_WINDOW = timedelta(minutes=15)  # a folder is moved by copying all of it, then deleting (unmeasured)
@@ -80,7 +81,7 @@ _VECTORS = ("content_vector", "image_caption_vector")
 async def find_original(step: IngestStep, state: DocumentState, services: Services) -> Original:
     """The document whose blocks, captions and metadata serve this one, too; noted for the later steps."""
     found = Original()
-    async for other in same_bytes(state, step.content_hash, services):
+    async for other in same_bytes(state, step.content_hash, services.documents_index, services.documents):
         if may_reuse(state, other, step.content_hash, pipeline(services.settings)):
             moving = other.corrections if has_same_owner(state, other) else {}
             found = Original(doc_id=other.doc_id, blob_name=other.blob_name, corrections=moving)
@@ -90,7 +91,7 @@ async def find_original(step: IngestStep, state: DocumentState, services: Servic
 
 
 async def same_bytes(
-    state: DocumentState, content_hash: str, services: Services
+    state: DocumentState, content_hash: str, documents_index: SearchIndex, documents: DocumentStore
 ) -> AsyncIterator[DocumentState]:
     """Other documents of these bytes in the project, as far as a reader of this one may read them."""
     wanted = state.wanted_rights
@@ -105,28 +106,28 @@ async def same_bytes(
         f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
     )
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
-    for row in (await services.documents_index.search(request)).rows:
-        other = await services.documents.get(str(row["doc_id"]))
+    for row in (await documents_index.search(request)).rows:
+        other = await documents.get(str(row["doc_id"]))
         if other is not None:
             yield other
 
 
-async def original_of(step: IngestStep, services: Services) -> str | None:
+async def original_of(step: IngestStep, blobs: BlobStore) -> str | None:
     """The id of the document that this one is a copy of, as an earlier step found out."""
-    return (await _noted(step, services)).doc_id
+    return (await _noted(step, blobs)).doc_id
 
 
-async def captions_of(step: IngestStep, services: Services) -> dict[str, Caption]:
+async def captions_of(step: IngestStep, blobs: BlobStore) -> dict[str, Caption]:
     """The captions that a model gave the original's figures, by the picture's key."""
-    original = await original_of(step, services)
+    original = await original_of(step, blobs)
     if original is None:
         return {}
-    known = await figure_store.captions(services.blobs, original)
+    known = await figure_store.captions(blobs, original)
     return {key: caption for key, caption in known.items() if caption.by_model}
 
 
 async def vectors_of(
-    original: str, blocks: Sequence[Block], services: Services
+    original: str, blocks: Sequence[Block], content_index: SearchIndex
 ) -> dict[str, Sequence[float]]:
     """The vectors that the original has for these blocks of its copy, by the ids of the latter."""
     wanted = {block_id_in(original, block.block_id): block for block in blocks}
@@ -136,7 +137,7 @@ async def vectors_of(
         top=len(wanted),
     )
     try:
-        page = await services.content_index.search(request)
+        page = await content_index.search(request)
     except InvalidQueryError:  # an index from before its vectors could be read
         return {}
     found: dict[str, Sequence[float]] = {}
@@ -148,14 +149,16 @@ async def vectors_of(
     return found
 
 
-async def take_corrections(step: IngestStep, state: DocumentState, services: Services) -> DocumentState:
+async def take_corrections(
+    step: IngestStep, state: DocumentState, blobs: BlobStore, documents: DocumentStore
+) -> DocumentState:
     """Take over what the owner corrected in the original, if its file is gone: then this is its new name."""
-    original = await _noted(step, services)
+    original = await _noted(step, blobs)
     if not original.corrections or state.version:
         return state
-    if await services.blobs.properties(DOCUMENTS, original.blob_name) is not None:
+    if await blobs.properties(DOCUMENTS, original.blob_name) is not None:
         return state
-    return await update(services.documents, step, lambda current: _taken(current, original.corrections))
+    return await update(documents, step, lambda current: _taken(current, original.corrections))
 
 
 def _taken(state: DocumentState, corrections: Corrections) -> DocumentState:
@@ -163,8 +166,8 @@ def _taken(state: DocumentState, corrections: Corrections) -> DocumentState:
     return state.model_copy(update={"corrections": merged, "rows_outdated": True})
 
 
-async def _noted(step: IngestStep, services: Services) -> Original:
+async def _noted(step: IngestStep, blobs: BlobStore) -> Original:
     try:
-        return await work_files.get(services.blobs, step, work_files.ORIGINAL, Original)
+        return await work_files.get(blobs, step, work_files.ORIGINAL, Original)
     except NotFoundError:  # an ingestion that began before copies were looked for
         return Original()

@@ -11,6 +11,7 @@ from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import look, update, with_model_calls, with_status
 from shared.ingestion.copies import find_original
 from shared.ingestion.models import Described, IngestStep, ParsedFile
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError, NotFoundError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element
@@ -31,7 +32,7 @@ async def describe(step: IngestStep, services: Services) -> Described:
         DependencyError: the model is out of reach. On the last attempt the rule takes over instead.
     """
     state = await look(services.documents, step)
-    if await _is_described(step, services):
+    if await _is_described(step, services.blobs):
         await update(services.documents, step, _parsing)
         return Described(by_model=True)
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
@@ -47,7 +48,7 @@ async def describe(step: IngestStep, services: Services) -> Described:
     await work_files.put(services.blobs, step, work_files.METADATA, described)
     if by_model and work_files.are_kept_in_memory(step):
         # Kept now and not in the last step: there is no work file that saves a repetition the model's call.
-        await extracted.keep(step, state, metadata, services)
+        await extracted.keep(step, state, metadata, services.settings, services.blobs)
     return Described(by_model=by_model)
 
 
@@ -55,10 +56,10 @@ def _parsing(state: DocumentState) -> DocumentState:
     return with_status(state, "parsing")
 
 
-async def _is_described(step: IngestStep, services: Services) -> bool:
+async def _is_described(step: IngestStep, blobs: BlobStore) -> bool:
     """Whether an earlier attempt asked the model already. One that had to do without it is repeated."""
     try:
-        described = await work_files.get(services.blobs, step, work_files.METADATA, DescribedFile)
+        described = await work_files.get(blobs, step, work_files.METADATA, DescribedFile)
     except NotFoundError:
         return False
     return described.by_model

@@ -5,33 +5,35 @@ would be two thirds of the cost of a short document. Whoever is not sure says no
 """
 
 from shared.documents.ids import document_id, document_of_blob, is_sidecar
-from shared.documents.state import DocumentState
+from shared.documents.state import DocumentState, DocumentStore
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import now
-from shared.platform.blobs import BlobProperties
+from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.platform.settings import Settings
 
 
-async def is_old_news(written: BlobProperties, services: Services) -> bool:
+async def is_old_news(
+    written: BlobProperties, settings: Settings, blobs: BlobStore, documents: DocumentStore
+) -> bool:
     """True when nothing is to be done for this version of a document or of its sidecar.
 
     Raises:
         GroundworkError: a service failed.
     """
     blob_name = document_of_blob(written.name)
-    state = await services.documents.get(document_id(blob_name))
+    state = await documents.get(document_id(blob_name))
     if not is_sidecar(written.name):
-        return state is not None and state.blob_etag == written.etag and _is_settled(state, services)
+        return state is not None and state.blob_etag == written.etag and _is_settled(state, settings)
     if state is None:
         # Rights of a file that is still to come: its own event will have them read.
-        return await services.blobs.properties(DOCUMENTS, blob_name) is None
+        return await blobs.properties(DOCUMENTS, blob_name) is None
     if state.sidecar_etag != written.etag:
         return False
-    return _is_settled(state, services) or _is_in_work(state) or _is_announced(state)
+    return _is_settled(state, settings) or _is_in_work(state) or _is_announced(state)
 
 
-def _is_settled(state: DocumentState, services: Services) -> bool:
+def _is_settled(state: DocumentState, settings: Settings) -> bool:
     """Whether the indexes hold what they are to hold, and nobody works on the document."""
     return (
         state.status == "ready"
@@ -39,7 +41,7 @@ def _is_settled(state: DocumentState, services: Services) -> bool:
         and not state.pending
         and not state.rows_outdated
         and state.rights == state.wanted_rights
-        and state.pipeline == pipeline(services.settings)
+        and state.pipeline == pipeline(settings)
     )
 
 

@@ -11,8 +11,8 @@ from shared.ingestion.models import IngestStep
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
+from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentMetadata
-from shared.services import Services
 
 FOLDER = "extracted/"
 
@@ -23,16 +23,16 @@ async def put(blobs: BlobStore, doc_id: str, content: ExtractedFile) -> None:
 
 
 async def keep(
-    step: IngestStep, state: DocumentState, metadata: DocumentMetadata, services: Services
+    step: IngestStep, state: DocumentState, metadata: DocumentMetadata, settings: Settings, blobs: BlobStore
 ) -> None:
     """Remember what the model said of these bytes."""
     content = ExtractedFile(
         content_hash=step.content_hash,
-        pipeline=pipeline(services.settings),
+        pipeline=pipeline(settings),
         filename=state.filename,
         metadata=metadata,
     )
-    await put(services.blobs, state.doc_id, content)
+    await put(blobs, state.doc_id, content)
 
 
 async def get(blobs: BlobStore, doc_id: str) -> ExtractedFile | None:

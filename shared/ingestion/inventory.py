@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from shared.documents.ids import EVERYTHING, IdWindow, document_id, document_of_blob, is_sidecar
-from shared.documents.state import DocumentState
+from shared.documents.state import DocumentState, DocumentStore
 from shared.ingestion.audit_rules import SeenBlocks, SeenDocument
+from shared.platform.blobs import BlobStore
 from shared.platform.names import DOCUMENTS, FIGURES
 from shared.platform.odata import all_of, quote
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 from shared.retrieval.models import DocumentRecord
-from shared.services import Services
 
 _PAGE_ROWS = 1000
 MOST_DOCUMENTS = 10_000  # looked at at once: some 130 MB (13 KB each: measured)
@@ -42,13 +42,13 @@ class Inventory:
     orphaned: dict[str, DocumentRecord]
 
 
-async def fitting_window(services: Services, count: int) -> IdWindow:
+async def fitting_window(documents_index: SearchIndex, blobs: BlobStore, count: int) -> IdWindow:
     """The documents that are looked at now: all of them, or the part due at `count` that can be held."""
     window = EVERYTHING
-    while await _has_many_rows(services.documents_index, window):
+    while await _has_many_rows(documents_index, window):
         window = window.narrowed(count)
     held: list[str] = []
-    async for blob in services.blobs.list_blobs(DOCUMENTS):
+    async for blob in blobs.list_blobs(DOCUMENTS):
         if not is_sidecar(blob.name) and window.holds(doc_id := document_id(blob.name)):
             held.append(doc_id)
         while len(held) > MOST_DOCUMENTS:
@@ -57,17 +57,19 @@ async def fitting_window(services: Services, count: int) -> IdWindow:
     return window
 
 
-async def take_inventory(services: Services, window: IdWindow = EVERYTHING) -> Inventory:
+async def take_inventory(
+    documents_index: SearchIndex, blobs: BlobStore, documents: DocumentStore, window: IdWindow = EVERYTHING
+) -> Inventory:
     """Read all of the window's documents.
 
     Rows are read before states and states before files, against the order in which an ingestion writes: what
     is seen first was there when the rest is looked at, unless it was removed.
     """
-    rows = {record.doc_id: record async for record in _records(services.documents_index, window)}
-    states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
+    rows = {record.doc_id: record async for record in _records(documents_index, window)}
+    states = {state.doc_id: state async for state in documents.all(window.low, window.high)}
     etags: dict[str, str] = {}
     sidecars: dict[str, str] = {}
-    async for blob in services.blobs.list_blobs(DOCUMENTS):
+    async for blob in blobs.list_blobs(DOCUMENTS):
         document = document_of_blob(blob.name)
         if window.holds(document_id(document)):
             (etags if document == blob.name else sidecars)[document] = blob.etag
@@ -129,11 +131,11 @@ WINDOW_BITS = 8  # of what the timer looks at each time: one of 256 parts, so ea
 _FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
 
 
-async def read_blocks(services: Services, window: IdWindow) -> dict[str, SeenBlocks]:
+async def read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:
     """The blocks of the window's documents, by document."""
     condition = window.condition("doc_id")
     found: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
-    async for row in all_rows(services.content_index, "block_id", _FIELDS, condition):
+    async for row in all_rows(content_index, "block_id", _FIELDS, condition):
         blocks = found[str(row["doc_id"])]
         blocks.count += 1
         blocks.access_lists.add(tuple(sorted(row.get("access_control_list") or ())))

@@ -12,13 +12,12 @@ from tempfile import TemporaryDirectory
 
 from shared.documents import page_files
 from shared.documents.page_models import PageSheet
-from shared.documents.state import DocumentState
+from shared.documents.state import DocumentState, DocumentStore
 from shared.ingestion.parse_file import RenderJob
 from shared.ingestion.parser_process import ParserPool
-from shared.platform.blobs import BlobProperties
+from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
 from shared.platform.names import DOCUMENTS, WORK
-from shared.services import Services
 
 RENDER_SECONDS = 20.0  # a page takes tenths of a second; a map of a million lines is given up
 _MAX_WAITING = 8  # each has a copy of its file, of up to MAX_DOCUMENT_BYTES, on the disk of the instance
@@ -29,7 +28,9 @@ def has_pictures(filename: str) -> bool:
     return PurePosixPath(filename).suffix.lower() == ".pdf"
 
 
-async def page_sheet(state: DocumentState, page_number: int, services: Services) -> PageSheet:
+async def page_sheet(
+    state: DocumentState, page_number: int, blobs: BlobStore, documents: DocumentStore
+) -> PageSheet:
     """The page's words and the size of its picture; both are made if they are not there.
 
     Raises:
@@ -38,35 +39,39 @@ async def page_sheet(state: DocumentState, page_number: int, services: Services)
         ConflictError: the document is being replaced.
         DependencyError: too many pages are being drawn.
     """
-    known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
-    return known or (await _rendered(state, page_number, services))[0]
+    known = await page_files.get_sheet(blobs, state.doc_id, state.content_hash, page_number)
+    return known or (await _rendered(state, page_number, blobs, documents))[0]
 
 
-async def page_picture(state: DocumentState, page_number: int, services: Services) -> BlobProperties:
+async def page_picture(
+    state: DocumentState, page_number: int, blobs: BlobStore, documents: DocumentStore
+) -> BlobProperties:
     """The page's picture in the work container. Errors as `page_sheet`."""
     place = (state.doc_id, state.content_hash, page_number)
-    found = await page_files.picture(services.blobs, *place)
+    found = await page_files.picture(blobs, *place)
     if found is None:
-        await _rendered(state, page_number, services)
-        found = await page_files.picture(services.blobs, *place)
+        await _rendered(state, page_number, blobs, documents)
+        found = await page_files.picture(blobs, *place)
     if found is None:
         raise NotFoundError(f"There is no page {page_number}.", "The document was deleted just now.")
     return found
 
 
-async def _rendered(state: DocumentState, page_number: int, services: Services) -> tuple[PageSheet, bytes]:
+async def _rendered(
+    state: DocumentState, page_number: int, blobs: BlobStore, documents: DocumentStore
+) -> tuple[PageSheet, bytes]:
     with _Waiting.one_more(), TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document.pdf"
-        downloaded = await services.blobs.download(DOCUMENTS, state.blob_name, source)
+        downloaded = await blobs.download(DOCUMENTS, state.blob_name, source)
         # What the index tells of is what is shown: another version may have other readers.
         if downloaded.etag != state.blob_etag:
             raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
         made = await _draw(source, page_number)
-    await page_files.put_sheet(services.blobs, state.doc_id, state.content_hash, page_number, made)
-    current = await services.documents.get(state.doc_id)
+    await page_files.put_sheet(blobs, state.doc_id, state.content_hash, page_number, made)
+    current = await documents.get(state.doc_id)
     if current is None or current.content_hash != state.content_hash:  # it went while it was drawn
         name = page_files.picture_name(state.doc_id, state.content_hash, page_number)
-        await services.blobs.delete_prefix(WORK, name.rpartition("/")[0] + "/")
+        await blobs.delete_prefix(WORK, name.rpartition("/")[0] + "/")
     return made
 
 

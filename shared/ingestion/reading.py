@@ -36,7 +36,7 @@ from shared.platform.telemetry import get_logger
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from shared.platform.blobs import BlobProperties
+    from shared.platform.blobs import BlobProperties, BlobStore
     from shared.services import Services
 
 
@@ -76,7 +76,7 @@ Kept = TypeVar("Kept", Layout, PageTexts)
 
 @asynccontextmanager
 async def place_to_read(
-    filename: str, size_bytes: int, services: Services
+    filename: str, size_bytes: int, parser_services: ParserServices
 ) -> AsyncIterator[ParserPool | Turn]:
     """Where a file is to be read; to be asked for before it is fetched, so that those who wait hold no copy.
 
@@ -87,7 +87,7 @@ async def place_to_read(
         NoWorkerFreeError: others are being read.
     """
     suffix = PurePosixPath(filename).suffix.lower()
-    helpers = (services.parser_services.layout, services.parser_services.pages)
+    helpers = (parser_services.layout, parser_services.pages)
     if is_short_text(filename, size_bytes):
         yield text_pool()
     elif any(helper is not None and helper.reads(suffix) for helper in helpers):
@@ -235,14 +235,14 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
         _check_size(properties, services.settings.max_document_bytes)
     size_bytes = 0 if properties is None else properties.size_bytes
     # Before the file is fetched: an activity that waits for its turn holds no copy, and fetches none in vain.
-    async with place_to_read(state.filename, size_bytes, services) as place:
+    async with place_to_read(state.filename, size_bytes, services.parser_services) as place:
         return await _parse(step, services, place)
 
 
 async def _parse(step: IngestStep, services: Services, place: ParserPool | Turn) -> Parsed:
     with TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document"
-        downloaded = await _download(services, step, source)
+        downloaded = await _download(services.blobs, step, source)
         content_hash = await asyncio.to_thread(_hash_file, source)
         read = partial(with_bytes, content_hash=content_hash, etag=downloaded.etag)
         state = await update(services.documents, step, read)
@@ -277,9 +277,9 @@ def _job(services: Services, source: Path, filename: str) -> ParseJob:
     )
 
 
-async def _download(services: Services, step: IngestStep, target: Path) -> BlobProperties:
+async def _download(blobs: BlobStore, step: IngestStep, target: Path) -> BlobProperties:
     try:
-        return await services.blobs.download(DOCUMENTS, step.blob_name, target)
+        return await blobs.download(DOCUMENTS, step.blob_name, target)
     except ConflictError:
         raise DependencyError("The file was replaced while it was read.", "It is read again.") from None
 

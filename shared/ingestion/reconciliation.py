@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from shared.documents import index_rows, page_files
 from shared.documents.ids import IdWindow
-from shared.documents.state import DocumentState
+from shared.documents.state import DocumentState, DocumentStore
 from shared.ingestion import extracted
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.audit_rules import (
@@ -31,6 +31,7 @@ from shared.ingestion.prepare import prepare
 from shared.ingestion.quarantine import is_quarantined
 from shared.platform.errors import GroundworkError
 from shared.platform.hashing import digest
+from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.services import Services
 
@@ -55,18 +56,20 @@ async def reconcile(
         block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
     """
     await prepare(services)  # each time: an index that was lost is made again
-    window = await fitting_window(services, count)
+    window = await fitting_window(services.documents_index, services.blobs, count)
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()
     # Blocks before states, against the order in which an ingestion writes (see `take_inventory`).
-    blocks = await read_blocks(services, of_blocks)
-    inventory = await take_inventory(services, window)
+    blocks = await read_blocks(services.content_index, of_blocks)
+    inventory = await take_inventory(services.documents_index, services.blobs, services.documents, window)
     moment = now()
-    due = [(seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services, moment))]
+    due = [
+        (seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services.settings, moment))
+    ]
     due += _differing_blocks(inventory, blocks, of_blocks, read_at, {seen.name for seen, _ in due})
     started: Counter[str] = Counter()
     for seen, kind in due[:MAX_STARTS]:
-        if await _start(seen, kind, services, start):
+        if await _start(seen, kind, services.documents, start):
             started[kind] += 1
     orphans = inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys())
     removed = await _remove_orphans(orphans, services, count)
@@ -76,9 +79,9 @@ async def reconcile(
     return ReconcileReport(started=dict(started), removed_orphans=removed, left=left, share=share)
 
 
-def _due(seen: SeenDocument, services: Services, moment: datetime) -> str | None:
+def _due(seen: SeenDocument, settings: Settings, moment: datetime) -> str | None:
     """Why its ingestion is to be started; None if it is not."""
-    difference = compare(seen, pipeline(services.settings))
+    difference = compare(seen, pipeline(settings))
     state = seen.state
     if difference is None:
         return "failed" if state is not None and _deserves_another_try(seen, moment) else None
@@ -121,11 +124,11 @@ def _deserves_another_try(seen: SeenDocument, moment: datetime) -> bool:
     return moment - state.updated_at > RETRY_AFTER
 
 
-async def _start(seen: SeenDocument, kind: str, services: Services, start: StartIngestion) -> bool:
+async def _start(seen: SeenDocument, kind: str, documents: DocumentStore, start: StartIngestion) -> bool:
     revision = seen.state.revision if seen.state is not None else seen.etag
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            await _mend(seen.state, services)  # else its state would say that there is nothing to do
+            await _mend(seen.state, documents)  # else its state would say that there is nothing to do
         await start(seen.name, f"{seen.name} reconciled {revision}")
     except GroundworkError as failed:
         get_logger().warning("documents.not_reconciled", error_type=failed.code)
@@ -133,12 +136,12 @@ async def _start(seen: SeenDocument, kind: str, services: Services, start: Start
     return True
 
 
-async def _mend(state: DocumentState, services: Services) -> None:
+async def _mend(state: DocumentState, documents: DocumentStore) -> None:
     """What is still found of a document whose newest version failed can be closed, not made again."""
     if state.status == "failed" and state.content_hash:
-        await mend_rights(state, services)
+        await mend_rights(state, documents)
     else:
-        await mend(state, services)
+        await mend(state, documents)
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: Services, count: int) -> int:

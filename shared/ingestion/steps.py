@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
+from shared.documents.state import DocumentStore
 from shared.ingestion import accepting, captioning, closing, describing, reading, work_files, writing
 from shared.ingestion.accepting import HasEnded, check_holder
 from shared.ingestion.claims import ClaimLostError
@@ -112,9 +113,9 @@ async def perform_close(request: CloseRequest, services: Services) -> IngestRepl
     return await _answer("close", request.step, closing.close(request, services))
 
 
-async def perform_check(step: IngestStep, services: Services, has_ended: HasEnded) -> IngestReply:
+async def perform_check(step: IngestStep, documents: DocumentStore, has_ended: HasEnded) -> IngestReply:
     """Look whether the document's holder lives, after another instance was found to hold it."""
-    return await _answer("check_holder", step, check_holder(step, services, has_ended))
+    return await _answer("check_holder", step, check_holder(step, documents, has_ended))
 
 
 async def _answer(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:

@@ -11,16 +11,17 @@ from shared.access.models import UserContext
 from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS, document_id
 from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.rights import is_admin
-from shared.documents.state import DocumentState, Rights
+from shared.documents.state import DocumentState, DocumentStore, Rights
 from shared.ingestion import claims
 from shared.ingestion.accepting import read_rights
 from shared.ingestion.changes import write_rights
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.registry import format_of
-from shared.platform.blobs import BlobProperties
+from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
+from shared.platform.settings import Settings
 from shared.services import Services
 
 MAX_NAME_BYTES = 200  # file systems take 255; a sidecar's suffix and a copy's number come on top
@@ -132,7 +133,7 @@ async def receive(
     parts = _limited(parts, services.settings.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
-    return await _announce(written, services), written.etag
+    return await _announce(written, services.settings, services.blobs, services.documents), written.etag
 
 
 async def make_ticket(request: UploadRequest, user: UserContext, services: Services) -> UploadTicket:
@@ -171,12 +172,14 @@ def place_of(request: UploadRequest, user: UserContext) -> str:
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
     """Put its rights in place: a file must never be there without them."""
     await ensure_ready(services)
-    await _write_rights(path, request, user, services)
+    await _write_rights(path, request, user, services.settings, services.blobs)
 
 
-async def _write_rights(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
-    known = await services.blobs.properties(DOCUMENTS, path)
-    rights = Rights() if known is None else (await read_rights(services, known))[0]
+async def _write_rights(
+    path: str, request: UploadRequest, user: UserContext, settings: Settings, blobs: BlobStore
+) -> None:
+    known = await blobs.properties(DOCUMENTS, path)
+    rights = Rights() if known is None else (await read_rights(settings, blobs, known))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
         raise ConflictError("A document of somebody else has this name.", "Choose another name or folder.")
     wanted = Rights(
@@ -186,24 +189,26 @@ async def _write_rights(path: str, request: UploadRequest, user: UserContext, se
         source_url=request.source_url or rights.source_url,
     )
     if known is None or wanted != rights.model_copy(update={"warning": None}):
-        await write_rights(path, wanted, services)
+        await write_rights(path, wanted, blobs)
 
 
-async def _announce(written: BlobProperties, services: Services) -> DocumentState:
+async def _announce(
+    written: BlobProperties, settings: Settings, blobs: BlobStore, documents: DocumentStore
+) -> DocumentState:
     """The document's state: `queued` from now on, before its event has come."""
     # Also of a document that is known: it may be the one before, which is just being removed.
-    rights, sidecar_etag = await read_rights(services, written)
+    rights, sidecar_etag = await read_rights(settings, blobs, written)
     known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-    state = await services.documents.get(document_id(written.name))
+    state = await documents.get(document_id(written.name))
     try:
         if state is None:
-            return await services.documents.create(claims.fresh_state(written.name).model_copy(update=known))
+            return await documents.create(claims.fresh_state(written.name).model_copy(update=known))
         # Held, or begun already with this very version: whoever works on it tells how far it is.
         if state.holder is not None or state.wanted_etag == written.etag:
             return state.model_copy(update=known)
-        return await services.documents.replace(claims.queued_anew(state).model_copy(update=known))
+        return await documents.replace(claims.queued_anew(state).model_copy(update=known))
     except ConflictError:  # its event was quicker
-        found = await services.documents.get(document_id(written.name)) or claims.fresh_state(written.name)
+        found = await documents.get(document_id(written.name)) or claims.fresh_state(written.name)
         return found.model_copy(update=known)
 
 

@@ -20,7 +20,9 @@ from shared.ingestion.models import BlockChanges, IngestStep, ParsedFile, Planne
 from shared.ingestion.record_manager import make_blocks, make_figure_blocks, plan_changes
 from shared.ingestion.work_files import current_sitting
 from shared.platform.blobs import BlobStore
-from shared.platform.language_models.models import CallLimits
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.search import SearchIndex
+from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentMetadata, DocumentRecord
 from shared.services import Services
 
@@ -71,7 +73,7 @@ async def plan(step: IngestStep, services: Services) -> Planned:
     """Compare chunks and figures with the index; the verdict goes to the work container."""
     doc_id = (await look(services.documents, step)).doc_id
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    blocks = await _blocks(doc_id, parsed, services, planned=True)
+    blocks = await _blocks(doc_id, parsed, services.settings, services.blobs, planned=True)
     changes = plan_changes(blocks, await index_rows.block_hashes(services.content_index, doc_id))
     await work_files.put(services.blobs, step, work_files.CHANGES, changes)
     return Planned(
@@ -85,13 +87,15 @@ async def plan(step: IngestStep, services: Services) -> Planned:
 
 async def write_blocks(step: IngestStep, services: Services) -> Written:
     """Embed and write the new chunks from `step.first` up to `step.end`; twice does no harm."""
-    version = await _load(step, services, await enter(services.documents, step, "embedding"))
+    version = await _load(
+        step, services.settings, services.blobs, await enter(services.documents, step, "embedding")
+    )
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
     positions = changes.new[step.first : step.end]
-    original = await copies.original_of(step, services)
+    original = await copies.original_of(step, services.blobs)
     for start in range(0, len(positions), EMBED_BATCH):
         batch = positions[start : start + EMBED_BATCH]
-        vectors, asked = await _vectors(version, batch, original, services)
+        vectors, asked = await _vectors(version, batch, original, services.content_index, services.embedder)
         # Embedding may take minutes: whoever lost the document meanwhile must not write into it any more, and
         # whoever changed its rights wants them in what is written from now on.
         count = partial(with_model_calls, status="embedding", calls=asked)
@@ -104,7 +108,13 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
             index_rows.block_row(version.blocks[position], version.record, vector)
             for position, vector in zip(batch, vectors, strict=True)
         ]
-        await accepting.upload_blocks(rows, version.state.doc_id, version.state.wanted_rights, services)
+        await accepting.upload_blocks(
+            rows,
+            version.state.doc_id,
+            version.state.wanted_rights,
+            services.content_index,
+            services.documents,
+        )
     return Written(block_count=len(positions))
 
 
@@ -115,9 +125,14 @@ async def finish(step: IngestStep, services: Services) -> Written:
         services.blobs, step, work_files.PARSED
     ):
         return Written(block_count=state.block_count)  # an earlier attempt did it all
-    version = await _load(step, services, await copies.take_corrections(step, state, services))
+    version = await _load(
+        step,
+        services.settings,
+        services.blobs,
+        await copies.take_corrections(step, state, services.blobs, services.documents),
+    )
     changes = await work_files.get(services.blobs, step, work_files.CHANGES, BlockChanges)
-    await _merge_rows(version, changes, services)
+    await _merge_rows(version, changes, services.content_index)
     # Metadata are written last: a document visible in the list must be searchable in full.
     naming = index_rows.naming_fields(version.record, version.parsed.chunks)
     await services.documents_index.upload([{**index_rows.document_row(version.record), **naming}])
@@ -126,10 +141,10 @@ async def finish(step: IngestStep, services: Services) -> Written:
     indexed = await update(services.documents, step, kept)
     if indexed.wanted_rights != indexed.rights:
         await apply_rights(step, services)
-    await services.content_index.delete(await _gone(version, changes, services))
+    await services.content_index.delete(await _gone(version, changes, services.content_index))
     keys = {figure.key for figure in version.parsed.figures}
     await figure_store.keep_only(services.blobs, state.doc_id, keys)
-    await _keep_extracted(step, version, services)
+    await _keep_extracted(step, version, services.settings, services.blobs)
     if version.record.version > 1:
         await page_files.keep_only(services.blobs, state.doc_id, step.content_hash)
     await work_files.remove_all(services.blobs, state.doc_id)
@@ -141,41 +156,49 @@ async def apply_rights(step: IngestStep, services: Services) -> RightsApplied:
     state = await update(services.documents, step, lambda current: current)
     while True:  # until those that were written are those that are wanted: they may change meanwhile
         written = state.wanted_rights
-        block_count = await index_rows.merge_rights(services, state.doc_id, written)
+        block_count = await index_rows.merge_rights(
+            services.content_index, services.documents_index, state.doc_id, written
+        )
         state = await update(services.documents, step, partial(_holding, written=written))
         if state.wanted_rights == written:
             return RightsApplied(block_count=block_count)
 
 
-async def _load(step: IngestStep, services: Services, state: DocumentState) -> _Version:
-    parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
-    described = await work_files.get(services.blobs, step, work_files.METADATA, DescribedFile)
+async def _load(step: IngestStep, settings: Settings, blobs: BlobStore, state: DocumentState) -> _Version:
+    parsed = await work_files.get(blobs, step, work_files.PARSED, ParsedFile)
+    described = await work_files.get(blobs, step, work_files.METADATA, DescribedFile)
     record = with_corrections(_record(state, step, parsed, described), state.corrections)
-    blocks = await _blocks(state.doc_id, parsed, services, planned=False)
+    blocks = await _blocks(state.doc_id, parsed, settings, blobs, planned=False)
     return _Version(state, parsed, described, blocks, record)
 
 
-async def _blocks(doc_id: str, parsed: ParsedFile, services: Services, *, planned: bool) -> list[Block]:
+async def _blocks(
+    doc_id: str, parsed: ParsedFile, settings: Settings, blobs: BlobStore, *, planned: bool
+) -> list[Block]:
     """Every block of the document: chunks, then figures; when planned, as the model will caption them."""
-    model = services.settings.embedding_model
+    model = settings.embedding_model
     blocks = make_blocks(doc_id, parsed.chunks, model)
     if parsed.figures:
-        captions = {} if planned else await figure_store.captions(services.blobs, doc_id)
+        captions = {} if planned else await figure_store.captions(blobs, doc_id)
         blocks += make_figure_blocks(doc_id, parsed.figures, captions, model)
     return blocks
 
 
 async def _vectors(
-    version: _Version, batch: Sequence[int], original: str | None, services: Services
+    version: _Version,
+    batch: Sequence[int],
+    original: str | None,
+    content_index: SearchIndex,
+    embedder: Embedder,
 ) -> tuple[list[Sequence[float]], int]:
     """The vectors of these blocks in order, and how often the model was asked: for those nobody has yet."""
     known: dict[str, Sequence[float]] = {}
     if original is not None:
-        known = await copies.vectors_of(original, [version.blocks[place] for place in batch], services)
+        known = await copies.vectors_of(original, [version.blocks[place] for place in batch], content_index)
     unknown = [position for position in batch if version.blocks[position].block_id not in known]
     if unknown:
         texts = [_embedded_text(version, position) for position in unknown]
-        made = await services.embedder.embed(texts, _EMBED_LIMITS)
+        made = await embedder.embed(texts, _EMBED_LIMITS)
         blocks = [version.blocks[position] for position in unknown]
         known |= {block.block_id: vector for block, vector in zip(blocks, made, strict=True)}
     return [known[version.blocks[position].block_id] for position in batch], int(bool(unknown))
@@ -226,16 +249,16 @@ def _with_rights(record: DocumentRecord, wanted: Rights) -> DocumentRecord:
     return record.model_copy(update=fields)
 
 
-async def _keep_extracted(step: IngestStep, version: _Version, services: Services) -> None:
+async def _keep_extracted(step: IngestStep, version: _Version, settings: Settings, blobs: BlobStore) -> None:
     """Remember what the model said: for copies of the file, and for a repair."""
     if not version.described.by_model:
-        await extracted.remove(services.blobs, version.state.doc_id)
+        await extracted.remove(blobs, version.state.doc_id)
     elif version.state.content_hash or not current_sitting().is_whole:  # else it was kept at once
         said = DocumentMetadata.model_validate(version.described.model_dump(exclude={"by_model"}))
-        await extracted.keep(step, version.state, said, services)
+        await extracted.keep(step, version.state, said, settings, blobs)
 
 
-async def _merge_rows(version: _Version, changes: BlockChanges, services: Services) -> None:
+async def _merge_rows(version: _Version, changes: BlockChanges, content_index: SearchIndex) -> None:
     """Bring rows that stay up to date: moved ones always, kept ones when the document's fields changed."""
     positions = list(changes.moved)
     if version.state.rows_outdated:
@@ -243,15 +266,15 @@ async def _merge_rows(version: _Version, changes: BlockChanges, services: Servic
         positions = list(range(len(version.blocks)))
     elif index_rows.copied_hash(version.record) != version.state.copied_hash:
         positions += changes.kept
-    await services.content_index.merge(
+    await content_index.merge(
         [index_rows.moved_row(version.blocks[position], version.record) for position in positions]
     )
 
 
-async def _gone(version: _Version, changes: BlockChanges, services: Services) -> list[str]:
+async def _gone(version: _Version, changes: BlockChanges, content_index: SearchIndex) -> list[str]:
     """Rows that are not this version's: those of the plan, and what an instance that died wrote after it."""
     wanted = {block.block_id for block in version.blocks}
-    found = await index_rows.block_ids(services.content_index, version.state.doc_id)
+    found = await index_rows.block_ids(content_index, version.state.doc_id)
     return sorted({*changes.gone, *found} - wanted)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar
 
+from shared.platform.settings import Settings
 from shared.quality.models import (
     AnswerCounts,
     AnswerRecord,
@@ -21,8 +22,8 @@ from shared.quality.models import (
     Ratings,
     Times,
 )
+from shared.quality.store import QualityStore
 from shared.runs.models import Reason, RunAnswer, RunRecord, WritingFacts
-from shared.services import Services
 
 Number = TypeVar("Number", int, float)
 
@@ -220,7 +221,7 @@ _DAY = timedelta(days=1)
 
 
 async def quality_metrics(
-    services: Services, now: datetime, hours: int, project_id: str | None = None
+    quality: QualityStore, now: datetime, hours: int, project_id: str | None = None
 ) -> QualityMetrics:
     """The measures of questions of the last `hours`. GroundworkError when the records cannot be read."""
     since, seen = now - timedelta(hours=hours), 0
@@ -231,7 +232,7 @@ async def quality_metrics(
     covered = now
     # The newest day first: what does not fit is what is old. All records of a run are of one day.
     while day + _DAY > since and seen < MOST_RECORDS:
-        records = await _of_day(services, max(day, since), min(day + _DAY, now))
+        records = await _of_day(quality, max(day, since), min(day + _DAY, now))
         sums.add(records)
         seen += len(records)
         covered = max(day, since)
@@ -248,13 +249,15 @@ async def quality_metrics(
     )
 
 
-async def purge_old_quality(now: datetime, services: Services, most: int = 10_000) -> int:
+async def purge_old_quality(
+    now: datetime, settings: Settings, quality: QualityStore, most: int = 10_000
+) -> int:
     """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
-    limit = now - timedelta(days=services.settings.run_retention_days)
-    return await services.quality.delete_before(limit, most)
+    limit = now - timedelta(days=settings.run_retention_days)
+    return await quality.delete_before(limit, most)
 
 
-async def _of_day(services: Services, first: datetime, last: datetime) -> list[QualityRecord]:
+async def _of_day(quality: QualityStore, first: datetime, last: datetime) -> list[QualityRecord]:
     """Records of questions from `first` until before `last`."""
-    found = services.quality.between(first, last)
+    found = quality.between(first, last)
     return [record async for record in found if first <= record.at < last]

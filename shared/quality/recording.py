@@ -11,13 +11,17 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from shared.access.models import UserContext
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.names import RUN_LOG
 from shared.platform.telemetry import get_logger
 from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
+from shared.quality.store import QualityStore
 from shared.runs.event_log import events_of
 from shared.runs.models import Feedback, FeedbackBody, RunAnswer, RunRecord
 from shared.runs.records import owned_run
+from shared.runs.run_log import RunLog
+from shared.runs.run_store import RunStore
 from shared.runs.working_memory import answer_path
 from shared.services import Services
 
@@ -103,11 +107,11 @@ def key_of(run_id: str) -> str:
     return hashlib.sha256(f"quality of {run_id}".encode()).hexdigest()[:32]
 
 
-async def keep(record: AnswerRecord | OpeningRecord, services: Services) -> None:
+async def keep(record: AnswerRecord | OpeningRecord, quality: QualityStore) -> None:
     """Keep it, and count it unless it was kept before."""
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
-            if not await services.quality.add(record):
+            if not await quality.add(record):
                 return
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("quality.not_kept", kind=record.kind, error_type=type(failed).__name__)
@@ -135,73 +139,75 @@ async def open_source(run_id: str, n: int, user: UserContext, services: Services
     Raises:
         NotFoundError: the user has no such run, or it has no such citation.
     """
-    record = await owned_run(run_id, user, services)
-    if n not in await _cited(record, services):
+    record = await owned_run(run_id, user, services.runs)
+    if n not in await _cited(record, services.blobs, services.run_log):
         raise NotFoundError(f"The run has no citation {n}.", "Numbers are those of its `citations`.")
-    await keep(OpeningRecord(key=key_of(record.run_id), at=record.created_at, n=n), services)
+    await keep(OpeningRecord(key=key_of(record.run_id), at=record.created_at, n=n), services.quality)
 
 
-async def _cited(record: RunRecord, services: Services) -> frozenset[int]:
+async def _cited(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozenset[int]:
     if record.status == "completed":
-        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
+        content = await blobs.read(RUN_LOG, answer_path(record.run_id))
         return frozenset(citation.n for citation in RunAnswer.from_kept(content).citations)
     if not record.has_log:
         return frozenset()
-    events = events_of(await services.run_log.read(record.run_id))
+    events = events_of(await run_log.read(record.run_id))
     return frozenset(int(event.data["n"]) for event in events if event.name == "CITATION")
 
 
 _ENDED = ("completed", "failed", "cancelled")
 
 
-async def rate_run(run_id: str, rating: FeedbackBody, user: UserContext, services: Services) -> Feedback:
+async def rate_run(
+    run_id: str, rating: FeedbackBody, user: UserContext, runs: RunStore, quality: QualityStore
+) -> Feedback:
     """Keep what the user says of one of their own runs, in place of what they said before.
 
     Raises:
         NotFoundError: the user has no such run.
         ConflictError: it has not ended yet.
     """
-    record = await owned_run(run_id, user, services)
+    record = await owned_run(run_id, user, runs)
     if record.status not in _ENDED:
         raise ConflictError("The run has not ended yet.", "Rate it when its last event has come.")
     said = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
     feedback = Feedback(**said, given_at=datetime.now(UTC))
     counted = _counted(record, feedback)
-    await services.quality.put_rating(counted)
+    await quality.put_rating(counted)
     try:
         # The words last: they are stored nowhere but in the run, and go with it.
-        await services.runs.set_feedback(record.run_id, feedback)
+        await runs.set_feedback(record.run_id, feedback)
     except NotFoundError:
-        await services.quality.remove_rating(counted.at, counted.key)
+        await quality.remove_rating(counted.at, counted.key)
         raise _gone(run_id) from None
     await count(counted)
     return feedback
 
 
-async def feedback_of(run_id: str, user: UserContext, services: Services) -> Feedback:
+async def feedback_of(run_id: str, user: UserContext, runs: RunStore) -> Feedback:
     """What the user said.
 
     Raises:
         NotFoundError: the user has no such run, or has said nothing of it.
     """
-    record = await owned_run(run_id, user, services)
+    record = await owned_run(run_id, user, runs)
     if record.feedback is None:
         raise NotFoundError("The run has not been rated.", "PUT a rating or a thumb.")
     return record.feedback
 
 
-async def withdraw_feedback(run_id: str, user: UserContext, services: Services) -> None:
+async def withdraw_feedback(run_id: str, user: UserContext, runs: RunStore, quality: QualityStore) -> None:
     """Take it back; twice changes nothing.
 
     Raises:
         NotFoundError: the user has no such run.
     """
-    record = await owned_run(run_id, user, services)
+    record = await owned_run(run_id, user, runs)
     try:
-        await services.runs.set_feedback(record.run_id, None)
+        await runs.set_feedback(record.run_id, None)
     except NotFoundError:
         raise _gone(run_id) from None
-    await services.quality.remove_rating(record.created_at, key_of(record.run_id))
+    await quality.remove_rating(record.created_at, key_of(record.run_id))
 
 
 def _counted(record: RunRecord, feedback: Feedback) -> RatingRecord:

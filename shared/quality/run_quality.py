@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import answer_record
@@ -15,6 +16,7 @@ from shared.retrieval.page_figures import FigureFinder
 from shared.runs.event_log import Journal
 from shared.runs.models import RunAnswer, RunRecord, WritingFacts
 from shared.runs.plan import TodoItem
+from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
 from shared.services import Services
 
@@ -34,19 +36,19 @@ async def note_end(
         return
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
-            ended = await _ended(record, services, answer, answer_step)
+            ended = await _ended(record, services.blobs, services.run_log, answer, answer_step)
     except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
         get_logger().warning("quality.not_kept", kind="answer", error_type=type(failed).__name__)
     else:
-        await keep(ended, services)
+        await keep(ended, services.quality)
 
 
 async def _ended(
-    record: RunRecord, services: Services, answer: RunAnswer | None, answer_step: int
+    record: RunRecord, blobs: BlobStore, run_log: RunLog, answer: RunAnswer | None, answer_step: int
 ) -> AnswerRecord:
-    memory = WorkingMemory(services.blobs, record.run_id)
+    memory = WorkingMemory(blobs, record.run_id)
     project_id, lines, facts = await asyncio.gather(
-        _project_id(memory), _lines(record.run_id, services), _facts(memory, answer_step)
+        _project_id(memory), _lines(record.run_id, run_log), _facts(memory, answer_step)
     )
     calls, succeeded = _tool_calls(lines)
     return answer_record(record, answer, facts).model_copy(
@@ -71,9 +73,9 @@ async def _facts(memory: WorkingMemory, answer_step: int) -> WritingFacts:
     return (await memory.find_facts(answer_step) if answer_step else None) or WritingFacts()
 
 
-async def _lines(run_id: str, services: Services) -> tuple[str, ...]:
+async def _lines(run_id: str, run_log: RunLog) -> tuple[str, ...]:
     try:
-        return (await services.run_log.read(run_id)).lines
+        return (await run_log.read(run_id)).lines
     except NotFoundError:
         return ()
 

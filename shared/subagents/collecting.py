@@ -69,8 +69,12 @@ async def collect(
     words = subagent_words((await memory.request()).question)
     now = datetime.now(UTC)
     ended = [(child, final_status(child, now)) for child in children]
-    settling = begin_beside(settle(services, [end_of(child, status) for child, status in ended]))
-    await for_a_moment(settling, begin_beside(note_ends(services, delegation, ended)))
+    settling = begin_beside(
+        settle(
+            services.settings, services.subagent_control, [end_of(child, status) for child, status in ended]
+        )
+    )
+    await for_a_moment(settling, begin_beside(note_ends(services.subagent_metrics, delegation, ended)))
     states = states_of(children)
     targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
     is_listing = bool(evidence.records) and not evidence.hits

@@ -22,7 +22,6 @@ from shared.platform.models import Model
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.runs.models import ChildStatus
-from shared.services import Services
 
 Count = Annotated[int, Field(ge=0)]
 Circuit = Literal["closed", "open", "half_open"]
@@ -299,21 +298,23 @@ def control_rules(settings: Settings) -> ControlRules:
     )
 
 
-async def read_control(services: Services) -> ControlView:
+async def read_control(settings: Settings, subagent_control: ControlStore) -> ControlView:
     """How busy sub-agents are, and whether any may start. GroundworkError when the store fails or is slow."""
-    rules = control_rules(services.settings)
-    state = await _within(_ASK_LIMIT_S, services.subagent_control.read())
+    rules = control_rules(settings)
+    state = await _within(_ASK_LIMIT_S, subagent_control.read())
     return view(state, rules, datetime.now(UTC))
 
 
-async def report_control(services: Services) -> ControlReport:
+async def report_control(settings: Settings, subagent_control: ControlStore) -> ControlReport:
     """The same for an operator."""
-    rules = control_rules(services.settings)
-    state = await _within(_ASK_LIMIT_S, services.subagent_control.read())
+    rules = control_rules(settings)
+    state = await _within(_ASK_LIMIT_S, subagent_control.read())
     return report(state, rules, datetime.now(UTC))
 
 
-async def grant(services: Services, tasks: Sequence[Task], now: datetime) -> bool:
+async def grant(
+    settings: Settings, subagent_control: ControlStore, tasks: Sequence[Task], now: datetime
+) -> bool:
     """Take a slot for each task, all or none; False when the limit is reached, or the circuit open, by now.
 
     At most `ControlView.free` tasks can be granted. Asking again for the same tasks takes no more slots.
@@ -321,42 +322,42 @@ async def grant(services: Services, tasks: Sequence[Task], now: datetime) -> boo
     Raises:
         GroundworkError: the store failed, or too many wrote at the same time.
     """
-    rules = control_rules(services.settings)
-    return await _changed(services, lambda state: granted(state, tasks, rules, now), _ASK_LIMIT_S)
+    rules = control_rules(settings)
+    return await _changed(subagent_control, lambda state: granted(state, tasks, rules, now), _ASK_LIMIT_S)
 
 
-async def begin(services: Services, child_id: str) -> None:
+async def begin(subagent_control: ControlStore, child_id: str) -> None:
     """Note that this sub-agent is at work, and waits no more. Never raises; may run beside its work."""
-    await _booked(services, lambda state: begun(state, child_id), "begin")
+    await _booked(subagent_control, lambda state: begun(state, child_id), "begin")
 
 
-async def settle(services: Services, ends: Sequence[Ended]) -> None:
+async def settle(settings: Settings, subagent_control: ControlStore, ends: Sequence[Ended]) -> None:
     """Give their slots back, and tell the circuit breaker how they ended: each once. Never raises."""
-    rules = control_rules(services.settings)
+    rules = control_rules(settings)
     now = datetime.now(UTC)
-    await _booked(services, lambda state: settled(state, ends, rules, now), "settle")
+    await _booked(subagent_control, lambda state: settled(state, ends, rules, now), "settle")
 
 
-async def release(services: Services, child_ids: Sequence[str]) -> None:
+async def release(subagent_control: ControlStore, child_ids: Sequence[str]) -> None:
     """Give the slots of cancelled sub-agents back. Never raises."""
     if child_ids:
-        await _booked(services, lambda state: released(state, child_ids), "release")
+        await _booked(subagent_control, lambda state: released(state, child_ids), "release")
 
 
-async def _booked(services: Services, change: Change, action: str) -> None:
+async def _booked(subagent_control: ControlStore, change: Change, action: str) -> None:
     try:
-        await _changed(services, change, _BOOK_LIMIT_S)
+        await _changed(subagent_control, change, _BOOK_LIMIT_S)
     except GroundworkError as failed:
         get_logger().warning("subagent_control.failed", action=action, error_type=failed.code)
 
 
-async def _changed(services: Services, change: Change, limit_s: float) -> bool:
+async def _changed(subagent_control: ControlStore, change: Change, limit_s: float) -> bool:
     """Write what `change` makes of the state; False when that is None. Nothing to change is not written."""
-    return await _within(limit_s, _swapped(services, change))
+    return await _within(limit_s, _swapped(subagent_control, change))
 
 
-async def _swapped(services: Services, change: Change) -> bool:
-    store = services.subagent_control
+async def _swapped(subagent_control: ControlStore, change: Change) -> bool:
+    store = subagent_control
     # One at a time of this process: only processes race.
     async with _turns.setdefault(store, asyncio.Lock()):
         for tries in range(_MAX_TRIES):

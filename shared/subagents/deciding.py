@@ -78,7 +78,9 @@ async def decide_delegation(
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
-    begin_beside(note_decision(services, memory.run_id, occasion.step, decided, datetime.now(UTC)))
+    begin_beside(
+        note_decision(services.subagent_metrics, memory.run_id, occasion.step, decided, datetime.now(UTC))
+    )
     told = _told(memory.run_id, decided, rules)
     if delegation is None:
         deferred = decided.decision == "defer"
@@ -89,7 +91,7 @@ async def decide_delegation(
         delegation,
         starts_of(
             delegation.tasks,
-            installed_profiles(services),
+            installed_profiles(services.web_search),
             settings.subagents_child_retry_count,
             settings.subagents_child_retry_backoff_ms,
         ),
@@ -124,7 +126,8 @@ class _Deciding:
             if known is not None:
                 return known.decided, known
         return await self._decide(
-            await spent_before(self.occasion, self.services), await may_read_targets(self.occasion, find)
+            await spent_before(self.occasion, self.services.blobs),
+            await may_read_targets(self.occasion, find),
         )
 
     async def _decide(self, spent: Spent, readable: bool) -> tuple[DelegationPolicyOutput, Delegation | None]:
@@ -134,8 +137,8 @@ class _Deciding:
         children the same ids.
         """
         facts = SubagentFacts(
-            installed_profiles=installed_profiles(self.services),
-            healthy_tools=healthy_tools(self.services),
+            installed_profiles=installed_profiles(self.services.web_search),
+            healthy_tools=healthy_tools(self.services.web_search),
             targets_readable=readable,
             web_allowed=self.services.web_search is not None,
             started=spent.started,
@@ -149,9 +152,11 @@ class _Deciding:
         for _ in range(_TRIES):
             if decided.decision != "delegate":
                 return decided, None
-            decided, tasks = self._ask(facts, spent, await read_control(self.services))
+            decided, tasks = self._ask(
+                facts, spent, await read_control(self.services.settings, self.services.subagent_control)
+            )
             now = datetime.now(UTC)
-            if tasks and await grant(self.services, tasks, now):
+            if tasks and await grant(self.services.settings, self.services.subagent_control, tasks, now):
                 asker = self.occasion.stored.asker
                 delegation = Delegation(
                     step=self.occasion.step, decided=decided, tasks=tasks, decided_at=now, asker=asker

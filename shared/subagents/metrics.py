@@ -19,12 +19,12 @@ from pydantic import Field
 
 from shared.platform.errors import GroundworkError
 from shared.platform.models import Model
+from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import percentile
 from shared.runs.models import ChildStatus, ProfileName, ReasonCode
-from shared.services import Services
 from shared.subagents.artifacts import Child
-from shared.subagents.control import ControlReport, report_control, succeeded
+from shared.subagents.control import ControlReport, ControlStore, report_control, succeeded
 from shared.subagents.models import Delegation
 from shared.subagents.policy_models import Decision, DelegationPolicyOutput
 
@@ -272,7 +272,7 @@ MOST_RECORDS = 100_000  # of one summary: some 10 s, and 100 MB; unmeasured
 
 
 async def note_decision(
-    services: Services, run_id: str, step: int, decided: DelegationPolicyOutput, at: datetime
+    subagent_metrics: MetricStore, run_id: str, step: int, decided: DelegationPolicyOutput, at: datetime
 ) -> None:
     """Count one decision of the policy; `step` is the one that asked for it."""
     record = DecisionRecord(
@@ -282,26 +282,32 @@ async def note_decision(
         profile=decided.selected_profile,
         reason_codes=decided.reason_codes,
     )
-    await _note(services, record)
+    await _note(subagent_metrics, record)
 
 
 async def note_ends(
-    services: Services, delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]]
+    subagent_metrics: MetricStore, delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]]
 ) -> None:
     """Count the ends of a delegation's children."""
     await asyncio.gather(
-        *(_note(services, _child_record(delegation, child, status)) for child, status in ended)
+        *(_note(subagent_metrics, _child_record(delegation, child, status)) for child, status in ended)
     )
 
 
-async def subagent_metrics(services: Services, now: datetime, hours: int) -> SubagentMetrics:
+async def subagent_metrics(
+    settings: Settings,
+    subagent_control: ControlStore,
+    subagent_metrics: MetricStore,
+    now: datetime,
+    hours: int,
+) -> SubagentMetrics:
     """How sub-agents did in the last `hours`. GroundworkError when the records cannot be read."""
     since = now - timedelta(hours=hours)
     sums, seen, covered = MetricSums(), 0, now
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     # The newest first: what does not fit is what is old.
     while hour + _HOUR > since and seen < MOST_RECORDS:
-        async for record in services.subagent_metrics.of_hour(hour):
+        async for record in subagent_metrics.of_hour(hour):
             if since <= record.at <= now:
                 sums.add(record)
                 seen += 1
@@ -315,27 +321,29 @@ async def subagent_metrics(services: Services, now: datetime, hours: int) -> Sub
         delegated=sums.delegated,
         deferred=sums.deferred,
         profiles=sums.by_profile(),
-        control=await _control(services),
+        control=await _control(settings, subagent_control),
     )
 
 
-async def purge_old_metrics(now: datetime, services: Services, most: int = 10_000) -> int:
+async def purge_old_metrics(
+    now: datetime, settings: Settings, subagent_metrics: MetricStore, most: int = 10_000
+) -> int:
     """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
-    limit = now - timedelta(days=services.settings.run_retention_days)
-    return await services.subagent_metrics.delete_before(limit, most)
+    limit = now - timedelta(days=settings.run_retention_days)
+    return await subagent_metrics.delete_before(limit, most)
 
 
-async def _control(services: Services) -> ControlReport | None:
+async def _control(settings: Settings, subagent_control: ControlStore) -> ControlReport | None:
     try:
-        return await report_control(services)
+        return await report_control(settings, subagent_control)
     except GroundworkError:
         return None
 
 
-async def _note(services: Services, record: MetricRecord) -> None:
+async def _note(subagent_metrics: MetricStore, record: MetricRecord) -> None:
     try:
         async with asyncio.timeout(_NOTE_LIMIT_S):
-            if not await services.subagent_metrics.add(record):
+            if not await subagent_metrics.add(record):
                 return
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("subagent_metrics.failed", kind=record.kind, error_type=type(failed).__name__)

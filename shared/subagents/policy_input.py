@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
 
+from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import together
 from shared.platform.errors import GroundworkError
 from shared.platform.settings import Settings
@@ -34,6 +35,7 @@ from shared.subagents.policy_models import (
     SystemHealth,
 )
 from shared.tools.searches import StepSearches, caller_limits
+from shared.tools.web_search import WebSearch
 
 _PAGE_TOKENS = 500  # of prose; unmeasured
 _PLANNING_TOKENS = 1_000  # its instructions (some 450) and the plan; unmeasured with a real model
@@ -203,17 +205,17 @@ def rules_of(settings: Settings) -> DelegationRules:
     )
 
 
-def installed_profiles(services: Services) -> tuple[ProfileName, ...]:
+def installed_profiles(web_search: WebSearch | None) -> tuple[ProfileName, ...]:
     """Profiles that there is a sub-agent for; that of the web where a search of the web is configured."""
-    return _ON_DOCUMENTS if services.web_search is None else (*_ON_DOCUMENTS, "web_verifier")
+    return _ON_DOCUMENTS if web_search is None else (*_ON_DOCUMENTS, "web_verifier")
 
 
-def healthy_tools(services: Services) -> tuple[SubagentTool, ...]:
+def healthy_tools(web_search: WebSearch | None) -> tuple[SubagentTool, ...]:
     """Tools that work now: evidence was gathered just now by those that search documents.
 
     Whether the web can be searched is not tried beforehand: who cannot gives way to a simpler sub-agent.
     """
-    return _CORPUS if services.web_search is None else (*_CORPUS, "web_search")
+    return _CORPUS if web_search is None else (*_CORPUS, "web_search")
 
 
 def risk_of(occasion: Occasion, settings: Settings) -> RiskFlags:
@@ -289,7 +291,7 @@ async def rest_of_series(occasion: Occasion, services: Services) -> tuple[str, .
     )
 
 
-async def spent_before(occasion: Occasion, services: Services) -> Spent:
+async def spent_before(occasion: Occasion, blobs: BlobStore) -> Spent:
     """What sub-agents of earlier steps have used: a first answer has none before it, and asks nobody.
 
     Of one that stored nothing nobody knows what it used: its whole budget counts.
@@ -297,10 +299,8 @@ async def spent_before(occasion: Occasion, services: Services) -> Spent:
     if not occasion.failures:
         return Spent()
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-        delegations = await delegations_of(services.blobs, occasion.request.run_id)
-        children = await children_of(
-            services.blobs, [past for past in delegations if past.step != occasion.step]
-        )
+        delegations = await delegations_of(blobs, occasion.request.run_id)
+        children = await children_of(blobs, [past for past in delegations if past.step != occasion.step])
     return Spent(
         started=len(children),
         tokens=sum(

@@ -309,7 +309,7 @@ class _Turn:
                 beginning.cancel()
 
     async def _begin(self) -> None:
-        await control.begin(self._desk.services, self._turn.child_id)
+        await control.begin(self._desk.services.subagent_control, self._turn.child_id)
 
     def _note_attempt(self) -> None:
         desk, state = self._desk, self._desk.state

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.evidence.reader_text import readable
+from shared.platform.blobs import BlobStore
 from shared.runs.models import ChildStatus, RunRecord, SubagentView
-from shared.services import Services
 from shared.subagents.artifacts import Child, children_of, delegations_of
 from shared.subagents.messages import SubagentWords, subagent_words
 from shared.subagents.models import Delegation, SubagentEnd, SubagentState
@@ -15,13 +15,13 @@ _MOST_UNCERTAIN = 8  # sentences, each no longer than these: a glance, no report
 _MOST_CHARS = 300
 
 
-async def live_views(record: RunRecord, services: Services) -> tuple[SubagentView, ...]:
+async def live_views(record: RunRecord, blobs: BlobStore) -> tuple[SubagentView, ...]:
     """All sub-agents of a run as they are now, whatever became of the run."""
     now, words = datetime.now(UTC), subagent_words(record.question)
     status_of = live_status if record.finished_at is None else final_status
-    delegations = await delegations_of(services.blobs, record.run_id)
+    delegations = await delegations_of(blobs, record.run_id)
     by_step = {delegation.step: delegation for delegation in delegations}
-    children = await children_of(services.blobs, delegations)
+    children = await children_of(blobs, delegations)
     return tuple(view_of(by_step[child.task.step], child, words, status_of(child, now)) for child in children)
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from shared.access.limits import release
 from shared.platform.errors import DependencyError, DocumentNotFoundError, GroundworkError, NotFoundError
+from shared.platform.search import SearchIndex
 from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -40,12 +41,12 @@ async def merge_documents(step: SummaryStep, services: Services) -> SummaryReply
         if (known := await store.end()) is not None:
             return SummaryClosed(status=known.status)
         request = await store.request()
-        documents = await _readable(request, await _results(request, store), services)
+        documents = await _readable(request, await _results(request, store), services.documents_index)
         end = await _end_of(request, documents, services)
         if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
             return SummaryClosed(status="cancelled")
         closed = SummaryClosed(status=(await store.put_end(end)).status)
-        await release(request.user.user_id, step.summary_id, services)
+        await release(request.user.user_id, step.summary_id, services.settings, services.user_limits)
     except NotFoundError:
         return SummaryClosed(status="cancelled")
     except GroundworkError as failed:
@@ -93,9 +94,9 @@ async def _result(doc_id: str, index: int, store: SummaryStore) -> DocumentResul
 
 
 async def _readable(
-    request: SummaryRequest, documents: Sequence[DocumentResult], services: Services
+    request: SummaryRequest, documents: Sequence[DocumentResult], documents_index: SearchIndex
 ) -> list[DocumentResult]:
-    search = DocumentSearch(SecuredIndex(services.documents_index, request.user))
+    search = DocumentSearch(SecuredIndex(documents_index, request.user))
     known = await search.get_many([document.doc_id for document in documents])
     return [
         document

@@ -6,10 +6,13 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from shared.access.limits import hold, release, slot_of_summary
+from shared.access.limits import UserLimitStore, hold, release, slot_of_summary
 from shared.access.models import UserContext
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.platform.names import WORK
+from shared.platform.search import SearchIndex
+from shared.platform.settings import Settings
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import ID_PATTERN
@@ -53,22 +56,27 @@ async def renew_summary(request: SummaryRequest, user: UserContext, services: Se
     """
     renewed = _request(request.order, user, services, request.summary_id)
     await SummaryStore(services.blobs, request.summary_id).put_request(renewed)
-    await hold(user.user_id, slot_of_summary(request.summary_id, services.settings), services)
+    await hold(
+        user.user_id,
+        slot_of_summary(request.summary_id, services.settings),
+        services.settings,
+        services.user_limits,
+    )
     return renewed
 
 
-def start_of(request: SummaryRequest, services: Services) -> SummaryStart:
+def start_of(request: SummaryRequest, settings: Settings) -> SummaryStart:
     """The input of the orchestration."""
     return SummaryStart(
         summary_id=request.summary_id,
         document_count=len(request.order.doc_ids),
-        at_once=services.settings.summary_documents_at_once,
+        at_once=settings.summary_documents_at_once,
         map_until=request.map_until,
         children_until=request.children_until,
     )
 
 
-async def owned_summary(summary_id: str, user: UserContext, services: Services) -> SummaryRequest:
+async def owned_summary(summary_id: str, user: UserContext, blobs: BlobStore) -> SummaryRequest:
     """The request of a summary.
 
     Raises:
@@ -80,7 +88,7 @@ async def owned_summary(summary_id: str, user: UserContext, services: Services) 
     if not re.fullmatch(ID_PATTERN, summary_id):
         raise missing
     try:
-        request = await SummaryStore(services.blobs, summary_id).request()
+        request = await SummaryStore(blobs, summary_id).request()
     except NotFoundError:
         raise missing from None
     if request.user.user_id != user.user_id:
@@ -88,16 +96,18 @@ async def owned_summary(summary_id: str, user: UserContext, services: Services) 
     return request
 
 
-async def has_ended(summary_id: str, services: Services) -> bool:
+async def has_ended(summary_id: str, blobs: BlobStore) -> bool:
     """Whether there is an end to look at."""
-    return await SummaryStore(services.blobs, summary_id).end() is not None
+    return await SummaryStore(blobs, summary_id).end() is not None
 
 
-async def view_summary(request: SummaryRequest, services: Services, reader: UserContext) -> SummaryView:
+async def view_summary(
+    request: SummaryRequest, documents_index: SearchIndex, blobs: BlobStore, reader: UserContext
+) -> SummaryView:
     """The summary as it stands. Of documents that the reader may not read any more nothing is told."""
-    store = SummaryStore(services.blobs, request.summary_id)
+    store = SummaryStore(blobs, request.summary_id)
     end, children, readable = await asyncio.gather(
-        store.end(), _children(request, store), _readable(request, reader, services)
+        store.end(), _children(request, store), _readable(request, reader, documents_index)
     )
     result = end.result if end else None
     return SummaryView(
@@ -131,11 +141,13 @@ async def close_dead_summary(request: SummaryRequest, services: Services) -> Non
     await _close(request, "failed", "The summary was stopped before it was done.", "InternalError", services)
 
 
-async def delete_summary(request: SummaryRequest, services: Services, forget: Forget) -> None:
+async def delete_summary(
+    request: SummaryRequest, settings: Settings, blobs: BlobStore, user_limits: UserLimitStore, forget: Forget
+) -> None:
     """Remove it and everything made of it."""
     await forget_instances(request, forget)
-    await SummaryStore(services.blobs, request.summary_id).delete()
-    await release(request.user.user_id, request.summary_id, services)
+    await SummaryStore(blobs, request.summary_id).delete()
+    await release(request.user.user_id, request.summary_id, settings, user_limits)
 
 
 async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
@@ -146,28 +158,30 @@ async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
     )
 
 
-async def purge_old_summaries(now: datetime, services: Services, forget: Forget) -> int:
+async def purge_old_summaries(
+    now: datetime, settings: Settings, blobs: BlobStore, user_limits: UserLimitStore, forget: Forget
+) -> int:
     """Delete summaries older than RUN_RETENTION_DAYS, and what a step at work left of a deleted one.
 
     Returns how many were deleted.
     """
-    limit = now - timedelta(days=services.settings.run_retention_days)
+    limit = now - timedelta(days=settings.run_retention_days)
     purged = 0
-    for summary_id in await _known(services):
-        store = SummaryStore(services.blobs, summary_id)
+    for summary_id in await _known(blobs):
+        store = SummaryStore(blobs, summary_id)
         try:
             request = await store.request()
         except NotFoundError:
             await store.delete()  # the request is written first and removed first: nobody owns the rest
             continue
         if request.created_at < limit:
-            await delete_summary(request, services, forget)
+            await delete_summary(request, settings, blobs, user_limits, forget)
             purged += 1
     return purged
 
 
-async def _known(services: Services) -> list[str]:
-    names = [blob.name async for blob in services.blobs.list_blobs(WORK, FOLDER)]
+async def _known(blobs: BlobStore) -> list[str]:
+    names = [blob.name async for blob in blobs.list_blobs(WORK, FOLDER)]
     return list(dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names))
 
 
@@ -226,8 +240,10 @@ def _progress(children: Sequence[ChildView]) -> float:
     return round(sum(shares) / len(shares), 3)
 
 
-async def _readable(request: SummaryRequest, reader: UserContext, services: Services) -> frozenset[str]:
-    search = DocumentSearch(SecuredIndex(services.documents_index, reader))
+async def _readable(
+    request: SummaryRequest, reader: UserContext, documents_index: SearchIndex
+) -> frozenset[str]:
+    search = DocumentSearch(SecuredIndex(documents_index, reader))
     return frozenset(await search.get_many(request.order.doc_ids))
 
 
@@ -238,5 +254,5 @@ async def _close(
         {"status": status, "finished_at": datetime.now(UTC), "error": error, "error_type": error_type}
     )
     kept = await SummaryStore(services.blobs, request.summary_id).put_end(end)
-    await release(request.user.user_id, request.summary_id, services)
+    await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
     return kept

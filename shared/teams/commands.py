@@ -45,7 +45,7 @@ async def _forget(visit: Visit) -> ReplyStep:
     if turn is not None and turn.thread_id is not None:
         with suppress(NotFoundError):  # it went another way
             await delete_thread(turn.thread_id, user, world.services)
-    await forget_all(user, world.services)
+    await forget_all(user, world.services.memory_index, world.services.threads)
     await world.turns.forget(visit.owner_id)
     return await visit.say(messages.FORGOTTEN)
 
@@ -69,7 +69,7 @@ async def _answer(run_id: str, visit: Visit) -> RunAnswer | None:
     services = visit.world.services
     user, _ = await visit.world.find_user(visit.conversation, visit.message.sender)
     try:
-        record = await owned_run(run_id, user, services)
+        record = await owned_run(run_id, user, services.runs)
         return (await view_run(record, services, user)).answer
     except NotFoundError:
         return None  # its thread was deleted

@@ -63,15 +63,17 @@ class ChannelWorld:
     prepare: Prepare
 
 
-def channel_parts(services: Services) -> tuple[BotOutbox, BotTurnStore]:
+def channel_parts(
+    bot_outbox: BotOutbox | None, bot_turns: BotTurnStore | None
+) -> tuple[BotOutbox, BotTurnStore]:
     """What talks to channels.
 
     Raises:
         ConfigurationError: there is no bot.
     """
-    if services.bot_outbox is None or services.bot_turns is None:
+    if bot_outbox is None or bot_turns is None:
         raise ConfigurationError("There is no bot here.", "Set BOT_APP_ID; see docs/teams.md.")
-    return services.bot_outbox, services.bot_turns
+    return bot_outbox, bot_turns
 
 
 Change = Callable[[BotTurn], Mapping[str, Any]]

@@ -15,7 +15,7 @@ from shared.platform.tracing import link_to
 from shared.runs.event_log import events_of
 from shared.runs.models import ChatRequest, Clarification, ClarificationAnswer, RunRecord
 from shared.runs.records import owned_run
-from shared.services import Services
+from shared.runs.run_log import RunLog
 from shared.teams import messages
 from shared.teams.commands import obey, show_help
 from shared.teams.context import Visit, leave_question, remember
@@ -54,11 +54,16 @@ async def ask(visit: Visit, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
     await _leave_question(visit)
     if await world.services.runs.get(key) is None:
         await world.prepare()
-        await admit(user, world.services, slot=slot_of_run(key, world.services.settings))
+        await admit(
+            user,
+            world.services.settings,
+            world.services.user_limits,
+            slot=slot_of_run(key, world.services.settings),
+        )
         try:
             await _begin(visit, user, doc_ids)
         except GroundworkError:
-            await release(user.user_id, key, world.services)
+            await release(user.user_id, key, world.services.settings, world.services.user_limits)
             raise
     await ReplyMemory(world.services.blobs, key, key).keep_place(_place(visit, alone=alone))
     await world.orchestrations.start("answer_question", key, {"run_id": key, **link_to(key)})
@@ -95,7 +100,7 @@ async def _go_on(visit: Visit, record: RunRecord, said: ClarificationAnswer) -> 
     world, key, ask_step = visit.world, visit.step.reply_key, record.ask_step
     user, alone = await world.find_user(visit.conversation, visit.message.sender)
     try:
-        must_be_told = await answer_clarification(record, said, user, world.services)
+        must_be_told = await answer_clarification(record, said, user, world.services.blobs)
     except CallerError:  # answered otherwise, or an option that there is not: a button of another question
         return await visit.say(messages.ANSWERED_ALREADY)
     if must_be_told:
@@ -105,7 +110,7 @@ async def _go_on(visit: Visit, record: RunRecord, said: ClarificationAnswer) -> 
         return visit.end  # pressed twice: the first one's reply tells the answer
     await memory.keep_place(_place(visit, alone=alone))
     await remember(visit.conversation, visit.owner_id, world, lambda turn: {"waiting_run_id": None})
-    after = await _asked_at(record, world.services)
+    after = await _asked_at(record, world.services.run_log)
     step = {"kind": "follow", "run_id": record.run_id, "ask_step": ask_step, "after": after}
     return visit.step.model_copy(update={**step, "attempt": 0, "part": 0})
 
@@ -123,15 +128,15 @@ async def _waiting(run_id: str, visit: Visit) -> tuple[RunRecord | None, Clarifi
     """The run, and what it asks while it waits. None for what is not the owner's, or no more."""
     services = visit.world.services
     try:
-        record = await owned_run(run_id, UserContext(user_id=visit.owner_id), services)
-        return record, await pending_clarification(record, services)
+        record = await owned_run(run_id, UserContext(user_id=visit.owner_id), services.runs)
+        return record, await pending_clarification(record, services.blobs)
     except NotFoundError:
         return None, None
 
 
-async def _asked_at(record: RunRecord, services: Services) -> int:
+async def _asked_at(record: RunRecord, run_log: RunLog) -> int:
     """The number of the event that asked."""
-    events = events_of(await services.run_log.read(record.run_id))
+    events = events_of(await run_log.read(record.run_id))
     asked = (number for number, event in enumerate(events, start=1) if event.name == "ASK_USER")
     return max(asked, default=0)
 
@@ -151,7 +156,7 @@ async def _begin(visit: Visit, user: UserContext, doc_ids: tuple[str, ...]) -> N
     except NotFoundError:
         # Deleted; or so new that the question before has not begun it yet.
         try:
-            await new_thread(None, user, services, thread_id)
+            await new_thread(None, user, services.threads, thread_id)
         except NotFoundError:
             await remember(visit.conversation, visit.owner_id, visit.world, lambda turn: {"thread_id": own})
             question = question.model_copy(update={"thread_id": None})

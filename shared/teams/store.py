@@ -12,7 +12,7 @@ from shared.platform.errors import NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.models import Model
 from shared.platform.names import WORK
-from shared.services import Services
+from shared.platform.settings import Settings
 from shared.teams.models import (
     BotJoined,
     BotMessage,
@@ -22,6 +22,7 @@ from shared.teams.models import (
     SentReply,
     TakenActivity,
 )
+from shared.teams.ports import BotTurnStore
 
 TAKEN_FOLDER = "channel/"
 MOST_AT_ONCE = 1000  # of one call of the timer; the next call goes on
@@ -54,27 +55,27 @@ async def settle(step: ReplyStep, blobs: BlobStore) -> None:
     await blobs.write(WORK, _path(step.reply_key, step.day), content)
 
 
-async def purge_taken(now: datetime, services: Services, forget: StopRun) -> int:
+async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
     """Remove what is left of old messages and of their replies' orchestrations; how many messages.
 
     Old are those whose reply cannot wait for anything any more.
     """
-    waits = timedelta(seconds=services.settings.clarification_timeout_s)
+    waits = timedelta(seconds=settings.clarification_timeout_s)
     last = (now - _KEPT - waits).date().isoformat()
-    listed = services.blobs.list_blobs(WORK, TAKEN_FOLDER)
+    listed = blobs.list_blobs(WORK, TAKEN_FOLDER)
     names = [found.name async for found in listed if _day_of(found.name) < last][:MOST_AT_ONCE]
     for name in names:
         await forget(reply_of(name))
-        await services.blobs.delete(WORK, name)
+        await blobs.delete(WORK, name)
     return len(names)
 
 
-async def purge_turns(now: datetime, services: Services) -> int:
+async def purge_turns(now: datetime, settings: Settings, bot_turns: BotTurnStore | None) -> int:
     """Remove what is remembered of conversations that nobody has gone on with; how many rows."""
-    if services.bot_turns is None:
+    if bot_turns is None:
         return 0
-    limit = now - timedelta(days=services.settings.run_retention_days)
-    return await services.bot_turns.delete_before(limit, MOST_AT_ONCE)
+    limit = now - timedelta(days=settings.run_retention_days)
+    return await bot_turns.delete_before(limit, MOST_AT_ONCE)
 
 
 def instance_of(key: str) -> str:

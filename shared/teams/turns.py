@@ -12,7 +12,9 @@ from shared.platform.instances import OrchestrationStarter
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 from shared.quality.recording import rate_run
+from shared.quality.store import QualityStore
 from shared.runs.models import FeedbackBody
+from shared.runs.run_store import RunStore
 from shared.services import Services
 from shared.teams.context import channel_parts
 from shared.teams.models import BotActivity, BotFeedback, BotIgnored, BotJoined, InvokeBody, ReplyStep
@@ -34,11 +36,11 @@ async def handle(
         ConfigurationError: there is no bot.
         DependencyError: it could not be taken down; the channel sends it again.
     """
-    _, turns = channel_parts(services)
+    _, turns = channel_parts(services.bot_outbox, services.bot_turns)
     if isinstance(activity, BotIgnored) or (isinstance(activity, BotJoined) and not activity.is_us):
         return None
     if isinstance(activity, BotFeedback):
-        await _rate(activity, services, turns)
+        await _rate(activity, services.runs, services.quality, turns)
         return {}
     key = reply_key(activity)
     step = ReplyStep(reply_key=key, day=today())
@@ -49,7 +51,7 @@ async def handle(
     return None
 
 
-async def _rate(feedback: BotFeedback, services: Services, turns: BotTurnStore) -> None:
+async def _rate(feedback: BotFeedback, runs: RunStore, quality: QualityStore, turns: BotTurnStore) -> None:
     """Keep a thumb with the run that our message tells of; only its owner's counts."""
     key = conversation_key(feedback.conversation)
     owner = owner_of(feedback.conversation, feedback.sender)
@@ -64,4 +66,4 @@ async def _rate(feedback: BotFeedback, services: Services, turns: BotTurnStore) 
         return
     said = FeedbackBody(thumb=feedback.thumb, comment=feedback.comment.strip() or None)
     with suppress(NotFoundError, ConflictError):  # the run was deleted meanwhile
-        await rate_run(found[0], said, UserContext(user_id=owner), services)
+        await rate_run(found[0], said, UserContext(user_id=owner), runs, quality)

@@ -8,6 +8,7 @@ from shared.conversations.memory import memory_search
 from shared.documents.figures import image_urls
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits
+from shared.platform.search import SearchIndex
 from shared.retrieval.blocks import BlockLookup, BlockSearch
 from shared.retrieval.documents import DocumentFacets, DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -43,9 +44,9 @@ def block_search(services: Services, user: UserContext) -> BlockSearch:
     )
 
 
-def document_search(services: Services, user: UserContext) -> DocumentSearch:
+def document_search(documents_index: SearchIndex, user: UserContext) -> DocumentSearch:
     """Search over documents, trimmed to what `user` may read."""
-    return DocumentSearch(SecuredIndex(services.documents_index, user))
+    return DocumentSearch(SecuredIndex(documents_index, user))
 
 
 def _semantic_search(services: Services, user: UserContext) -> Tool:
@@ -70,9 +71,11 @@ def _grade(services: Services, user: UserContext) -> Tool:
 
 TOOLS: Mapping[str, Binding] = {
     SemanticSearch.name: _semantic_search,
-    ListDocuments.name: lambda services, user: ListDocuments(document_search(services, user)),
-    GetDocument.name: lambda services, user: GetDocument(document_search(services, user)),
-    MetadataSearch.name: lambda services, user: MetadataSearch(document_search(services, user)),
+    ListDocuments.name: lambda services, user: ListDocuments(document_search(services.documents_index, user)),
+    GetDocument.name: lambda services, user: GetDocument(document_search(services.documents_index, user)),
+    MetadataSearch.name: lambda services, user: MetadataSearch(
+        document_search(services.documents_index, user)
+    ),
     Facets.name: _facets,
     RewriteQuery.name: _rewrite,
     Rerank.name: _rerank,

@@ -121,7 +121,8 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
     await table.put({**row, "state": "{spoiled"})
     with pytest.raises(DependencyError, match="not understood"):
         await store.read("anna")
-    assert await admit(ANNA, fake_services(user_limits=store)) is None
+    services = fake_services(user_limits=store)
+    assert await admit(ANNA, services.settings, services.user_limits) is None
 
 
 @pytest.fixture
@@ -146,7 +147,12 @@ async def test_instances_share_slots(instances: list[Services]) -> None:
     async def begin(number: int) -> bool:
         services = instances[number % 3]
         try:
-            await admit(ANNA, services, slot=slot_of_run(f"run {number}", services.settings))
+            await admit(
+                ANNA,
+                services.settings,
+                services.user_limits,
+                slot=slot_of_run(f"run {number}", services.settings),
+            )
         except TooManyRunsError:
             return False
         return True
@@ -158,7 +164,8 @@ async def test_instances_share_slots(instances: list[Services]) -> None:
 async def test_instances_share_calls(instances: list[Services]) -> None:
     async def call(number: int) -> bool:
         try:
-            await admit(ANNA, instances[number % 3])
+            services = instances[number % 3]
+            await admit(ANNA, services.settings, services.user_limits)
         except TooManyRequestsError:
             return False
         return True
@@ -171,7 +178,12 @@ async def test_instances_share_calls(instances: list[Services]) -> None:
 async def test_of_many_first_requests_under_one_key_one_gives_the_id(instances: list[Services]) -> None:
     async def claimed(number: int) -> tuple[str, bool]:
         found = await claim_key(
-            "key", ANNA, instances[number % 3], route="POST /chat", body="x", resource_id=f"{number}"
+            "key",
+            ANNA,
+            instances[number % 3].idempotency,
+            route="POST /chat",
+            body="x",
+            resource_id=f"{number}",
         )
         return found.resource_id, found.is_repeat
 

@@ -107,16 +107,18 @@ async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_s
     table = Table(to_storage.tables, table_name("control"))
     services = fake_services(subagent_control=TableControlStore(table))
     now = datetime.now(UTC)
-    assert await grant(services, [Task("run", now)], now)
+    assert await grant(services.settings, services.subagent_control, [Task("run", now)], now)
     await table.put({"PartitionKey": "subagents", "RowKey": "subagents", "state_000": "{spoiled"})
     with pytest.raises(DependencyError, match="not understood"):
-        await read_control(services)
+        await read_control(services.settings, services.subagent_control)
     with pytest.raises(DependencyError, match="not understood"):
-        await grant(services, [Task("run", now)], now)
-    await begin(services, "run")
-    await settle(services, [SubagentEnd(child_id="run", status="done")])
+        await grant(services.settings, services.subagent_control, [Task("run", now)], now)
+    await begin(services.subagent_control, "run")
+    await settle(services.settings, services.subagent_control, [SubagentEnd(child_id="run", status="done")])
     await table.delete("subagents", "subagents")
-    assert (await read_control(services)).free == services.settings.subagents_max_active
+    assert (
+        await read_control(services.settings, services.subagent_control)
+    ).free == services.settings.subagents_max_active
 
 
 async def test_records_are_found_by_their_hour(metrics: MetricStore) -> None:
@@ -200,7 +202,10 @@ async def test_instances_that_race_never_have_more_at_work_than_allowed(
         services, name = instances.next(), f"run{number}:s001c0"
         try:
             allowed = await grant(
-                services, [Task(name, datetime.now(UTC) + timedelta(seconds=15))], datetime.now(UTC)
+                services.settings,
+                services.subagent_control,
+                [Task(name, datetime.now(UTC) + timedelta(seconds=15))],
+                datetime.now(UTC),
             )
         except GroundworkError:  # the policy then starts none
             too_busy += 1
@@ -210,17 +215,20 @@ async def test_instances_that_race_never_have_more_at_work_than_allowed(
             return
         at_work.add(name)
         most = max(most, len(at_work))
-        await begin(services, name)
+        await begin(services.subagent_control, name)
         await asyncio.sleep(0.02)
         at_work.discard(name)
-        await settle(services, [SubagentEnd(child_id=name, status="done")])
+        await settle(
+            services.settings, services.subagent_control, [SubagentEnd(child_id=name, status="done")]
+        )
         done += 1
 
     await asyncio.gather(*(one(number) for number in range(40)))
     assert most <= 5
     assert done >= 5
     assert done + refused + too_busy == 40
-    left = await read_control(instances.next())
+    services = instances.next()
+    left = await read_control(services.settings, services.subagent_control)
     assert (left.active, left.waiting, left.free) == (0, 0, 5)
 
 
@@ -235,14 +243,26 @@ async def test_of_instances_that_race_exactly_one_tries_a_paused_circuit(
     async def ask(number: int) -> bool:
         now = datetime.now(UTC)
         try:
-            return await grant(instances.next(), [Task(f"run{number}", now + timedelta(seconds=15))], now)
+            services = instances.next()
+            return await grant(
+                services.settings,
+                services.subagent_control,
+                [Task(f"run{number}", now + timedelta(seconds=15))],
+                now,
+            )
         except GroundworkError:
             return False
 
     assert sum(await asyncio.gather(*(ask(number) for number in range(20)))) == 1
     (probe,) = (await instances.next().subagent_control.read()).leases
-    await settle(instances.next(), [SubagentEnd(child_id=probe.child_id, status="done")])
-    assert (await read_control(instances.next())).free == instances.settings.subagents_max_active
+    services = instances.next()
+    await settle(
+        services.settings, services.subagent_control, [SubagentEnd(child_id=probe.child_id, status="done")]
+    )
+    services = instances.next()
+    assert (
+        await read_control(services.settings, services.subagent_control)
+    ).free == instances.settings.subagents_max_active
 
 
 @pytest.mark.contract
@@ -252,8 +272,8 @@ async def test_storage_that_is_away_is_an_error_of_ours_and_costs_no_answer(conn
     services = fake_services(subagent_control=TableControlStore(table))
     now = datetime.now(UTC)
     with pytest.raises(DependencyError):
-        await read_control(services)
+        await read_control(services.settings, services.subagent_control)
     with pytest.raises(DependencyError):
-        await grant(services, [Task("run", now)], now)
-    await begin(services, "run")
-    await settle(services, [SubagentEnd(child_id="run", status="done")])
+        await grant(services.settings, services.subagent_control, [Task("run", now)], now)
+    await begin(services.subagent_control, "run")
+    await settle(services.settings, services.subagent_control, [SubagentEnd(child_id="run", status="done")])

@@ -154,13 +154,15 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
     folders = {place.split("/")[1] + "/" for place in stored if place.startswith(f"blob {WORK}/")}
     assert folders <= FOLDERS
 
-    await ask_for_erasure("anna-who-leaves", "delete", services)
+    await ask_for_erasure("anna-who-leaves", "delete", services.blobs, services.queues)
     await break_off(azurite, services)
     assert telling(await everything(azurite, services), marks_of(anna)) != {}
-    assert await resume_user_erasures(datetime.now(UTC), services) == 1
+    assert (
+        await resume_user_erasures(datetime.now(UTC), services.settings, services.blobs, services.queues) == 1
+    )
     hands = Hands(services)
     await make_passes(azurite, services, hands)
-    ended = await erasure_of("anna-who-leaves", services)
+    ended = await erasure_of("anna-who-leaves", services.blobs)
     assert (ended.status, ended.erased.threads, ended.erased.runs) == ("completed", 2, 4)
     assert {name: count for name, count in ended.erased.model_dump().items() if not count} == {}
     assert set(anna.ids[:3]) <= set(hands.forgotten)
@@ -175,7 +177,7 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
 async def test_of_a_person_of_whom_nothing_is_kept_nothing_is_counted(
     azurite: AzuriteServer, services: Services
 ) -> None:
-    await ask_for_erasure("nobody'; or 1 eq 1 or owner_id eq 'x", "delete", services)
+    await ask_for_erasure("nobody'; or 1 eq 1 or owner_id eq 'x", "delete", services.blobs, services.queues)
     shared = UserContext(user_id="dora-who-stays")
 
     async def content() -> AsyncIterator[bytes]:
@@ -184,6 +186,6 @@ async def test_of_a_person_of_whom_nothing_is_kept_nothing_is_counted(
     request = UploadRequest(filename="ours.md", acl=("engineering",))
     state, _ = await receive(request, content(), shared, services)
     await make_passes(azurite, services, Hands(services))
-    ended = await erasure_of("nobody'; or 1 eq 1 or owner_id eq 'x", services)
+    ended = await erasure_of("nobody'; or 1 eq 1 or owner_id eq 'x", services.blobs)
     assert set(ended.erased.model_dump().values()) == {0}
     assert await services.blobs.properties(DOCUMENTS, state.blob_name) is not None

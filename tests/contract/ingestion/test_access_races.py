@@ -190,7 +190,7 @@ async def test_a_list_that_an_ingestion_has_only_noted_holds_when_the_change_ret
     await ingest(services, name)
     state = await state_of(services, name)
     assert await readers_of(services, name) == {("anna", "board", "sales")}
-    await write_rights(name, Rights(acl=("board",), owner_id="anna"), services)
+    await write_rights(name, Rights(acl=("board",), owner_id="anna"), services.blobs)
     accepted = await accept(IngestStep(blob_name=name, instance_id="at-work"), services)
     assert accepted.rights_changed
     await change_access(state, AccessChange(acl=("board",)), services)

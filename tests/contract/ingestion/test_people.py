@@ -109,7 +109,7 @@ async def test_an_audit_finds_nothing_until_something_differs(
 
 
 async def test_what_is_deleted_is_gone_from_everywhere(services: Services, uploaded: DocumentState) -> None:
-    state = await changeable(uploaded.doc_id, ANNA, services)
+    state = await changeable(uploaded.doc_id, ANNA, services.documents)
     await delete(state, services)
     assert await documents_of(services, uploaded.blob_name) == []
     assert (await ingest(services, uploaded.blob_name, "removal")).outcome == "removed"

@@ -128,7 +128,7 @@ async def test_a_person_who_asks_for_another_try_gets_a_new_description(
 ) -> None:
     await dropped(services, name)
     chat_model.prompts.clear()
-    await try_again(await state_of(services, name), services)
+    await try_again(await state_of(services, name), services.blobs, services.documents)
     assert (await ingest(services, name, "again")).outcome == "ready"
     assert len(chat_model.prompts) == 1
 

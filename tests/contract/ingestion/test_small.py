@@ -97,13 +97,23 @@ async def written(services: Services, name: str) -> BlobProperties:
 async def test_events_of_what_is_done_are_old_news(services: Services, name: str) -> None:
     sidecar = f"{name}.acl.json"
     await drop(services, sidecar, '["sales"]')
-    assert await is_old_news(await written(services, sidecar), services), "its file is still to come"
+    assert await is_old_news(
+        await written(services, sidecar), services.settings, services.blobs, services.documents
+    ), "its file is still to come"
     await drop(services, name)
-    assert not await is_old_news(await written(services, name), services)
-    assert not await is_old_news(await written(services, sidecar), services)
+    assert not await is_old_news(
+        await written(services, name), services.settings, services.blobs, services.documents
+    )
+    assert not await is_old_news(
+        await written(services, sidecar), services.settings, services.blobs, services.documents
+    )
     await ingest(services, name)
-    assert await is_old_news(await written(services, name), services)
-    assert await is_old_news(await written(services, sidecar), services)
+    assert await is_old_news(
+        await written(services, name), services.settings, services.blobs, services.documents
+    )
+    assert await is_old_news(
+        await written(services, sidecar), services.settings, services.blobs, services.documents
+    )
 
 
 async def test_other_rights_or_another_version_are_news(services: Services, name: str) -> None:
@@ -112,9 +122,13 @@ async def test_other_rights_or_another_version_are_news(services: Services, name
     await drop(services, name)
     await ingest(services, name)
     await drop(services, sidecar, '["board"]')
-    assert not await is_old_news(await written(services, sidecar), services)
+    assert not await is_old_news(
+        await written(services, sidecar), services.settings, services.blobs, services.documents
+    )
     await drop(services, name, "Another text altogether.")
-    assert not await is_old_news(await written(services, name), services)
+    assert not await is_old_news(
+        await written(services, name), services.settings, services.blobs, services.documents
+    )
 
 
 async def test_rights_that_a_dead_ingestion_read_and_did_not_write_are_news(
@@ -125,11 +139,13 @@ async def test_rights_that_a_dead_ingestion_read_and_did_not_write_are_news(
     await drop(services, name)
     await ingest(services, name)
     await drop(services, sidecar, '["board"]')
-    rights, etag = await read_rights(services, await written(services, name))
+    rights, etag = await read_rights(services.settings, services.blobs, await written(services, name))
     state = await state_of(services, name)
     noted = {"wanted_rights": rights, "sidecar_etag": etag}
     await services.documents.replace(state.model_copy(update=noted))
-    assert not await is_old_news(await written(services, sidecar), services)
+    assert not await is_old_news(
+        await written(services, sidecar), services.settings, services.blobs, services.documents
+    )
 
 
 @pytest.mark.parametrize(

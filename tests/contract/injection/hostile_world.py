@@ -73,7 +73,7 @@ async def ask(model: ChatModel, hostile: str) -> Outcome:
     await run_to_end(request.run_id, services)
     indexes = (_memory(services.content_index), _memory(services.documents_index))
     filters = [query.filter for index in indexes for query in index.requests]
-    view = await view_run(await owned_run(request.run_id, READER, services), services, READER)
+    view = await view_run(await owned_run(request.run_id, READER, services.runs), services, READER)
     assert view.answer is not None, view.error
     assert isinstance(services.run_log, InMemoryRunLog)
     return Outcome(view.answer, services.run_log.events(request.run_id), services, filters)

@@ -29,7 +29,7 @@ def limited(store: Any = None, **settings: Any) -> Services:
 
 
 async def begin(services: Services, name: str) -> None:
-    await admit(ANNA, services, slot=slot_of_run(name, services.settings))
+    await admit(ANNA, services.settings, services.user_limits, slot=slot_of_run(name, services.settings))
 
 
 def held(services: Services) -> list[str]:
@@ -40,15 +40,15 @@ def held(services: Services) -> list[str]:
 async def test_calls_beyond_the_limit_are_refused_with_how_long_to_wait() -> None:
     services = limited()
     for left in (3, 2, 1, 0):
-        allowance = await admit(ANNA, services)
+        allowance = await admit(ANNA, services.settings, services.user_limits)
         assert allowance is not None
         assert allowance.remaining == left
     with pytest.raises(TooManyRequestsError) as refused:
-        await admit(ANNA, services)
+        await admit(ANNA, services.settings, services.user_limits)
     assert refused.value.code == "TooManyRequestsError"
     assert refused.value.retry_after_s == pytest.approx(15, abs=1)
     assert refused.value.headers["RateLimit-Remaining"] == "0"
-    assert await admit(BEN, services) is not None
+    assert await admit(BEN, services.settings, services.user_limits) is not None
 
 
 async def test_runs_beyond_the_limit_are_refused_and_count_as_no_call() -> None:
@@ -59,8 +59,10 @@ async def test_runs_beyond_the_limit_are_refused_and_count_as_no_call() -> None:
         with pytest.raises(TooManyRunsError) as refused:
             await begin(services, "three")
     assert refused.value.headers["RateLimit-Remaining"] == "2"
-    assert await admit(ANNA, services) is not None  # what begins no run goes on
-    await release(ANNA.user_id, "one", services)
+    assert (
+        await admit(ANNA, services.settings, services.user_limits) is not None
+    )  # what begins no run goes on
+    await release(ANNA.user_id, "one", services.settings, services.user_limits)
     await begin(services, "three")
     assert held(services) == ["two", "three"]
 
@@ -77,7 +79,7 @@ async def test_a_row_that_another_instance_changed_is_read_anew() -> None:
     assert held(here) == ["three"]
     taken = slot_of_run("elsewhere", here.settings)
     await store.write(ANNA.user_id, store.rows[ANNA.user_id].model_copy(update={"slots": (taken,)}))
-    await release(ANNA.user_id, "elsewhere", here)
+    await release(ANNA.user_id, "elsewhere", here.settings, here.user_limits)
     assert held(here) == []
 
 
@@ -111,13 +113,13 @@ async def test_two_hundred_at_once_are_held_to_the_limit_with_a_few_writes() -> 
 
 async def test_who_goes_away_holds_nobody_up() -> None:
     services = limited(Slow(), rate_limit_per_minute=60)
-    calls = [asyncio.create_task(admit(ANNA, services)) for _ in range(6)]
+    calls = [asyncio.create_task(admit(ANNA, services.settings, services.user_limits)) for _ in range(6)]
     await asyncio.sleep(0.01)
     for call in calls[::2]:
         call.cancel()
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert sum(isinstance(one, asyncio.CancelledError) for one in ended) == 3
-    assert await admit(ANNA, services) is not None
+    assert await admit(ANNA, services.settings, services.user_limits) is not None
 
 
 class Failing(InMemoryUserLimitStore):
@@ -135,23 +137,32 @@ class Failing(InMemoryUserLimitStore):
 async def test_without_its_store_everybody_is_let_in() -> None:
     services = limited(Failing())
     for _ in range(10):
-        assert await admit(ANNA, services, slot=slot_of_run("run", services.settings)) is None
-    await release(ANNA.user_id, "run", services)
-    await hold(ANNA.user_id, slot_of_run("run", services.settings), services)
+        assert (
+            await admit(
+                ANNA, services.settings, services.user_limits, slot=slot_of_run("run", services.settings)
+            )
+            is None
+        )
+    await release(ANNA.user_id, "run", services.settings, services.user_limits)
+    await hold(ANNA.user_id, slot_of_run("run", services.settings), services.settings, services.user_limits)
 
 
 async def test_nobody_waits_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.access.limits.LIMIT_S", 0.05)
     services = limited(Failing(hangs_s=30))
     async with asyncio.timeout(2):
-        assert await admit(ANNA, services) is None
+        assert await admit(ANNA, services.settings, services.user_limits) is None
 
 
 async def test_without_limits_nothing_is_kept() -> None:
     services = limited(Failing(), rate_limit_per_minute=0, max_concurrent_runs=0)
-    assert await admit(ANNA, services, slot=slot_of_run("run", services.settings)) is None
+    assert (
+        await admit(ANNA, services.settings, services.user_limits, slot=slot_of_run("run", services.settings))
+        is None
+    )
     store = InMemoryUserLimitStore()
-    await admit(ANNA, limited(store, rate_limit_per_minute=0))
+    services = limited(store, rate_limit_per_minute=0)
+    await admit(ANNA, services.settings, services.user_limits)
     assert (store.reads, store.rows) == (0, {})
 
 
@@ -199,7 +210,7 @@ async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit(
 async def test_a_run_whose_thread_is_deleted_gives_its_slot_back() -> None:
     services = await world()
     run_id = await asked(services)
-    (thread,) = (await list_threads(ANNA, services, 1)).threads
+    (thread,) = (await list_threads(ANNA, services.threads, 1)).threads
     await delete_thread(thread.thread_id, ANNA, services)
 
     async def stop(_: str) -> None:

@@ -87,7 +87,7 @@ def hurried(**settings: Any) -> dict[str, Any]:
 async def ask(services: Services, question: str = QUESTION) -> tuple[RunView, list[RunEvent]]:
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert isinstance(services.run_log, InMemoryRunLog)
     return view, services.run_log.events(request.run_id)
 

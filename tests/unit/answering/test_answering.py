@@ -42,7 +42,7 @@ async def ask(services: Services, user: UserContext = ANNA, **body: Any) -> tupl
     chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
     request = await begin_run(chat, user, services)
     await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, user, services), services)
+    view = await view_run(await owned_run(request.run_id, user, services.runs), services)
     return view, events(services, request.run_id)
 
 
@@ -166,14 +166,14 @@ async def test_a_run_is_seen_by_its_owner_alone() -> None:
     view, _ = await ask(services)
     for run_id, user in ((view.run_id, BEN), ("missing", ANNA)):
         with pytest.raises(NotFoundError, match="There is no run"):
-            await owned_run(run_id, user, services)
+            await owned_run(run_id, user, services.runs)
 
 
 async def test_a_run_in_work_shows_its_latest_todo_list() -> None:
     services = await world()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert (view.status, view.answer, [item.description for item in view.todo]) == (
         "running",
         None,
@@ -187,7 +187,7 @@ async def test_a_dead_run_is_closed_once() -> None:
     for _ in range(2):
         await close_dead_run(request.run_id, "It was stopped.", services)
     assert [event.name for event in events(services, request.run_id)].count("ERROR") == 1
-    assert (await owned_run(request.run_id, ANNA, services)).status == "failed"
+    assert (await owned_run(request.run_id, ANNA, services.runs)).status == "failed"
 
 
 async def test_a_committed_answer_is_never_reported_as_failed() -> None:

@@ -38,12 +38,12 @@ async def asking(**settings: Any) -> tuple[Services, str, LoopState]:
 
 
 async def view_of(services: Services, run_id: str) -> RunView:
-    return await view_run(await owned_run(run_id, ANNA, services), services)
+    return await view_run(await owned_run(run_id, ANNA, services.runs), services)
 
 
 async def answer(services: Services, run_id: str, **body: Any) -> bool:
-    record = await owned_run(run_id, ANNA, services)
-    return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services)
+    record = await owned_run(run_id, ANNA, services.runs)
+    return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services.blobs)
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:

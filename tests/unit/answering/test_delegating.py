@@ -42,7 +42,7 @@ async def ask(
     chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
     request = await begin_run(chat, ANNA, services)
     await run_to_end(request.run_id, services, children=run_children or silent)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert view.status == "completed"
     assert isinstance(services.run_log, InMemoryRunLog)
     return view, services.run_log.events(request.run_id)

@@ -48,7 +48,7 @@ async def asked(
     arrived_at = datetime.now(UTC) - timedelta(seconds=late_s)
     request = await begin_run(ChatRequest(question=question), ANNA, services, arrived_at)
     await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert isinstance(services.run_log, InMemoryRunLog)
     return view, services.run_log.events(request.run_id)
 

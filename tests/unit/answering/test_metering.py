@@ -122,7 +122,7 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
     state = await run_to_end(request.run_id, services)
     assert asked == ["plan"]
     assert state.tokens == 1400
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
     assert view.answer.warnings
     assert view.answer.citations[0].quote == "The pump runs at 15 bar."
@@ -157,7 +157,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     services = await world(Scripted(plan(), answer=wrong), settings=settings)
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
     assert view.answer.text.startswith("It runs at 15 bar. *(not proved by the documents)*")
     assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]

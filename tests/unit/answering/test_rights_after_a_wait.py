@@ -58,11 +58,11 @@ async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tup
 async def gone_on(
     services: Services, run_id: str, state: LoopState, answered_by: UserContext | None
 ) -> RunView:
-    record = await owned_run(run_id, ANNA, services)
+    record = await owned_run(run_id, ANNA, services.runs)
     if answered_by is not None:
-        await answer_clarification(record, ClarificationAnswer(choice=2), answered_by, services)
+        await answer_clarification(record, ClarificationAnswer(choice=2), answered_by, services.blobs)
     await run_to_end(run_id, services, observe(state, AnswerArrived() if answered_by else AnswerTimedOut()))
-    return await view_run(await owned_run(run_id, ANNA, services), services)
+    return await view_run(await owned_run(run_id, ANNA, services.runs), services)
 
 
 def cited(view: RunView) -> list[str]:

@@ -128,7 +128,7 @@ async def test_a_run_whose_time_is_over_asks_no_model_and_answers_all_the_same()
     await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
     await asyncio.sleep(BUDGET_S)
     await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert view.answer is not None
     assert view.answer.warnings == ("No answer could be written in the time for it.",)
     assert [prompt.name for prompt in model.prompts] == ["plan"]
@@ -173,7 +173,7 @@ async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
     arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # what a process takes that has just started
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, arrived_at)
     assert request.created_at == arrived_at
-    assert (await owned_run(request.run_id, ANNA, services)).created_at == arrived_at
+    assert (await owned_run(request.run_id, ANNA, services.runs)).created_at == arrived_at
     assert (
         StepTime(services.settings, request).left.remaining_s
         < services.settings.max_total_latency_ms / 1000 - 3

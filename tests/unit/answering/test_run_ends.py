@@ -47,7 +47,7 @@ def events(services: Services, run_id: str) -> list[RunEvent]:
 
 
 async def status(services: Services, run_id: str) -> str:
-    return (await owned_run(run_id, ANNA, services)).status
+    return (await owned_run(run_id, ANNA, services.runs)).status
 
 
 async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> None:
@@ -176,7 +176,7 @@ async def test_a_second_attempt_withdraws_the_first_answer_only_when_it_finds_mo
     withdrawn = [event.data for event in seen if event.data.get("state") == "discarded"]
     assert [data["reason"] for data in withdrawn] == ["abstained"]
     shown = "".join(shown_text(seen, step) for step in range(1, 10))
-    view = await view_run(await owned_run(run_id, ANNA, services), services)
+    view = await view_run(await owned_run(run_id, ANNA, services.runs), services)
     assert view.answer is not None
     assert shown == view.answer.text
     assert [(item.status, item.attempts) for item in view.todo] == [("failed", 2)]

@@ -54,7 +54,7 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
     run_id, link = await answered(services)
     with tracing.work("take_sub_agent_turn", link_below(link.own, f"{run_id}:s003c0", datetime.now(UTC))):
         pass
-    await record_end(run_id, link, services)
+    await record_end(run_id, link, services.blobs, services.runs)
     assert recorded.parent_of("answer_question") == "request"
     (child,) = (name for name in recorded.names if name.startswith("run_sub_agent "))
     assert recorded.parent_of(child) == "answer_question"
@@ -79,7 +79,7 @@ async def test_a_run_that_died_is_a_failed_span(recorded: Recorded) -> None:
         request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
         link = link_of(request.run_id)
     await close_dead_run(request.run_id, "The run was stopped.", services)
-    await record_end(request.run_id, link, services)
+    await record_end(request.run_id, link, services.blobs, services.runs)
     assert recorded.attributes("answer_question")["error.type"] == "InternalError"
     assert not recorded.one("answer_question").status.is_ok
 
@@ -104,7 +104,7 @@ async def test_a_run_that_was_cancelled_is_none_that_failed(recorded: Recorded) 
     decided = DelegationPolicyOutput(decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",))
     delegation = Delegation(step=3, decided=decided, tasks=(task,), decided_at=datetime.now(UTC))
     await put_delegation(services.blobs, request.run_id, delegation)
-    await record_end(request.run_id, link, services)
+    await record_end(request.run_id, link, services.blobs, services.runs)
     for name in ("answer_question", "run_sub_agent comparator"):
         assert recorded.attributes(name)["groundwork.status"] == "cancelled"
         assert "error.type" not in recorded.attributes(name)
@@ -113,11 +113,13 @@ async def test_a_run_that_was_cancelled_is_none_that_failed(recorded: Recorded) 
 async def test_what_cannot_be_read_costs_the_trace_and_nothing_else(recorded: Recorded) -> None:
     with tracing.root("request", "server"):
         link = link_of("run-1")
-    await record_end("run-1", link, fake_services(runs=UnreachableRuns()))
+    services = fake_services(runs=UnreachableRuns())
+    await record_end("run-1", link, services.blobs, services.runs)
     assert recorded.names == ["request"]
 
 
 async def test_without_a_receiver_nothing_is_read() -> None:
     link = link_below("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "r", datetime.now(UTC))
     assert link is not None
-    await record_end("run-1", link, fake_services(runs=UnreachableRuns()))
+    services = fake_services(runs=UnreachableRuns())
+    await record_end("run-1", link, services.blobs, services.runs)

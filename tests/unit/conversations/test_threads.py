@@ -44,7 +44,7 @@ async def questions_of(services: Services, thread_id: str, user: UserContext = A
 async def test_a_question_without_a_thread_begins_one_with_its_title() -> None:
     services = await world()
     asked = await ask(services, "At what  pressure\ndoes the pump run? " + "x" * 300)
-    (thread,) = (await list_threads(ANNA, services, 10)).threads
+    (thread,) = (await list_threads(ANNA, services.threads, 10)).threads
     assert thread.thread_id == asked.thread_id
     assert thread.title.startswith("At what pressure does the pump run?")
     assert len(thread.title) <= 120
@@ -65,43 +65,46 @@ async def test_a_follow_up_is_told_what_was_said_before() -> None:
 
 async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
     services = await world()
-    named = await new_thread("Pumps", ANNA, services)
-    unnamed = await new_thread(None, ANNA, services)
+    named = await new_thread("Pumps", ANNA, services.threads)
+    unnamed = await new_thread(None, ANNA, services.threads)
     for thread in (named, unnamed):
         await ask(services, "How much?", thread.thread_id)
-    assert [one.title for one in (await list_threads(ANNA, services, 10)).threads] == ["How much?", "Pumps"]
-    renamed = await rename_thread(unnamed.thread_id, "Prices", ANNA, services)
+    assert [one.title for one in (await list_threads(ANNA, services.threads, 10)).threads] == [
+        "How much?",
+        "Pumps",
+    ]
+    renamed = await rename_thread(unnamed.thread_id, "Prices", ANNA, services.threads)
     assert renamed.title == "Prices"
 
 
 async def test_threads_come_in_pages_the_last_one_used_first() -> None:
     services = await world()
-    made = [await new_thread(f"t{number}", ANNA, services) for number in range(5)]
+    made = [await new_thread(f"t{number}", ANNA, services.threads) for number in range(5)]
     await begin(services, "again", made[0].thread_id)
     seen: list[str] = []
     cursor = None
     while True:
-        page = await list_threads(ANNA, services, 2, cursor)
+        page = await list_threads(ANNA, services.threads, 2, cursor)
         seen += [thread.title for thread in page.threads]
         cursor = page.cursor
         if cursor is None:
             break
     assert seen == ["t0", "t4", "t3", "t2", "t1"]
     with pytest.raises(CallerError):
-        await list_threads(ANNA, services, 2, "strange")
+        await list_threads(ANNA, services.threads, 2, "strange")
 
 
 async def test_questions_at_once_get_numbers_of_their_own() -> None:
     services = await world()
-    thread = await new_thread(None, ANNA, services)
+    thread = await new_thread(None, ANNA, services.threads)
     await asyncio.gather(*(begin(services, f"q{number}", thread.thread_id) for number in range(5)))
-    assert (await owned_thread(thread.thread_id, ANNA, services)).turn_count == 5
+    assert (await owned_thread(thread.thread_id, ANNA, services.threads)).turn_count == 5
     assert sorted(await questions_of(services, thread.thread_id)) == [f"q{number}" for number in range(5)]
 
 
 async def test_messages_come_from_the_newest_page_on_and_in_order() -> None:
     services = await world()
-    thread = await new_thread(None, ANNA, services)
+    thread = await new_thread(None, ANNA, services.threads)
     for number in range(5):
         await ask(services, f"q{number}", thread.thread_id)
     newest = await read_messages(thread.thread_id, ANNA, services, 2)
@@ -121,19 +124,19 @@ async def test_somebody_elses_thread_is_not_there() -> None:
     logs = set(services.run_log.logs)
     for attempt in (
         lambda: begin(services, "And why?", mine.thread_id, user=BEN),
-        lambda: owned_thread(mine.thread_id, BEN, services),
-        lambda: conversation_of(mine.thread_id, BEN, services),
-        lambda: rename_thread(mine.thread_id, "x", BEN, services),
+        lambda: owned_thread(mine.thread_id, BEN, services.threads),
+        lambda: conversation_of(mine.thread_id, BEN, services.threads),
+        lambda: rename_thread(mine.thread_id, "x", BEN, services.threads),
         lambda: clear_thread(mine.thread_id, BEN, services),
         lambda: delete_thread(mine.thread_id, BEN, services),
         lambda: read_messages(mine.thread_id, BEN, services, 10),
         lambda: begin(services, "And why?", "never-was", user=BEN),
-        lambda: owned_thread("a/b", BEN, services),
+        lambda: owned_thread("a/b", BEN, services.threads),
     ):
         with pytest.raises(NotFoundError) as refused:
             await attempt()
         assert refused.value.detail.startswith("There is no thread")
-    assert (await list_threads(BEN, services, 10)).threads == ()
+    assert (await list_threads(BEN, services.threads, 10)).threads == ()
     assert set(services.run_log.logs) == logs
     assert await questions_of(services, mine.thread_id) == ["At what pressure does the pump run?"]
 
@@ -144,10 +147,10 @@ async def test_a_cleared_thread_is_empty_and_goes_on() -> None:
     cleared = await clear_thread(first.thread_id, ANNA, services)
     assert cleared.turn_count == 0
     assert await questions_of(services, first.thread_id) == []
-    assert await conversation_of(first.thread_id, ANNA, services) == Conversation()
+    assert await conversation_of(first.thread_id, ANNA, services.threads) == Conversation()
     await ask(services, "What now?", first.thread_id)
     assert await questions_of(services, first.thread_id) == ["What now?"]
-    assert (await owned_thread(first.thread_id, ANNA, services)).turn_count == 2
+    assert (await owned_thread(first.thread_id, ANNA, services.threads)).turn_count == 2
 
 
 async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error() -> None:
@@ -155,11 +158,11 @@ async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error()
     first = await ask(services, "At what pressure does the pump run?")
     await delete_thread(first.thread_id, ANNA, services)
     await delete_thread(first.thread_id, ANNA, services)
-    assert (await list_threads(ANNA, services, 10)).threads == ()
+    assert (await list_threads(ANNA, services.threads, 10)).threads == ()
     for attempt in (
-        lambda: owned_thread(first.thread_id, ANNA, services),
+        lambda: owned_thread(first.thread_id, ANNA, services.threads),
         lambda: begin(services, "And?", first.thread_id),
-        lambda: rename_thread(first.thread_id, "x", ANNA, services),
+        lambda: rename_thread(first.thread_id, "x", ANNA, services.threads),
     ):
         with pytest.raises(NotFoundError):
             await attempt()
@@ -167,9 +170,9 @@ async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error()
 
 async def test_a_conversation_is_bounded() -> None:
     services = await world()
-    thread = await new_thread(None, ANNA, services)
+    thread = await new_thread(None, ANNA, services.threads)
     for number in range(8):
         await begin(services, f"{number} " + "word " * 1500, thread.thread_id)
-    conversation = await conversation_of(thread.thread_id, ANNA, services)
+    conversation = await conversation_of(thread.thread_id, ANNA, services.threads)
     assert sum(len(turn.question) for turn in conversation.turns) <= 12_000
     assert [turn.question[0] for turn in conversation.turns] == ["5", "6", "7"]

@@ -68,7 +68,7 @@ async def erase(
     user_id: str, services: Services, at_work: Orchestrations, documents: DocumentsWish = "keep"
 ) -> ErasureView:
     """Ask for it, and make one pass after the other until no message is left; the view when it began."""
-    view = await ask_for_erasure(user_id, documents, services)
+    view = await ask_for_erasure(user_id, documents, services.blobs, services.queues)
     await make_passes(services, at_work)
     return view
 

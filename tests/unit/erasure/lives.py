@@ -103,8 +103,10 @@ async def live(user_id: str, words: str, services: Services) -> Life:
     await _rate(first, words, user, services)
     order = SummaryOrder(doc_ids=("manual",), focus=words)
     summary = await begin_summary(order, user, services)
-    await claim_key("a key", user, services, route="POST /chat", body="digest", resource_id=first.run_id)
-    await admit(user, services)
+    await claim_key(
+        "a key", user, services.idempotency, route="POST /chat", body="digest", resource_id=first.run_id
+    )
+    await admit(user, services.settings, services.user_limits)
     waiting = await _wait_in_a_program(words, user, services)
     ids = (first.run_id, second.run_id, at_work.run_id, first.thread_id, at_work.thread_id, waiting)
     key = await _chat(words, second, user, services)
@@ -121,8 +123,8 @@ async def _ask(
 
 async def _rate(request: RunRequest, words: str, user: UserContext, services: Services) -> None:
     said = FeedbackBody(rating=2, comment=f"Not so good: {words}")
-    await rate_run(request.run_id, said, user, services)
-    record = await owned_run(request.run_id, user, services)
+    await rate_run(request.run_id, said, user, services.runs, services.quality)
+    record = await owned_run(request.run_id, user, services.runs)
     await services.quality.add(OpeningRecord(key=key_of(request.run_id), at=record.created_at, n=1))
 
 

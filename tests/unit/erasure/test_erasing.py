@@ -109,7 +109,7 @@ async def test_a_cleared_thread_loses_its_turns_and_keeps_later_ones() -> None:
     assert "m" in traces(services, later.run_id)
     shown = await read_messages(first.thread_id, ANNA, services, 10)
     assert [message.question for message in shown.messages] == ["And why?"]
-    assert await resume_erasures(services) == 0
+    assert await resume_erasures(services.threads, services.queues) == 0
 
 
 @pytest.mark.parametrize("steps_before", range(5))
@@ -173,7 +173,7 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
     services = await world()
     request = await begin(services, "At what pressure does the pump run?")
     action = await until_commit(services, request)
-    record = await owned_run(request.run_id, ANNA, services)
+    record = await owned_run(request.run_id, ANNA, services.runs)
     await clear_thread(request.thread_id, ANNA, services)
     kept = [(WORK, name) for name in blob_names(services, WORK)]
     contents = [(container, name, await services.blobs.read(container, name)) for container, name in kept]
@@ -233,10 +233,10 @@ async def test_an_erasure_whose_message_was_lost_is_asked_for_again() -> None:
     await delete_thread(asked.thread_id, ANNA, services)
     assert isinstance(services.queues, InMemoryTaskQueues)
     services.queues.take(ERASURES_QUEUE)
-    assert await resume_erasures(services) == 1
+    assert await resume_erasures(services.threads, services.queues) == 1
     await erase_waiting(services)
     await erase_waiting(services)
-    assert await resume_erasures(services) == 0
+    assert await resume_erasures(services.threads, services.queues) == 0
     assert traces(services, asked.run_id) == []
 
 
@@ -252,6 +252,6 @@ async def test_an_old_run_loses_its_log_and_keeps_its_answer_in_the_thread() -> 
     messages = (await read_messages(asked.thread_id, ANNA, services, 10)).messages
     assert [message.answer is not None for message in messages] == [True, False]
     assert "log" in traces(services, waiting.run_id)
-    record = await owned_run(asked.run_id, ANNA, services)
+    record = await owned_run(asked.run_id, ANNA, services.runs)
     assert (await view_run(record, services)).answer is not None
-    assert len((await list_threads(ANNA, services, 10)).threads) == 1
+    assert len((await list_threads(ANNA, services.threads, 10)).threads) == 1

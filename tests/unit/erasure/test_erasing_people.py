@@ -58,7 +58,7 @@ async def test_nothing_of_the_one_stays_and_everything_of_the_other() -> None:
     assert traces(services, anna.marks) == []
     after = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
     assert after == before
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.next_pass_at) == ("completed", 2, None)
     assert ended.erased == COUNTS
 
@@ -66,7 +66,7 @@ async def test_nothing_of_the_one_stays_and_everything_of_the_other() -> None:
 async def test_what_is_at_work_is_ended_first_and_its_history_goes_last() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     assert "anna" not in message
     await services.queues.send(ERASURES_QUEUE, message)
@@ -84,12 +84,17 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
         services, anna, ben = await two_lives()
         before = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
         at_work = Orchestrations()
-        await ask_for_erasure("anna-leaves", "keep", services)
+        await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
         try:
             await make_passes(services, at_work, killed_after(calls, services))
         except KilledError:
             services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-            assert await resume_user_erasures(datetime.now(UTC), services) == 1, calls
+            assert (
+                await resume_user_erasures(
+                    datetime.now(UTC), services.settings, services.blobs, services.queues
+                )
+                == 1
+            ), calls
             await make_passes(services, at_work)
         else:
             assert calls > 100
@@ -97,7 +102,7 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
         assert traces(services, anna.marks) == [], calls
         after = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
         assert after == before, calls
-        ended = await erasure_of("anna-leaves", services)
+        ended = await erasure_of("anna-leaves", services.blobs)
         found = ended.erased.model_dump(exclude=_COUNTED_AS_DELETED)
         assert (ended.status, found) == ("completed", COUNTS.model_dump(exclude=_COUNTED_AS_DELETED)), calls
     raise AssertionError("An erasure takes more calls than that.")
@@ -110,31 +115,33 @@ async def test_a_pass_that_comes_early_or_twice_changes_nothing(monkeypatch: pyt
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 900.0)
     services, _, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     await make_passes(services, at_work)
-    waiting = await erasure_of("anna-leaves", services)
+    waiting = await erasure_of("anna-leaves", services.blobs)
     assert (waiting.status, waiting.passes) == ("running", 1)
     assert waiting.next_pass_at is not None
     assert waiting.next_pass_at > datetime.now(UTC) + timedelta(minutes=14)
-    assert await resume_user_erasures(datetime.now(UTC), services) == 0
-    await ask_for_erasure("anna-leaves", "keep", services)
+    assert (
+        await resume_user_erasures(datetime.now(UTC), services.settings, services.blobs, services.queues) == 0
+    )
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     await make_passes(services, at_work)
-    assert (await erasure_of("anna-leaves", services)).passes == 1
+    assert (await erasure_of("anna-leaves", services.blobs)).passes == 1
 
 
 async def test_a_person_who_asks_on_is_erased_again_and_in_the_end_given_up() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     for _ in range(MAX_PASSES + 1):
         await begin_run(ChatRequest(question=anna.words), anna.user, services)
         (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
         await passes.advance(_id_in(message), services, at_work.means())
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes) == ("failed", MAX_PASSES)
     assert "sign-in" in str(ended.reason)
     await erase("anna-leaves", services, at_work)
-    assert (await erasure_of("anna-leaves", services)).status == "completed"
+    assert (await erasure_of("anna-leaves", services.blobs)).status == "completed"
     assert traces(services, anna.marks) == []
 
 
@@ -145,12 +152,12 @@ def _id_in(message: str) -> str:
 async def test_a_question_between_the_passes_is_erased_and_counted() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     await passes.advance(_id_in(message), services, at_work.means())
     late = await begin_run(ChatRequest(question=anna.words), anna.user, services)
     await make_passes(services, at_work)
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.erased.runs) == ("completed", 3, 5)
     assert traces(services, (*anna.marks, late.run_id)) == []
 
@@ -161,13 +168,13 @@ async def test_a_pass_that_takes_too_long_goes_on_with_the_next_message(
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
     monkeypatch.setattr(passes, "_WORKING_S", -1.0)
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     await passes.advance(_id_in(message), services, at_work.means())
-    assert (await erasure_of("anna-leaves", services)).passes == 0
+    assert (await erasure_of("anna-leaves", services.blobs)).passes == 0
     monkeypatch.setattr(passes, "_WORKING_S", 300.0)
     await make_passes(services, at_work)
-    assert (await erasure_of("anna-leaves", services)).erased == COUNTS
+    assert (await erasure_of("anna-leaves", services.blobs)).erased == COUNTS
     assert traces(services, anna.marks) == []
 
 
@@ -205,7 +212,7 @@ async def test_documents_stay_unless_they_are_theirs_alone_and_it_is_asked_for(w
 
     at_work.delete_document = gone  # type: ignore[method-assign]
     await erase("anna-leaves", services, at_work, "delete" if wish == "delete" else "keep")
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     kept = {one.what: one.count for one in ended.kept}
     assert at_work.deleted == (["secret"] if wish == "delete" else [])
     assert ended.erased.documents == (1 if wish == "delete" else 0)
@@ -229,32 +236,36 @@ async def test_a_document_that_takes_longer_than_a_pass_is_counted_once() -> Non
 
     at_work.delete_document = gone_in_the_third_pass  # type: ignore[method-assign]
     await erase("anna-leaves", services, at_work, "delete")
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.erased.documents) == ("completed", 4, 1)
 
 
 async def test_one_that_treats_documents_otherwise_has_to_wait() -> None:
     services, _, _ = await two_lives()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     with pytest.raises(ConflictError):
-        await ask_for_erasure("anna-leaves", "delete", services)
+        await ask_for_erasure("anna-leaves", "delete", services.blobs, services.queues)
     await make_passes(services, Orchestrations())
-    assert (await ask_for_erasure("anna-leaves", "delete", services)).status == "running"
+    assert (
+        await ask_for_erasure("anna-leaves", "delete", services.blobs, services.queues)
+    ).status == "running"
 
 
 async def test_of_whom_nothing_is_kept_nothing_is_counted_and_the_report_goes_in_time() -> None:
     services, _, _ = await two_lives()
     with pytest.raises(NotFoundError):
-        await erasure_of("nobody", services)
+        await erasure_of("nobody", services.blobs)
     await erase("nobody", services, Orchestrations())
-    ended = await erasure_of("nobody", services)
+    ended = await erasure_of("nobody", services.blobs)
     assert (ended.status, ended.erased) == ("completed", ErasedCounts())
     reports = [one.name async for one in services.blobs.list_blobs(WORK, "erasures/")]
     assert len(reports) == 1
     assert b"nobody" not in await services.blobs.read(WORK, reports[0])
-    await resume_user_erasures(datetime.now(UTC) + timedelta(days=31), services)
+    await resume_user_erasures(
+        datetime.now(UTC) + timedelta(days=31), services.settings, services.blobs, services.queues
+    )
     with pytest.raises(NotFoundError):
-        await erasure_of("nobody", services)
+        await erasure_of("nobody", services.blobs)
 
 
 async def test_a_report_that_nobody_can_read_keeps_no_other_from_going_on(
@@ -262,7 +273,12 @@ async def test_a_report_that_nobody_can_read_keeps_no_other_from_going_on(
 ) -> None:
     services, _, _ = await two_lives()
     await services.blobs.write(WORK, "erasures/0.json", b'{"user_id": ["somebody"]}')
-    await ask_for_erasure("anna-leaves", "keep", services)
-    assert await resume_user_erasures(datetime.now(UTC) + timedelta(seconds=1), services) == 1
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    assert (
+        await resume_user_erasures(
+            datetime.now(UTC) + timedelta(seconds=1), services.settings, services.blobs, services.queues
+        )
+        == 1
+    )
     assert "user_erasure.unreadable" in caplog.text
     assert "somebody" not in caplog.text

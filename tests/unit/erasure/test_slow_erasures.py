@@ -55,14 +55,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
 async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _Clock) -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     await handle(services, at_work, clock, 1000)
     at_work.forgotten.clear()
     messages = 0
-    while (await erasure_of("anna-leaves", services)).status == "running":
+    while (await erasure_of("anna-leaves", services.blobs)).status == "running":
         await handle(services, at_work, clock, 4)
         messages += 1
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
     assert messages > 2, "it ran out of time at least twice"
     assert max(Counter(at_work.forgotten).values()) == 2, "once by its turn, once by itself"
@@ -71,7 +71,7 @@ async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _
 
 async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     services, _, _ = await two_lives()
-    await ask_for_erasure("nobody", "keep", services)
+    await ask_for_erasure("nobody", "keep", services.blobs, services.queues)
     record = await find_record(services.blobs, erasure_id("nobody"))
     assert record is not None
     places = tuple(RunPlace(run_id=f"run{number}", at=datetime.now(UTC)) for number in range(5))
@@ -86,24 +86,24 @@ async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pyt
     for message in range(5):
         await handle(services, Orchestrations(), clock, 1)
         assert len(asked) == message, "a run for each message, but for the first that looks through the rest"
-        assert (await erasure_of("nobody", services)).status == "running"
+        assert (await erasure_of("nobody", services.blobs)).status == "running"
     await handle(services, Orchestrations(), clock, 1)
-    assert (await erasure_of("nobody", services)).status == "completed"
+    assert (await erasure_of("nobody", services.blobs)).status == "completed"
     assert await make_passes(services, Orchestrations()) == 0
 
 
 async def test_a_pass_stops_within_a_thread_and_among_runs_and_counts_all_the_same(clock: _Clock) -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     await handle(services, at_work, clock, 3)
     assert len(set(at_work.stopped)) == 1, "time is looked at before every turn, not only every thread"
     messages = 1
-    while not (await erasure_of("anna-leaves", services)).passes:
+    while not (await erasure_of("anna-leaves", services.blobs)).passes:
         await handle(services, at_work, clock, 3)
         messages += 1
     await handle(services, at_work, clock, 1000)
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert messages > 2
     assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
     assert traces(services, anna.marks) == []
@@ -123,7 +123,7 @@ async def test_working_memory_is_looked_through_over_several_messages_and_read_o
             read.append(name)
         return await before(container, name)
 
-    await ask_for_erasure("anna-leaves", "keep", services)
+    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     monkeypatch.setattr(services.blobs, "read", noting)
     requests = [one.name async for one in services.blobs.list_blobs(WORK, "runs/")]
     everybody = sum(name.endswith("/request.json") for name in requests)
@@ -134,6 +134,6 @@ async def test_working_memory_is_looked_through_over_several_messages_and_read_o
     monkeypatch.setattr(inventory, "_AT_ONCE", 16)
     await handle(services, at_work, clock, 1000)
     await handle(services, at_work, clock, 1000)
-    ended = await erasure_of("anna-leaves", services)
+    ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.erased) == ("completed", 2, COUNTS)
     assert traces(services, anna.marks) == []

@@ -241,7 +241,9 @@ async def test_a_rating_that_meets_its_runs_erasure_leaves_nothing(services: Ser
     store = Erasing()
     meanwhile = await world(runs=services.runs, quality=store)
     with pytest.raises(NotFoundError):
-        await recording.rate_run(request.run_id, FeedbackBody(rating=1), ANNA, meanwhile)
+        await recording.rate_run(
+            request.run_id, FeedbackBody(rating=1), ANNA, meanwhile.runs, meanwhile.quality
+        )
     assert store.records == {}
 
 

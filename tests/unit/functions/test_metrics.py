@@ -56,7 +56,7 @@ async def test_nothing_ran(user: AsUser) -> None:
 
 async def test_what_ran_is_told_by_profile(services: Services, user: AsUser) -> None:
     now = datetime.now(UTC)
-    await note_decision(services, "run", 1, DELEGATE, now)
+    await note_decision(services.subagent_metrics, "run", 1, DELEGATE, now)
     child = {"key": "k", "at": now, "selected": "comparator", "profile": "doc_reader", "status": "partial"}
     await services.subagent_metrics.add(
         ChildRecord(**child, timed_out=True, latency_ms=900, tokens=70, cost_usd=0.001, claims=4, proved=3)
@@ -109,7 +109,7 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
     monkeypatch.setattr(background, "ready_services", ready)
     now = datetime.now(UTC)
     for days in (0, 31, 32):
-        await note_decision(services, "run", days, DELEGATE, now - timedelta(days=days))
+        await note_decision(services.subagent_metrics, "run", days, DELEGATE, now - timedelta(days=days))
     timer: Any = next(
         builder._function.get_user_function()
         for builder in background.blueprint._function_builders

@@ -66,7 +66,7 @@ async def test_wherever_the_process_dies_a_repeat_makes_one_run(
 ) -> None:
     body: dict[str, Any] = dict(QUESTION)
     if in_thread:
-        body["thread_id"] = (await new_thread(None, ANNA, services)).thread_id
+        body["thread_id"] = (await new_thread(None, ANNA, services.threads)).thread_id
     durable, death = AskingClient(services), Death(at, is_behind=is_behind)
     durable.holds, durable.death = True, death
     anna = as_user(make_app([chat], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ async def test_wherever_the_process_dies_a_repeat_makes_one_run(
     assert durable.started == [run_id]
     await durable.run(run_id)
     assert slots_of(services) == []
-    (thread,) = (await list_threads(ANNA, services, 10)).threads
+    (thread,) = (await list_threads(ANNA, services.threads, 10)).threads
     assert thread.turn_count == 1
     (message,) = (await read_messages(thread.thread_id, ANNA, services, 10)).messages
     assert (message.run_id, message.status) == (run_id, "completed")
@@ -173,7 +173,12 @@ async def test_after_a_day_a_key_may_be_used_again(
     assert other.headers["x-run-id"] != first.headers["x-run-id"]
     (claim,) = store.claims.values()
     assert (claim.resource_id, claim.is_done) == (other.headers["x-run-id"], True)
-    assert await purge_old_requests(claim.created_at + LIFETIME + timedelta(days=1), services) == 2
+    assert (
+        await purge_old_requests(
+            claim.created_at + LIFETIME + timedelta(days=1), services.idempotency, services.user_limits
+        )
+        == 2
+    )
     assert store.claims == {}
 
 
@@ -253,7 +258,7 @@ async def stored_of(services: Services) -> tuple[list[str], list[str], int]:
     """Logs, work files and threads that there are."""
     assert isinstance(services.run_log, InMemoryRunLog)
     files = [blob.name async for blob in services.blobs.list_blobs(WORK, "")]
-    threads = (await list_threads(ANNA, services, 10)).threads
+    threads = (await list_threads(ANNA, services.threads, 10)).threads
     return sorted(services.run_log.logs), files, len(threads)
 
 

@@ -113,7 +113,7 @@ async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> 
     times = ("created_at", "map_until", "children_until", "deadline")
     older = {name: getattr(request, name) - timedelta(hours=3) for name in times}
     await store.put_request(request.model_copy(update=older))
-    await release("anna", claim.resource_id, services)
+    await release("anna", claim.resource_id, services.settings, services.user_limits)
     return claim.resource_id
 
 
@@ -129,7 +129,10 @@ async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rig
     request = await SummaryStore(services.blobs, summary_id).request()
     assert request.user.groups == ()  # Anna is no engineer any more
     assert now <= request.created_at < request.map_until < request.children_until < request.deadline
-    assert summarising.payloads[-1].items() >= start_of(request, services).model_dump(mode="json").items()
+    assert (
+        summarising.payloads[-1].items()
+        >= start_of(request, services.settings).model_dump(mode="json").items()
+    )
     assert slots_of(services) == [summary_id]
 
 

@@ -46,7 +46,9 @@ async def test_no_more_files_are_fetched_at_once_than_pages_may_wait(
 
     monkeypatch.setattr(services.blobs, "download", slow)
     monkeypatch.setattr("shared.ingestion.page_pictures._MAX_WAITING", 2)
-    asked = [asyncio.create_task(page_picture(state, 1, services)) for _ in range(5)]
+    asked = [
+        asyncio.create_task(page_picture(state, 1, services.blobs, services.documents)) for _ in range(5)
+    ]
     waiting = set(asked)
     while len(waiting) > 2:
         _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -169,7 +169,17 @@ async def test_old_records_go_and_young_ones_stay() -> None:
     request = await begun(services)
     await run_to_end(request.run_id, services)
     days = services.settings.run_retention_days
-    assert await purge_old_quality(request.created_at + timedelta(days=days - 1), services) == 0
-    assert await purge_old_quality(request.created_at + timedelta(days=days + 1), services) == 1
-    told = await quality_metrics(services, request.created_at + timedelta(hours=1), 2)
+    assert (
+        await purge_old_quality(
+            request.created_at + timedelta(days=days - 1), services.settings, services.quality
+        )
+        == 0
+    )
+    assert (
+        await purge_old_quality(
+            request.created_at + timedelta(days=days + 1), services.settings, services.quality
+        )
+        == 1
+    )
+    told = await quality_metrics(services.quality, request.created_at + timedelta(hours=1), 2)
     assert told.answers.runs == 0

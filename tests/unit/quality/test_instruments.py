@@ -63,8 +63,8 @@ async def test_what_is_kept_is_counted_once(reader: InMemoryMetricReader) -> Non
         first_token_ms=500,
     )
     for _ in range(2):
-        await keep(answer, services)
-        await keep(OpeningRecord(key="a", at=NOON, n=1), services)
+        await keep(answer, services.quality)
+        await keep(OpeningRecord(key="a", at=NOON, n=1), services.quality)
     await recording.count(RatingRecord(key="a", at=NOON, rating=4))
     found = points(reader)
     assert found["groundwork.answers"] == [

@@ -24,7 +24,7 @@ async def test_what_is_older_does_not_count(hours: int, runs: int) -> None:
     services = fake_services()
     for key, hours_ago in (("a", 0.2), ("b", 2.9), ("c", 23.9), ("d", 700), ("e", 721)):
         await note(services, key, hours_ago)
-    told = await quality_metrics(services, NOW, hours)
+    told = await quality_metrics(services.quality, NOW, hours)
     assert (told.answers.runs, told.ratings.rated, told.measures.click_through_rate.of) == (runs, runs, runs)
     assert (told.until, told.since, told.complete) == (NOW, NOW - timedelta(hours=hours), True)
 
@@ -34,6 +34,6 @@ async def test_what_does_not_fit_is_what_is_old_and_it_is_said(monkeypatch: pyte
     services = fake_services()
     for key, hours_ago in (("a", 0.1), ("b", 1), ("c", 49)):
         await note(services, key, hours_ago)
-    told = await quality_metrics(services, NOW, 96)
+    told = await quality_metrics(services.quality, NOW, 96)
     assert (told.answers.runs, told.complete) == (2, False)
     assert told.since == datetime(2026, 3, 9, tzinfo=UTC)

@@ -168,9 +168,9 @@ async def test_one_of_two_readers_is_enough() -> None:
 async def test_slots_are_free_when_the_answer_is_written() -> None:
     services, given = fake_services(settings=fake_settings()), summary("a", "b")
     await delegated(given, services)
-    assert (await read_control(services)).waiting == 2
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 2
     await collected(given, services)
-    assert (await read_control(services)).waiting == 0
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 0
 
 
 async def test_a_table_that_fails_keeps_no_answer_back() -> None:

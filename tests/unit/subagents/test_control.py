@@ -63,13 +63,15 @@ class SilentStore(InMemoryControlStore):
 
 async def test_a_slot_is_taken_begun_and_given_back() -> None:
     services = fake_services(settings=fake_settings(subagents_max_active=2))
-    assert await grant(services, [task("a"), task("b")], NOW)
-    assert not await grant(services, [task("c")], NOW)
-    await begin(services, "a")
-    view = await read_control(services)
+    assert await grant(services.settings, services.subagent_control, [task("a"), task("b")], NOW)
+    assert not await grant(services.settings, services.subagent_control, [task("c")], NOW)
+    await begin(services.subagent_control, "a")
+    view = await read_control(services.settings, services.subagent_control)
     assert (view.active, view.waiting, view.free) == (1, 1, 0)
-    await settle(services, [done("a"), SubagentEnd(child_id="b", status="late")])
-    report = await report_control(services)
+    await settle(
+        services.settings, services.subagent_control, [done("a"), SubagentEnd(child_id="b", status="late")]
+    )
+    report = await report_control(services.settings, services.subagent_control)
     assert (report.active, report.waiting, report.outcomes, report.failures) == (0, 0, 2, 1)
 
 
@@ -80,17 +82,21 @@ async def test_the_settings_are_the_limits() -> None:
         circuit_breaker_cooldown_seconds=1000,
     )
     services = fake_services(settings=settings)
-    assert await grant(services, [task("a"), task("b")], NOW)
-    await settle(services, [done("a"), SubagentEnd(child_id="b", status="failed")])
-    assert not (await read_control(services)).circuit_closed
-    assert not await grant(services, [task("c")], NOW)
-    assert await grant(services, [task("c")], datetime.now(UTC) + timedelta(seconds=1001))
+    assert await grant(services.settings, services.subagent_control, [task("a"), task("b")], NOW)
+    await settle(
+        services.settings, services.subagent_control, [done("a"), SubagentEnd(child_id="b", status="failed")]
+    )
+    assert not (await read_control(services.settings, services.subagent_control)).circuit_closed
+    assert not await grant(services.settings, services.subagent_control, [task("c")], NOW)
+    assert await grant(
+        services.settings, services.subagent_control, [task("c")], datetime.now(UTC) + timedelta(seconds=1001)
+    )
 
 
 async def test_who_loses_a_race_tries_again() -> None:
     store = ChangingStore(times=3)
     services = fake_services(subagent_control=store)
-    assert await grant(services, [task()], NOW)
+    assert await grant(services.settings, services.subagent_control, [task()], NOW)
     assert store.writes == 4
     assert [lease.child_id for lease in store.state.leases] == ["a"]
 
@@ -99,7 +105,7 @@ async def test_who_always_loses_gives_up_within_a_limit_of_tries() -> None:
     store = ChangingStore(times=1_000)
     services = fake_services(subagent_control=store)
     with pytest.raises(DependencyError, match="same time"):
-        await grant(services, [task()], NOW)
+        await grant(services.settings, services.subagent_control, [task()], NOW)
     assert 1 < store.writes <= 20
     assert store.state.leases == ()
 
@@ -107,8 +113,8 @@ async def test_who_always_loses_gives_up_within_a_limit_of_tries() -> None:
 async def test_what_changes_nothing_is_not_written() -> None:
     store = ChangingStore(times=0)
     services = fake_services(subagent_control=store)
-    await begin(services, "nobody")
-    await settle(services, [done("nobody")])
+    await begin(services.subagent_control, "nobody")
+    await settle(services.settings, services.subagent_control, [done("nobody")])
     assert store.writes == 0
 
 
@@ -121,11 +127,11 @@ async def test_a_store_that_fails_is_an_error_to_who_asks_and_none_to_who_books(
     services = fake_services(subagent_control=store)
     began = time.monotonic()
     with pytest.raises(GroundworkError):
-        await read_control(services)
+        await read_control(services.settings, services.subagent_control)
     with pytest.raises(GroundworkError):
-        await grant(services, [task()], NOW)
-    await begin(services, "a")
-    await settle(services, [done()])
+        await grant(services.settings, services.subagent_control, [task()], NOW)
+    await begin(services.subagent_control, "a")
+    await settle(services.settings, services.subagent_control, [done()])
     assert time.monotonic() - began < 2
 
 
@@ -136,7 +142,11 @@ async def test_one_that_hangs_does_not_hold_up_the_next_for_longer_than_its_own_
     services = fake_services(subagent_control=SilentStore())
     began = time.monotonic()
     ended = await asyncio.gather(
-        *(grant(services, [task(f"{number}")], NOW) for number in range(10)), return_exceptions=True
+        *(
+            grant(services.settings, services.subagent_control, [task(f"{number}")], NOW)
+            for number in range(10)
+        ),
+        return_exceptions=True,
     )
     assert {type(one) for one in ended} == {CallTimeoutError}
     assert time.monotonic() - began < 1
@@ -145,7 +155,14 @@ async def test_one_that_hangs_does_not_hold_up_the_next_for_longer_than_its_own_
 async def test_many_of_one_process_take_turns() -> None:
     store = ChangingStore(times=0)
     services = fake_services(subagent_control=store)
-    assert all(await asyncio.gather(*(grant(services, [task(f"{number}")], NOW) for number in range(15))))
+    assert all(
+        await asyncio.gather(
+            *(
+                grant(services.settings, services.subagent_control, [task(f"{number}")], NOW)
+                for number in range(15)
+            )
+        )
+    )
     assert store.writes == 15
 
 
@@ -153,13 +170,15 @@ async def test_a_race_is_no_error_of_the_caller() -> None:
     # It would reach a person as HTTP 409: nothing that they did.
     services = fake_services(subagent_control=ChangingStore(times=1_000))
     with pytest.raises(GroundworkError) as lost:
-        await grant(services, [task()], NOW)
+        await grant(services.settings, services.subagent_control, [task()], NOW)
     assert not isinstance(lost.value, ConflictError)
 
 
 async def test_slots_of_cancelled_ones_are_given_back_and_a_store_that_fails_does_no_harm() -> None:
     services = fake_services(subagent_control=InMemoryControlStore())
-    assert await grant(services, [task("a"), task("b")], datetime.now(UTC))
-    await release(services, ["a"])
-    assert (await read_control(services)).waiting == 1
-    await release(fake_services(subagent_control=FailingStore()), ["b"])
+    assert await grant(
+        services.settings, services.subagent_control, [task("a"), task("b")], datetime.now(UTC)
+    )
+    await release(services.subagent_control, ["a"])
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 1
+    await release(fake_services(subagent_control=FailingStore()).subagent_control, ["b"])

@@ -52,9 +52,13 @@ async def test_an_ordinary_question_asks_nobody_about_other_sub_agents() -> None
 async def test_slots_are_taken_before_children_start_and_are_free_after_them() -> None:
     services = services_with()
     made = await decided(summary("a", "b"), services)
-    assert (await read_control(services)).waiting == 2
-    await settle(services, [SubagentEnd(child_id=start.child_id, status="done") for start in made.starts])
-    assert (await read_control(services)).waiting == 0
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 2
+    await settle(
+        services.settings,
+        services.subagent_control,
+        [SubagentEnd(child_id=start.child_id, status="done") for start in made.starts],
+    )
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,11 @@ async def test_sub_agents_that_fail_too_often_are_paused() -> None:
     for number in range(MIN_OUTCOMES):
         made = await decided(occasion(asked={"run_id": f"run-{number}"}), services)
         assert made.delegation is not None
-        await settle(services, [SubagentEnd(child_id=made.starts[0].child_id, status="failed")])
+        await settle(
+            services.settings,
+            services.subagent_control,
+            [SubagentEnd(child_id=made.starts[0].child_id, status="failed")],
+        )
     made = await decided(occasion(), services)
     assert made.event[1]["reason_codes"] == ["CIRCUIT_OPEN"]
 
@@ -143,7 +151,7 @@ async def test_a_step_that_runs_twice_decides_once() -> None:
     again = await decided(occasion(asked_s_ago=20, repeated=True), services)
     assert again.delegation == first.delegation
     assert again.starts == first.starts
-    assert (await read_control(services)).waiting == 1
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 1
 
 
 async def test_of_two_attempts_at_once_the_first_to_store_counts() -> None:
@@ -153,7 +161,7 @@ async def test_of_two_attempts_at_once_the_first_to_store_counts() -> None:
     )
     stored = await find_delegation(services.blobs, RUN, STEP)
     assert first.delegation == second.delegation == stored
-    assert (await read_control(services)).waiting == 1
+    assert (await read_control(services.settings, services.subagent_control)).waiting == 1
 
 
 async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
@@ -216,7 +224,7 @@ async def test_whatever_others_do_no_more_are_started_than_there_is_room_for(see
     services = services_with(
         control, subagents_max_active=most, subagents_max_queue_depth=chance.randint(1, 6)
     )
-    free = (await read_control(services)).free
+    free = (await read_control(services.settings, services.subagent_control)).free
     made = await decided(chance.choice((summary("a", "b"), comparison("a", "b"))), services)
     taken = len(control.state.leases) - len(state.leases)
     codes = set(made.event[1]["reason_codes"])

@@ -104,7 +104,7 @@ def only(services: Services) -> ChildRecord:
 
 async def test_a_childs_end_is_noted_with_its_numbers() -> None:
     services, made = fake_services(), delegation()
-    await note_ends(services, made, [ended(made)])
+    await note_ends(services.subagent_metrics, made, [ended(made)])
     noted = only(services)
     assert (noted.selected, noted.profile, noted.status, noted.timed_out) == (
         "comparator",
@@ -129,13 +129,13 @@ async def test_time_that_ran_out_and_children_that_never_began(
     status: ChildStatus, values: dict[str, Any], latency_ms: int | None, timed_out: bool
 ) -> None:
     services, made = fake_services(), delegation()
-    await note_ends(services, made, [ended(made, status=status, **values)])
+    await note_ends(services.subagent_metrics, made, [ended(made, status=status, **values)])
     assert (only(services).latency_ms, only(services).timed_out) == (latency_ms, timed_out)
 
 
 async def test_a_child_that_stored_nothing_is_noted_too() -> None:
     services, made = fake_services(), delegation()
-    await note_ends(services, made, [(Child(made.tasks[0], None), "late")])
+    await note_ends(services.subagent_metrics, made, [(Child(made.tasks[0], None), "late")])
     noted = only(services)
     assert (noted.status, noted.timed_out, noted.latency_ms, noted.claims) == ("late", True, None, 0)
 
@@ -143,17 +143,19 @@ async def test_a_child_that_stored_nothing_is_noted_too() -> None:
 async def test_what_is_noted_twice_counts_once() -> None:
     services, made = fake_services(), delegation(2)
     for _ in range(2):
-        await note_decision(services, "run-of-anna", 4, DELEGATE, NOW)
-        await note_ends(services, made, [ended(made, 0), ended(made, 1)])
-    told = await subagent_metrics(services, NOW, 1)
+        await note_decision(services.subagent_metrics, "run-of-anna", 4, DELEGATE, NOW)
+        await note_ends(services.subagent_metrics, made, [ended(made, 0), ended(made, 1)])
+    told = await subagent_metrics(
+        services.settings, services.subagent_control, services.subagent_metrics, NOW, 1
+    )
     assert (told.decisions, told.delegated, told.profiles[0].children) == (1, 1, 2)
 
 
 async def test_records_hold_no_user_no_run_and_no_text() -> None:
     store = InMemoryMetricStore()
     services, made = fake_services(subagent_metrics=store), delegation()
-    await note_decision(services, "run-of-anna", 4, DELEGATE, NOW)
-    await note_ends(services, made, [ended(made)])
+    await note_decision(services.subagent_metrics, "run-of-anna", 4, DELEGATE, NOW)
+    await note_ends(services.subagent_metrics, made, [ended(made)])
     kept = "".join(record.model_dump_json() for record in store.records.values())
     assert "anna" not in kept
     assert "SECRET" not in kept
@@ -166,8 +168,8 @@ async def test_no_answer_waits_for_or_fails_with_the_records(
     monkeypatch.setattr(metrics, "_NOTE_LIMIT_S", 0.05)
     services, made = fake_services(subagent_metrics=store), delegation(2)
     began = time.monotonic()
-    await note_decision(services, "run-of-anna", 4, DELEGATE, NOW)
-    await note_ends(services, made, [ended(made, 0), ended(made, 1)])
+    await note_decision(services.subagent_metrics, "run-of-anna", 4, DELEGATE, NOW)
+    await note_ends(services.subagent_metrics, made, [ended(made, 0), ended(made, 1)])
     assert time.monotonic() - began < 1
 
 
@@ -175,9 +177,18 @@ async def test_only_the_time_that_is_asked_for_counts() -> None:
     services = fake_services()
     for number, age in enumerate((0, 59, 61, 119)):
         at = NOW - timedelta(minutes=age)
-        await note_decision(services, "run", number, DELEGATE, at)
-    assert [(await subagent_metrics(services, NOW, hours)).decisions for hours in (1, 2, 24)] == [2, 4, 4]
-    told = await subagent_metrics(services, NOW, 2)
+        await note_decision(services.subagent_metrics, "run", number, DELEGATE, at)
+    assert [
+        (
+            await subagent_metrics(
+                services.settings, services.subagent_control, services.subagent_metrics, NOW, hours
+            )
+        ).decisions
+        for hours in (1, 2, 24)
+    ] == [2, 4, 4]
+    told = await subagent_metrics(
+        services.settings, services.subagent_control, services.subagent_metrics, NOW, 2
+    )
     assert (told.since, told.until, told.complete) == (NOW - timedelta(hours=2), NOW, True)
 
 
@@ -187,14 +198,21 @@ async def test_when_there_are_too_many_records_the_newest_are_told_and_since_whe
     monkeypatch.setattr(metrics, "MOST_RECORDS", 3)
     services = fake_services()
     for number in range(8):
-        await note_decision(services, "run", number, DELEGATE, NOW - timedelta(minutes=30 * number))
-    told = await subagent_metrics(services, NOW, 24)
+        await note_decision(
+            services.subagent_metrics, "run", number, DELEGATE, NOW - timedelta(minutes=30 * number)
+        )
+    told = await subagent_metrics(
+        services.settings, services.subagent_control, services.subagent_metrics, NOW, 24
+    )
     assert (told.decisions, told.complete) == (4, False)
     assert told.since == datetime(2026, 3, 1, 11, tzinfo=UTC)
 
 
 async def test_nothing_ran() -> None:
-    told = await subagent_metrics(fake_services(), NOW, 24)
+    services = fake_services()
+    told = await subagent_metrics(
+        services.settings, services.subagent_control, services.subagent_metrics, NOW, 24
+    )
     assert (told.decisions, told.profiles) == (0, ())
     assert told.control is not None
     assert (told.control.circuit, told.control.active) == ("closed", 0)
@@ -202,17 +220,23 @@ async def test_nothing_ran() -> None:
 
 async def test_a_circuit_that_cannot_be_read_does_not_hide_the_rest() -> None:
     services = fake_services(subagent_control=BrokenControlStore())
-    await note_decision(services, "run", 1, DELEGATE, NOW)
-    told = await subagent_metrics(services, NOW, 24)
+    await note_decision(services.subagent_metrics, "run", 1, DELEGATE, NOW)
+    told = await subagent_metrics(
+        services.settings, services.subagent_control, services.subagent_metrics, NOW, 24
+    )
     assert (told.decisions, told.control) == (1, None)
 
 
 async def test_records_go_with_the_runs_they_are_from() -> None:
     services = fake_services(settings=fake_settings(run_retention_days=2))
     for days in (0, 1, 3, 4):
-        await note_decision(services, "run", days, DELEGATE, NOW - timedelta(days=days))
-    assert await purge_old_metrics(NOW, services) == 2
-    assert (await subagent_metrics(services, NOW, 200)).decisions == 2
+        await note_decision(services.subagent_metrics, "run", days, DELEGATE, NOW - timedelta(days=days))
+    assert await purge_old_metrics(NOW, services.settings, services.subagent_metrics) == 2
+    assert (
+        await subagent_metrics(
+            services.settings, services.subagent_control, services.subagent_metrics, NOW, 200
+        )
+    ).decisions == 2
 
 
 @pytest.fixture
@@ -245,8 +269,8 @@ def points(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any],
 async def test_the_same_goes_to_opentelemetry(reader: InMemoryMetricReader) -> None:
     services, made = fake_services(), delegation()
     for _ in range(2):  # the second time is a repetition of the same step
-        await note_decision(services, "run-of-anna", 4, DELEGATE, NOW)
-        await note_ends(services, made, [ended(made, profile="doc_reader")])
+        await note_decision(services.subagent_metrics, "run-of-anna", 4, DELEGATE, NOW)
+        await note_ends(services.subagent_metrics, made, [ended(made, profile="doc_reader")])
     found = points(reader)
     assert found["groundwork.subagent.decisions"] == [({"decision": "delegate", "profile": "comparator"}, 1)]
     assert found["groundwork.subagent.ends"] == [
@@ -262,7 +286,9 @@ async def test_the_same_goes_to_opentelemetry(reader: InMemoryMetricReader) -> N
 
 
 async def test_a_store_that_fails_leaves_opentelemetry_its_numbers(reader: InMemoryMetricReader) -> None:
-    await note_decision(fake_services(subagent_metrics=BrokenMetricStore()), "run", 1, DELEGATE, NOW)
+    await note_decision(
+        fake_services(subagent_metrics=BrokenMetricStore()).subagent_metrics, "run", 1, DELEGATE, NOW
+    )
     assert "groundwork.subagent.decisions" in points(reader)
 
 

@@ -54,7 +54,7 @@ async def blobs_of(services: Services, run_id: str) -> dict[str, bytes]:
 
 
 async def seen(services: Services, run_id: str) -> RunView:
-    return await view_run(await owned_run(run_id, ANNA, services), services, ANNA)
+    return await view_run(await owned_run(run_id, ANNA, services.runs), services, ANNA)
 
 
 def doubting(*doc_ids: str) -> RunAnswer:
@@ -74,7 +74,7 @@ async def completed(services: Services, answer: RunAnswer) -> RunRequest:
     request = await begin_run(ChatRequest(question="What differs?"), ANNA, services)
     answer = answer.model_copy(update={"run_id": request.run_id})
     await services.blobs.write(RUN_LOG, answer_path(request.run_id), answer.model_dump_json().encode())
-    record = await owned_run(request.run_id, ANNA, services)
+    record = await owned_run(request.run_id, ANNA, services.runs)
     ended = {"status": "completed", "finished_at": datetime.now(UTC)}
     await services.runs.replace(record.model_copy(update=ended))
     return request
@@ -129,7 +129,7 @@ async def test_nobody_else_sees_them() -> None:
     services = await world(settings=fake_settings())
     request = await delegating(services)
     with pytest.raises(NotFoundError):
-        await owned_run(request.run_id, BEN, services)
+        await owned_run(request.run_id, BEN, services.runs)
 
 
 async def test_doubts_about_a_document_go_with_the_right_to_read_it() -> None:
@@ -154,7 +154,7 @@ async def test_doubts_of_a_sub_agent_at_work_go_the_same_way() -> None:
     await add_pictures(services, "report-2023", ("*",))
     (shown,) = (await seen(services, request.run_id)).sub_agents
     assert shown.uncertainty == ("About 15 bar.",)
-    record = await owned_run(request.run_id, ANNA, services)
+    record = await owned_run(request.run_id, ANNA, services.runs)
     assert (await view_run(record, services)).sub_agents[0].uncertainty == ()
 
 

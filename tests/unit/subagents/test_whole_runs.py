@@ -53,7 +53,7 @@ async def ask(services: Services, run_children: RunChildren, **body: Any) -> tup
     chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
     request = await begin_run(chat, ANNA, services)
     await run_to_end(request.run_id, services, children=run_children)
-    view = await view_run(await owned_run(request.run_id, ANNA, services), services, ANNA)
+    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
     (message,) = (await read_messages(request.thread_id, ANNA, services, 5)).messages
     assert message.answer == view.answer

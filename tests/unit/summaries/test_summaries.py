@@ -42,20 +42,20 @@ async def test_an_ended_summary_cannot_be_cancelled_and_does_not_die() -> None:
     with pytest.raises(ConflictError):
         await cancel_summary(request, services)
     await close_dead_summary(request, services)
-    assert (await view_summary(request, services, ANNA)).status == "completed"
+    assert (await view_summary(request, services.documents_index, services.blobs, ANNA)).status == "completed"
 
 
 async def test_a_summary_is_its_owners_alone() -> None:
     services = await services_of()
     request = await begin(services, "manual")
     with pytest.raises(NotFoundError) as foreign:
-        await owned_summary(request.summary_id, BEN, services)
+        await owned_summary(request.summary_id, BEN, services.blobs)
     with pytest.raises(NotFoundError) as absent:
-        await owned_summary("0" * 32, BEN, services)
+        await owned_summary("0" * 32, BEN, services.blobs)
     assert str(foreign.value).replace(request.summary_id, "0" * 32) == str(absent.value)
     for strange in ("", "../x", "a/b", "x" * 65):
         with pytest.raises(NotFoundError):
-            await owned_summary(strange, ANNA, services)
+            await owned_summary(strange, ANNA, services.blobs)
 
 
 async def test_a_summary_that_is_begun_again_stays_as_it_was() -> None:
@@ -75,7 +75,7 @@ async def test_deleting_and_purging_leave_nothing_behind() -> None:
 
     request = await begin(services, "manual", "report-2024")
     await summarise(services, request)
-    await delete_summary(request, services, forget)
+    await delete_summary(request, services.settings, services.blobs, services.user_limits, forget)
     assert ended[0] == request.summary_id
     assert set(ended[1:]) == {f"{request.summary_id}:d0", f"{request.summary_id}:d1"}
     step = SummaryStep(summary_id=request.summary_id, end=1)
@@ -83,9 +83,16 @@ async def test_deleting_and_purging_leave_nothing_behind() -> None:
     assert (await merge_documents(step, services)).kind == "closed"
     kept = await begin(services, "manual")
     old = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days, minutes=1)
-    assert await purge_old_summaries(datetime.now(UTC), services, forget) == 0
+    assert (
+        await purge_old_summaries(
+            datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget
+        )
+        == 0
+    )
     assert kept.summary_id in json.dumps(list(services.blobs.containers[WORK]))  # type: ignore[attr-defined]
-    assert await purge_old_summaries(old, services, forget) == 1
+    assert (
+        await purge_old_summaries(old, services.settings, services.blobs, services.user_limits, forget) == 1
+    )
     assert services.blobs.containers[WORK] == {}  # type: ignore[attr-defined]
 
 
@@ -98,5 +105,10 @@ async def test_what_a_step_wrote_after_the_deletion_goes_with_the_next_purge() -
     async def forget(instance_id: str) -> None:
         raise AssertionError("nothing is known of its orchestration")
 
-    assert await purge_old_summaries(datetime.now(UTC), services, forget) == 0
+    assert (
+        await purge_old_summaries(
+            datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget
+        )
+        == 0
+    )
     assert services.blobs.containers[WORK] == {}  # type: ignore[attr-defined]

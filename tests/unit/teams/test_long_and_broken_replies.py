@@ -182,8 +182,10 @@ async def test_the_words_of_a_message_go_when_it_is_answered_and_the_rest_with_i
     async def forget(instance_id: str) -> None:
         forgotten.append(instance_id)
 
-    assert await purge_taken(now + timedelta(days=4), bot.services, forget) == 0  # it may wait three days
-    assert await purge_taken(now + timedelta(days=7), bot.services, forget) == 1
+    assert (
+        await purge_taken(now + timedelta(days=4), bot.services.settings, bot.services.blobs, forget) == 0
+    )  # it may wait three days
+    assert await purge_taken(now + timedelta(days=7), bot.services.settings, bot.services.blobs, forget) == 1
     assert forgotten == [one for one in bot.orchestrations.started if one.endswith("-reply")]
 
 
@@ -199,5 +201,5 @@ async def test_a_conversation_that_was_forgotten_meanwhile_keeps_nothing_of_the_
 
 async def test_the_run_is_the_persons_own() -> None:
     bot, step = await taken()
-    record = await owned_run(step.run_id, UserContext(user_id="anna"), bot.services)
+    record = await owned_run(step.run_id, UserContext(user_id="anna"), bot.services.runs)
     assert record.question == QUESTION

@@ -32,7 +32,7 @@ def button(reply: BotReply, number: int) -> ButtonValue:
 async def chosen(bot: Chat, run_id: str) -> tuple[int, ...]:
     from shared.runs.working_memory import WorkingMemory
 
-    record = await owned_run(run_id, GIVEN, bot.services)
+    record = await owned_run(run_id, GIVEN, bot.services.runs)
     choice = await WorkingMemory(bot.services.blobs, run_id).find_choice(record.ask_step)
     return choice.numbers if choice else ()
 
@@ -92,7 +92,7 @@ async def test_a_number_that_no_option_has_leaves_the_question_open() -> None:
 async def test_few_words_that_choose_nothing_are_added_to_the_question() -> None:
     bot, _, run_id = await asked()
     await bot.write("of the Hamburg plant")
-    record = await owned_run(run_id, GIVEN, bot.services)
+    record = await owned_run(run_id, GIVEN, bot.services.runs)
     assert record.status == "completed"
     assert "Hamburg" in str(bot.services.chat_model.prompts[-1].user)  # type: ignore[attr-defined]
 
@@ -100,7 +100,7 @@ async def test_few_words_that_choose_nothing_are_added_to_the_question() -> None
 async def test_another_question_leaves_the_one_that_waits() -> None:
     bot, reply, run_id = await asked()
     await bot.write(QUESTION)
-    assert (await owned_run(run_id, GIVEN, bot.services)).status == "cancelled"
+    assert (await owned_run(run_id, GIVEN, bot.services.runs)).status == "cancelled"
     assert bot.orchestrations.stopped == [run_id]
     assert (await bot.turn()).waiting_run_id != run_id
     (said,) = await bot.press(button(reply, 2))
@@ -132,8 +132,8 @@ async def test_somebody_elses_button_opens_nothing() -> None:
 
 async def answered_in_the_web_page(bot: Chat, run_id: str) -> None:
     """The run goes on, and is at work."""
-    record = await owned_run(run_id, GIVEN, bot.services)
-    await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services)
+    record = await owned_run(run_id, GIVEN, bot.services.runs)
+    await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services.blobs)
     await bot.services.runs.replace(record.model_copy(update={"status": "running"}))
 
 
@@ -142,7 +142,7 @@ async def test_a_run_that_waits_no_more_is_not_ended_by_what_is_said_next(text: 
     bot, _, run_id = await asked()
     await answered_in_the_web_page(bot, run_id)
     await bot.write(text)
-    assert (await owned_run(run_id, GIVEN, bot.services)).status == "running"
+    assert (await owned_run(run_id, GIVEN, bot.services.runs)).status == "running"
     assert bot.orchestrations.stopped == []
 
 
@@ -196,8 +196,8 @@ async def test_what_was_answered_here_is_not_told_again_when_the_time_is_over() 
 
 async def test_what_was_answered_in_the_web_page_is_not_told_here() -> None:
     bot, _, run_id = await asked()
-    record = await owned_run(run_id, GIVEN, bot.services)
-    await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services)
+    record = await owned_run(run_id, GIVEN, bot.services.runs)
+    await answer_clarification(record, ClarificationAnswer(choice=1), GIVEN, bot.services.blobs)
     assert await waited(bot) == []
 
 
