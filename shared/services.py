@@ -1,9 +1,9 @@
-"""services."""
+"""What the application may use of the outside world: the settings, and one client or store per interface."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shared.access.limits import UserLimitStore
     from shared.conversations.thread_store import ThreadStore
     from shared.documents.state import DocumentStore
-    from shared.ingestion.reading import LayoutReader, PageReader
+    from shared.ingestion.parser_services import ParserServices
     from shared.platform.blobs import BlobStore
     from shared.platform.language_models.models import ChatModel, Embedder
     from shared.platform.queues import PoisonQueues, TaskQueues
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from shared.subagents.metrics import MetricStore
     from shared.teams.ports import BotFiles, BotInbox, BotOutbox, BotTurnStore
     from shared.tools.web_search import WebSearch
-
-
-@dataclass(frozen=True)
-class ParserServices:
-    """What reads documents beside our own parsers; None = our own parsers alone."""
-
-    layout: LayoutReader | None = None
-    pages: PageReader | None = None
 
 
 @dataclass(frozen=True)
@@ -62,13 +54,17 @@ class Services:
     user_limits: UserLimitStore
     quality: QualityStore
     directory: GroupDirectory
-    parser_services: ParserServices = ParserServices()
+    parser_services: ParserServices
     web_search: WebSearch | None = None  # None = the web is not searched
     bot_inbox: BotInbox | None = None  # of these four: None = no channel is served, as in most tests
     bot_outbox: BotOutbox | None = None
     bot_files: BotFiles | None = None
     bot_turns: BotTurnStore | None = None
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    def using(self, *, chat_model: ChatModel | None = None, run_log: RunLog | None = None) -> Services:
+        """The same with another chat model or run log."""
+        return replace(self, chat_model=chat_model or self.chat_model, run_log=run_log or self.run_log)
 
     async def close(self) -> None:
         """End every connection: for programs and tests, whose event loop ends before the process."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from shared.ingestion.parser_services import ParserServices
 from shared.platform.errors import ConfigurationError
 from shared.platform.settings import Settings, get_settings
-from shared.services import ParserServices, Services
+from shared.services import Services
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

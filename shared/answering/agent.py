@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from shared.access.models import UserContext
 from shared.answering.generic import GenericAgent
+from shared.answering.services import AnsweringServices
 from shared.answering.session import answer_from_documents
 from shared.platform.errors import ConfigurationError
 from shared.runs.events import EventName, RunEvent
-from shared.services import Services
 from shared.tools.base import Tool
 from shared.tools.loop import LoopLimits
 from shared.tools.registry import RAG_TOOLS, block_search, bound_tool
@@ -29,14 +29,14 @@ AGENT_EVENTS: frozenset[EventName] = frozenset(
 class Agent:
     """An agent bound to one user. Make it with `create_rag_agent` or `create_agent`."""
 
-    services: Services
+    services: AnsweringServices
     user: UserContext
     tools: tuple[Tool, ...]
     name: str = "rag"
     generic: GenericAgent | None = None
 
     @classmethod
-    def create_rag_agent(cls, services: Services, user: UserContext) -> "Agent":
+    def create_rag_agent(cls, services: AnsweringServices, user: UserContext) -> "Agent":
         """The agent that answers from documents, with every document tool bound to `user`.
 
         Raises:
@@ -52,7 +52,7 @@ class Agent:
         system_prompt: str,
         tools: Sequence[str | Tool],
         *,
-        services: Services,
+        services: AnsweringServices,
         user: UserContext,
         limits: LoopLimits | None = None,
     ) -> "Agent":

@@ -6,6 +6,7 @@ from shared.access.limits import hold, release, slot_of_run
 from shared.access.models import UserContext
 from shared.answering.clarification import chosen_doc_ids, question_back, read_answer
 from shared.answering.retrieval import resolve_documents
+from shared.answering.services import AnsweringServices
 from shared.answering.step_results import warning_events
 from shared.answering.steps import AskUser, ResolveDocuments, TakeAnswer
 from shared.evidence.messages import own_words
@@ -25,7 +26,6 @@ from shared.runs.models import (
 )
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import StoredPlan, WorkingMemory
-from shared.services import Services
 
 _ENDED = ("completed", "failed", "cancelled")
 
@@ -78,7 +78,9 @@ async def resolve_step(
     return await memory.put(action.step, resolved)
 
 
-async def ask_step(action: AskUser, memory: WorkingMemory, services: Services, journal: Journal) -> None:
+async def ask_step(
+    action: AskUser, memory: WorkingMemory, services: AnsweringServices, journal: Journal
+) -> None:
     """Store the question, mark the run as waiting, then show the options.
 
     In this order: whoever sees the options can answer. While it waits it counts for nobody's limit.
@@ -99,7 +101,7 @@ async def ask_step(action: AskUser, memory: WorkingMemory, services: Services, j
 
 
 async def take_step(
-    action: TakeAnswer, memory: WorkingMemory, services: Services, journal: Journal
+    action: TakeAnswer, memory: WorkingMemory, services: AnsweringServices, journal: Journal
 ) -> StoredPlan:
     """Go on with the documents chosen; with all of them when no answer came, or one in other words."""
     stored = await memory.get(action.plan_step, StoredPlan)

@@ -4,6 +4,7 @@ stored about the run is brought in line with it."""
 from datetime import UTC, datetime
 
 from shared.access.limits import release
+from shared.answering.services import AnsweringServices
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.quality.run_quality import note_end
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
@@ -11,14 +12,13 @@ from shared.runs.events import TERMINAL_EVENTS, RunEvent
 from shared.runs.models import RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.services import Services
 from shared.subagents.background import begin_beside
 
 _CANCELLING_STEP = 9998  # no run decides so many steps
 _MESSAGE = "The run was cancelled by its owner."
 
 
-async def cancel_run(run_id: str, services: Services) -> RunRecord:
+async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
     """End a run, unless it has ended; doing it twice changes nothing. The caller ends the orchestration.
 
     Raises:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from shared.access.models import UserContext
+from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import shown_citations
 from shared.documents.models import Element, ElementKind
 from shared.documents.rights import may_see
@@ -27,7 +28,6 @@ from shared.runs.event_log import events_of
 from shared.runs.models import ID_PATTERN, RunAnswer, RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import answer_path
-from shared.services import Services
 
 _PAGE_ROWS = 500
 _MAX_BLOCKS = 20_000  # of a document from before its pieces were kept
@@ -59,7 +59,7 @@ async def readable_document(
 
 
 async def own_citation(
-    run_id: str, n: int, doc_id: str, user: UserContext, services: Services
+    run_id: str, n: int, doc_id: str, user: UserContext, services: AnsweringServices
 ) -> Citation | None:
     """Citation `n` of the user's own run, if it is of this document; else None, whatever the reason."""
     if not n or not re.fullmatch(ID_PATTERN, run_id):

@@ -4,6 +4,7 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
 from shared.access.limits import release
+from shared.answering.services import AnsweringServices
 from shared.answering.steps import CommitAnswer, ReportFailure
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn
@@ -17,11 +18,10 @@ from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path
-from shared.services import Services
 
 
 async def commit_answer(
-    answer: RunAnswer, action: CommitAnswer, services: Services, journal: Journal
+    answer: RunAnswer, action: CommitAnswer, services: AnsweringServices, journal: Journal
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
@@ -51,7 +51,9 @@ async def commit_answer(
     await note_end(record, services, answer, action.answer_step)
 
 
-async def report_failure(run_id: str, action: ReportFailure, services: Services, journal: Journal) -> None:
+async def report_failure(
+    run_id: str, action: ReportFailure, services: AnsweringServices, journal: Journal
+) -> None:
     """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
     record = await services.runs.get(run_id)
     if record is not None and record.status == "completed":

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 from shared.answering.cancelling import keep_cancelled
+from shared.answering.services import AnsweringServices
 from shared.answering.step_results import step_failed
 from shared.answering.step_run import StepRun
 from shared.answering.steps import (
@@ -49,7 +50,6 @@ from shared.platform.language_models.models import (
 from shared.platform.telemetry import get_logger, usage_told_to
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.runs.event_log import RunClosedError, StaleAttemptError
-from shared.services import Services
 
 LEAST_OUTPUT = 200  # tokens: a plan, or one paragraph; with fewer left there is no call
 _MOST_CHARS_PER_TOKEN = 8  # as in `synthesis`, of what is left: a model that writes more ignores its limit
@@ -64,9 +64,9 @@ class TokenMeter:
     promised: int = 0
 
 
-def with_meter(services: Services, meter: TokenMeter) -> Services:
+def with_meter(services: AnsweringServices, meter: TokenMeter) -> AnsweringServices:
     """The services with a chat model that keeps to the meter."""
-    return replace(services, chat_model=MeteredChatModel(services.chat_model, meter))
+    return services.using(chat_model=MeteredChatModel(services.chat_model, meter))
 
 
 @dataclass
@@ -185,14 +185,14 @@ _LATER_ATTEMPT_POLL_S = 0.5
 _LATER_ATTEMPT_TRIES = 240  # two minutes: longer than an answer may take
 
 
-async def perform_metered(step_input: StepInput, services: Services) -> StepResult:
+async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
     """The same, with the tokens that it took; no call is made that the run has no tokens left for."""
     meter = TokenMeter(services.settings.max_total_tokens_per_request - step_input.tokens)
     observation = await perform(step_input, with_meter(services, meter))
     return StepResult(observation=observation, tokens=meter.used)
 
 
-async def perform(step_input: StepInput, services: Services) -> Observation:
+async def perform(step_input: StepInput, services: AnsweringServices) -> Observation:
     """Perform one step of a run. Expected failures come back as `StepFailed`; defects are raised.
 
     May run twice for the same step after a crash: what the first attempt finished is not done again, what it

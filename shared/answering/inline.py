@@ -7,6 +7,7 @@ from datetime import datetime
 from shared.answering.effects import perform_metered
 from shared.answering.loop import next_action, observe, start
 from shared.answering.loop_state import LoopState
+from shared.answering.services import AnsweringServices
 from shared.answering.steps import (
     AwaitAnswer,
     EndRun,
@@ -18,16 +19,20 @@ from shared.answering.steps import (
 )
 from shared.platform.telemetry import log_scope
 from shared.platform.tracing import span
-from shared.services import Services
 from shared.subagents.inline import run_children
 from shared.subagents.models import SubagentEnd, SubagentStart
 
-RunChildren = Callable[[tuple[SubagentStart, ...], datetime, Services], Awaitable[tuple[SubagentEnd, ...]]]
+RunChildren = Callable[
+    [tuple[SubagentStart, ...], datetime, AnsweringServices], Awaitable[tuple[SubagentEnd, ...]]
+]
 """Runs sub-agents side by side until they end or the instant comes; their ends in the same order."""
 
 
 async def run_to_end(
-    run_id: str, services: Services, state: LoopState | None = None, children: RunChildren = run_children
+    run_id: str,
+    services: AnsweringServices,
+    state: LoopState | None = None,
+    children: RunChildren = run_children,
 ) -> LoopState:
     """Run a question whose request lies in working memory until its run is closed, or waits for an answer.
 
@@ -53,7 +58,11 @@ def waits(state: LoopState) -> bool:
 
 
 async def _perform(
-    run_id: str, services: Services, action: StepAction | RunSubagents, children: RunChildren, tokens: int
+    run_id: str,
+    services: AnsweringServices,
+    action: StepAction | RunSubagents,
+    children: RunChildren,
+    tokens: int,
 ) -> StepResult:
     if isinstance(action, RunSubagents):
         ends = await children(action.children, action.until, services)

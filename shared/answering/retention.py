@@ -6,6 +6,7 @@ A run's answer and record stay as long as its thread, so a thread can be read ho
 import asyncio
 from datetime import datetime, timedelta
 
+from shared.answering.services import AnsweringServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_erase
 from shared.platform.blobs import BlobStore
@@ -16,13 +17,12 @@ from shared.runs.models import RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import child_ids
 
 MOST_AT_ONCE = 1000  # of one call: some minutes at most; the next call goes on
 
 
-async def purge_old_runs(now: datetime, services: Services, forget: StopRun) -> int:
+async def purge_old_runs(now: datetime, services: AnsweringServices, forget: StopRun) -> int:
     """Take away what only a run in progress, or its readers, need. Returns how many runs it was done for.
 
     `forget` removes what the orchestrator keeps of the run, or of one of its sub-agents.

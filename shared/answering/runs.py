@@ -11,6 +11,7 @@ from shared.access.limits import hold, slot_of_run
 from shared.access.models import UserContext
 from shared.answering.asking import pending_clarification
 from shared.answering.closing import report_failure
+from shared.answering.services import AnsweringServices
 from shared.answering.steps import ReportFailure
 from shared.conversations.threads import OpenedTurn, open_turn
 from shared.platform.concurrency import both, together
@@ -26,7 +27,6 @@ from shared.runs.plan import TodoItem
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path
-from shared.services import Services
 from shared.subagents.views import live_views
 
 Admit = Callable[[], Awaitable[None]]
@@ -38,7 +38,7 @@ _CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind eve
 async def begin_run(
     chat: ChatRequest,
     user: UserContext,
-    services: Services,
+    services: AnsweringServices,
     arrived_at: datetime | None = None,
     *,
     run_id: str | None = None,
@@ -87,7 +87,9 @@ async def begin_run(
     return request
 
 
-async def renew_run(run_id: str, user: UserContext, arrived_at: datetime, services: Services) -> None:
+async def renew_run(
+    run_id: str, user: UserContext, arrived_at: datetime, services: AnsweringServices
+) -> None:
     """Have a run that was stored, and never set to work, count as asked now, by whoever asks for it again.
 
     The same key may come a day later: by then its time would be over, and its asker may have other rights.
@@ -104,7 +106,9 @@ def begun_log(request: RunRequest) -> LogSlice:
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
 
-async def view_run(record: RunRecord, services: Services, reader: UserContext | None = None) -> RunView:
+async def view_run(
+    record: RunRecord, services: AnsweringServices, reader: UserContext | None = None
+) -> RunView:
     """The run with its todo list, what it asks, and its answer once that is committed.
 
     The answer's figures get signed addresses for `reader`, and none without one; sub-agents are shown while
@@ -136,7 +140,7 @@ async def view_run(record: RunRecord, services: Services, reader: UserContext | 
     )
 
 
-async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
+async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) -> None:
     """End a run whose orchestration ended without a word: its readers must not wait for ever."""
     action = ReportFailure(
         step=_CLOSING_STEP,
@@ -151,7 +155,9 @@ async def close_dead_run(run_id: str, reason: str, services: Services) -> None:
         return  # another reader, or the run itself, was quicker; or its thread was deleted, and its log went
 
 
-async def _open(request: RunRequest, services: Services, admit: Admit | None, *, is_new: bool) -> OpenedTurn:
+async def _open(
+    request: RunRequest, services: AnsweringServices, admit: Admit | None, *, is_new: bool
+) -> OpenedTurn:
     """Add the question to its thread while the log is begun: neither waits for the other.
 
     In a new thread nothing was said before, so the request is whole, and is stored at the same time.
@@ -220,7 +226,7 @@ def _latest_todo(told: Sequence[dict[str, Any]]) -> tuple[TodoItem, ...]:
 
 
 async def _sub_agents(
-    record: RunRecord, told: Sequence[dict[str, Any]], services: Services, reader: UserContext | None
+    record: RunRecord, told: Sequence[dict[str, Any]], services: AnsweringServices, reader: UserContext | None
 ) -> tuple[SubagentView, ...]:
     """Those that the run has set to work, as far as they are now; most runs have none, and cost no look."""
     if not any(data.get("decision") == "delegate" for data in told):

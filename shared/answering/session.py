@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from shared.access.models import UserContext
@@ -16,6 +15,7 @@ from shared.answering.clarification import read_answer
 from shared.answering.inline import run_to_end, waits
 from shared.answering.loop import observe
 from shared.answering.loop_state import LoopState
+from shared.answering.services import AnsweringServices
 from shared.answering.steps import AnswerArrived
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import CallerError, NotFoundError
@@ -25,7 +25,6 @@ from shared.runs.events import RunEvent
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import MAX_ANSWER_CHARS, Clarification, ClarificationAnswer, RunRequest
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 
 
 class WaitingRun(Model):
@@ -37,7 +36,7 @@ class WaitingRun(Model):
 
 
 async def answer_from_documents(
-    services: Services, user: UserContext, user_message: str, session_id: str | None
+    services: AnsweringServices, user: UserContext, user_message: str, session_id: str | None
 ) -> AsyncGenerator[RunEvent]:
     """Every event of the answer as it happens; COMPLETE, ERROR or ASK_USER is the last."""
     session = _Session(services.blobs, user, session_id or uuid.uuid4().hex)
@@ -54,12 +53,12 @@ async def answer_from_documents(
         await WorkingMemory(services.blobs, waiting.run_id).put_choice(waiting.state.ask_step, choice)
         await session.forget()
         run_id, state = waiting.run_id, observe(waiting.state, AnswerArrived())
-    async for event in _events(replace(services, run_log=MemoryRunLog()), run_id, state, session):
+    async for event in _events(services.using(run_log=MemoryRunLog()), run_id, state, session):
         yield event
 
 
 async def _events(
-    services: Services, run_id: str, state: LoopState | None, session: "_Session"
+    services: AnsweringServices, run_id: str, state: LoopState | None, session: "_Session"
 ) -> AsyncGenerator[RunEvent]:
     log = services.run_log
     assert isinstance(log, MemoryRunLog)  # noqa: S101  # made by the caller above

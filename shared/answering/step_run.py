@@ -12,6 +12,7 @@ from shared.answering.closing import commit_answer, report_failure
 from shared.answering.planning import names_documents, todo_items
 from shared.answering.planning_step import plan_or_default, resolved_in_time
 from shared.answering.retrieval import gather_blocks, gather_documents, phrasings, refine
+from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import show_stored, shown_text
 from shared.answering.step_results import (
     answer_written,
@@ -50,14 +51,13 @@ from shared.runs.events import EventName, LogSlice
 from shared.runs.models import Clarification, RunAnswer, RunRequest
 from shared.runs.step_time import StepTime
 from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
-from shared.services import Services
 from shared.tools.searches import StepSearches
 
 
 class StepRun:
     """One attempt at one step. Each method performs an action and gives what it brought."""
 
-    def __init__(self, services: Services, step_input: StepInput) -> None:
+    def __init__(self, services: AnsweringServices, step_input: StepInput) -> None:
         self._services = services
         self._searches = StepSearches(services)
         self._memory = WorkingMemory(services.blobs, step_input.run_id)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared.answering.loop import retry_delay_s
+from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import show_stored
 from shared.answering.step_results import Events, answer_written, step_failed, warning_events, writing_thought
 from shared.answering.steps import DelegationDeferred, Observation, SubagentsChosen, WriteAnswer
@@ -24,7 +25,6 @@ from shared.runs.events import EventName
 from shared.runs.models import RunAnswer
 from shared.runs.step_time import StepTime
 from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import find_delegation
 from shared.subagents.collecting import Collected, collect
 from shared.subagents.deciding import DelegationDecided, decide_delegation
@@ -51,7 +51,7 @@ class WritingStep:
     """
 
     action: WriteAnswer
-    services: Services
+    services: AnsweringServices
     memory: WorkingMemory
     searches: StepSearches
     open_journal: OpenJournal
@@ -160,7 +160,7 @@ class WritingStep:
 
 
 async def chosen_before(
-    action: WriteAnswer, services: Services, memory: WorkingMemory
+    action: WriteAnswer, services: AnsweringServices, memory: WorkingMemory
 ) -> SubagentsChosen | None:
     """The sub-agents that an earlier attempt at the step chose; None when it chose none."""
     known = None

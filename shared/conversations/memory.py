@@ -19,6 +19,7 @@ from shared.conversations.models import (
     Thread,
     ThreadTurn,
 )
+from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.window import (
     MEMORY_CHARS,
@@ -47,7 +48,6 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import cosine_of_vector_score, fuse_scores
 from shared.retrieval.keyword_query import keyword_query
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 
 MAX_RECALLED = 10
 _CANDIDATES = 30  # per ranking (unmeasured; a person has hundreds of memories, not millions)
@@ -158,7 +158,7 @@ _DELETE_ROUNDS = 50
 _INDEX_LAG_S = 1.0  # until the service shows a deletion; usually less
 
 
-async def remember(task: RememberTask, services: Services) -> None:
+async def remember(task: RememberTask, services: ConversationServices) -> None:
     """Do what is left to do for the thread of an answered turn.
 
     Raises:
@@ -210,7 +210,7 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
     return MemoriesDeleted(deleted=len(deleted))
 
 
-def memory_search(services: Services, user: UserContext) -> MemorySearch:
+def memory_search(services: ConversationServices, user: UserContext) -> MemorySearch:
     """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
     memories = Memories(services.memory_index, user)
@@ -221,7 +221,7 @@ def _documents(user: UserContext, documents_index: SearchIndex) -> DocumentSearc
     return DocumentSearch(SecuredIndex(documents_index, user))
 
 
-async def _remember_thread(owner_id: str, thread_id: str, services: Services) -> None:
+async def _remember_thread(owner_id: str, thread_id: str, services: ConversationServices) -> None:
     thread = await services.threads.get(owner_id, thread_id)
     if thread is None or thread.is_deleted:
         return

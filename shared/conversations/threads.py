@@ -18,6 +18,7 @@ from shared.conversations.models import (
     ThreadTurn,
     ThreadView,
 )
+from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.window import QUESTION_CHARS, answered, conversation_from, excerpt, title_of
 from shared.platform.blobs import BlobStore
@@ -30,7 +31,6 @@ from shared.runs.fresh_urls import refresh_answers
 from shared.runs.models import ID_PATTERN, Conversation, RunAnswer, RunRecord, RunRequest
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import answer_path
-from shared.services import Services
 
 TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
 Check = Callable[[ThreadView], None]
@@ -100,7 +100,7 @@ async def rename_thread(
     return view_of(await change_thread(thread_id, user, threads, renamed))
 
 
-async def clear_thread(thread_id: str, user: UserContext, services: Services) -> ThreadView:
+async def clear_thread(thread_id: str, user: UserContext, services: ConversationServices) -> ThreadView:
     """Forget the thread's turns and its summary, and keep the thread. NotFoundError as `owned_thread`."""
 
     def cleared(thread: Thread) -> Thread:
@@ -118,7 +118,7 @@ async def clear_thread(thread_id: str, user: UserContext, services: Services) ->
 
 
 async def delete_thread(
-    thread_id: str, user: UserContext, services: Services, check: Check | None = None
+    thread_id: str, user: UserContext, services: ConversationServices, check: Check | None = None
 ) -> None:
     """Delete the thread, unless `check` raises: nobody sees it from now on. Again while it goes: no error.
 
@@ -316,7 +316,7 @@ def _asked(request: RunRequest, number: int) -> ThreadTurn:
 
 
 async def read_messages(
-    thread_id: str, user: UserContext, services: Services, limit: int, before: int | None = None
+    thread_id: str, user: UserContext, services: ConversationServices, limit: int, before: int | None = None
 ) -> MessageList:
     """The newest turns, or the newest before a number, oldest first; addresses in answers are fresh.
 
@@ -375,7 +375,7 @@ async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
 
 
 async def _refreshed(
-    messages: list[ThreadMessage], user: UserContext, services: Services
+    messages: list[ThreadMessage], user: UserContext, services: ConversationServices
 ) -> list[ThreadMessage]:
     answers = [message.answer for message in messages if message.answer is not None]
     fresh = {answer.run_id: answer for answer in await refresh_answers(answers, user, services)}

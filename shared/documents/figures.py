@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 
 from shared.access.models import UserContext
 from shared.documents.rights import may_see
+from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
 from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
 from shared.platform.errors import DocumentNotFoundError, GroundworkError
@@ -16,12 +17,13 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 
 URL_LIFETIME_S = 2 * 3600.0  # an hour is promised; a page that is opened now may be looked at for a while
 
 
-async def readable_figure(doc_id: str, name: str, user: UserContext, services: Services) -> BlobProperties:
+async def readable_figure(
+    doc_id: str, name: str, user: UserContext, services: DocumentServices
+) -> BlobProperties:
     """The blob of a picture, for a user who may read its document.
 
     Raises:
@@ -40,7 +42,7 @@ async def readable_figure(doc_id: str, name: str, user: UserContext, services: S
 
 
 async def readable_documents(
-    doc_ids: Collection[str], user: UserContext, services: Services
+    doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
     """Those of the documents that the user may read by the rights applied and by those about to be."""
     documents = DocumentSearch(SecuredIndex(services.documents_index, user))
@@ -49,7 +51,7 @@ async def readable_documents(
     return frozenset(state.doc_id for state in states if state is not None and may_see(user, state))
 
 
-async def image_urls(hits: Iterable[Hit], services: Services) -> dict[str, str]:
+async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[str, str]:
     """An address for each picture among the hits of a search, by block_id; the search trimmed them already.
 
     Signed, and good for an hour at least; where nothing could be signed, the one in our own API, which wants

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 from shared.access.models import UserContext
 from shared.documents.ids import upload_folder
 from shared.documents.rights import may_change, may_see
+from shared.documents.services import DocumentServices
 from shared.documents.state import DocumentState, DocumentStore
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import CallerError, ConflictError, DocumentNotFoundError
@@ -20,7 +21,6 @@ from shared.platform.search import Filters, SearchIndex
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 
 
 class DocumentView(Model):
@@ -151,7 +151,11 @@ _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 
 async def list_documents(
-    user: UserContext, services: Services, filters: Filters, limit: int = _MAX_LISTED, cursor: str = ""
+    user: UserContext,
+    services: DocumentServices,
+    filters: Filters,
+    limit: int = _MAX_LISTED,
+    cursor: str = "",
 ) -> DocumentList:
     """The user's documents: those in work or failed first, then the complete ones, newest first.
 

@@ -18,6 +18,7 @@ from shared.documents.ids import document_of_blob, is_sidecar
 from shared.documents.state import DocumentState
 from shared.erasure.models import ErasedCounts, ErasureRecord, OwnDocuments, RunPlace
 from shared.erasure.policy import concerns, is_theirs_alone, own_documents
+from shared.erasure.services import ErasureServices
 from shared.ingestion.uploads import uploads_of
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import NotFoundError
@@ -26,7 +27,6 @@ from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import SearchIndex, SearchRequest
 from shared.platform.telemetry import get_logger
 from shared.runs.models import RunRequest
-from shared.services import Services
 from shared.summaries.models import SummaryRequest
 from shared.summaries.store import FOLDER as SUMMARIES
 from shared.teams.models import TakenActivity
@@ -128,7 +128,7 @@ async def look_on(record: ErasureRecord, blobs: BlobStore) -> AsyncIterator[Eras
         yield record
 
 
-async def find(record: ErasureRecord, services: Services) -> Found:
+async def find(record: ErasureRecord, services: ErasureServices) -> Found:
     """Look through every store but working memory, which `look_on` has gone through."""
     user_id, blobs = record.user_id, services.blobs
     is_repeated = record.counted > record.passes  # it may have broken off before it came to them

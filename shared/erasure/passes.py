@@ -20,6 +20,7 @@ from shared.erasure.inventory import Found, find, look_on
 from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
 from shared.erasure.policy import MAX_PASSES, added
 from shared.erasure.requests import find_record, keep_record, send_on
+from shared.erasure.services import ErasureServices
 from shared.erasure.threads import LAST_PASS_AFTER_S, erase_run, erase_turns
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
@@ -27,7 +28,6 @@ from shared.platform.instances import StopRun
 from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.telemetry import get_logger, pseudonym
 from shared.quality.recording import key_of
-from shared.services import Services
 from shared.summaries.store import SummaryStore
 from shared.summaries.summaries import delete_summary
 
@@ -69,7 +69,7 @@ class _TimeIsUpError(Exception):
     """The pass goes on with the next message."""
 
 
-async def advance(erasure_id: str, services: Services, means: Means) -> None:
+async def advance(erasure_id: str, services: ErasureServices, means: Means) -> None:
     """Make the pass that is due; messages that come early, late or twice change nothing."""
     record = await find_record(services.blobs, erasure_id)
     if record is None or record.status != "running":
@@ -83,7 +83,7 @@ async def advance(erasure_id: str, services: Services, means: Means) -> None:
         await send_on(record, services.queues)
 
 
-async def _advance(record: ErasureRecord, services: Services, means: Means) -> None:
+async def _advance(record: ErasureRecord, services: ErasureServices, means: Means) -> None:
     if record.is_finishing:
         await _finish(record, services, means)
         return
@@ -132,7 +132,9 @@ def _merged(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*known, *more)))
 
 
-async def _erase(found: Found, record: ErasureRecord, services: Services, means: Means) -> ErasureRecord:
+async def _erase(
+    found: Found, record: ErasureRecord, services: ErasureServices, means: Means
+) -> ErasureRecord:
     """Take away what was found; the record, with what is counted only as it goes."""
     # Threads first: no question is added to one that is being deleted.
     for thread in found.threads:
@@ -159,7 +161,7 @@ async def _erase(found: Found, record: ErasureRecord, services: Services, means:
     return record
 
 
-async def _erase_thread(thread: Thread, services: Services, means: Means) -> None:
+async def _erase_thread(thread: Thread, services: ErasureServices, means: Means) -> None:
     """Take it out of sight, and all that its turns made; its emptied rows go at the end."""
     current: Thread | None = thread
     while current is not None and not current.is_deleted:
@@ -173,7 +175,7 @@ async def _erase_thread(thread: Thread, services: Services, means: Means) -> Non
         await erase_turns(current, through, services, means.stop, is_last=False, require_time=may_go_on)
 
 
-async def _erase_run(one: RunPlace, services: Services, means: Means) -> int:
+async def _erase_run(one: RunPlace, services: ErasureServices, means: Means) -> int:
     """A run, but for what marks it; how many records of its quality there were, which name no run."""
     await erase_run(one.run_id, services, means.stop, is_last=False)
     return await services.quality.forget(one.at, key_of(one.run_id))
@@ -187,7 +189,7 @@ async def _count_quality(record: ErasureRecord, forgotten: Sequence[int], blobs:
     return await _keep(record, blobs, counts=counts)
 
 
-async def _finish(record: ErasureRecord, services: Services, means: Means) -> None:
+async def _finish(record: ErasureRecord, services: ErasureServices, means: Means) -> None:
     """Nothing new has come: take away what marked it, histories, and what steps wrote in between.
 
     What is done is taken off the record, some at a time: the next message goes on behind it.
@@ -214,7 +216,7 @@ async def _finish(record: ErasureRecord, services: Services, means: Means) -> No
     await _end(record.model_copy(update=made), "completed", services.blobs)
 
 
-async def _erase_last(one: RunPlace, services: Services, means: Means) -> int:
+async def _erase_last(one: RunPlace, services: ErasureServices, means: Means) -> int:
     """The last of a run; how many records of its quality there were."""
     await erase_run(one.run_id, services, means.forget, is_last=True)
     return await services.quality.forget(one.at, key_of(one.run_id))
@@ -242,7 +244,7 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
     )
 
 
-async def _forget_rows(user_id: str, services: Services) -> ErasedCounts:
+async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
     """Rows that are found by the person's id alone."""
     conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
     return ErasedCounts(

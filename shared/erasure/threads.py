@@ -12,13 +12,13 @@ from collections.abc import Callable
 from shared.access.limits import release
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
+from shared.erasure.services import ErasureServices
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import child_ids, remember_ids
 
 # The platform ends a function after ten minutes (host.json, functionTimeout); no step outlives that.
@@ -28,7 +28,7 @@ _READERS_S = 0.5  # until those who follow the run have read its last event; the
 _AT_ONCE = 50  # turns that are read with one call
 
 
-async def erase(task: EraseTask, services: Services, stop: StopRun) -> None:
+async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> None:
     """Make one pass over the turns that are to go; the first asks for the last."""
     thread = await services.threads.get(task.owner_id, task.thread_id)
     if thread is None:
@@ -50,7 +50,7 @@ def _no_limit() -> None:
 async def erase_turns(
     thread: Thread,
     through: int,
-    services: Services,
+    services: ErasureServices,
     stop: StopRun,
     *,
     is_last: bool,
@@ -73,7 +73,7 @@ async def erase_turns(
         before = turns[-1].number
 
 
-async def erase_run(run_id: str, services: Services, stop: StopRun, *, is_last: bool) -> None:
+async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
     """Take a run's log, answer, working memory (its sub-agents' too), record and memory away.
 
     Until the last pass the names of its sub-agents stay, by which their histories are found then.

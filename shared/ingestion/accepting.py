@@ -13,13 +13,13 @@ from shared.ingestion.claims import claim, is_change, now, update, with_status
 from shared.ingestion.models import Accepted, Closed, IngestStep
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import keeps_out
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow, SearchIndex
 from shared.platform.settings import Settings
-from shared.services import Services
 
 MAX_BYTES = 32 * 1024  # some 9,000 tokens: one request for their vectors, and seconds until all is done
 _SUFFIXES = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"})
@@ -85,7 +85,7 @@ async def read_rights(settings: Settings, blobs: BlobStore, properties: BlobProp
     return rights, "" if found is None or sidecar is None else found.etag
 
 
-async def note_newest(blob_name: str, services: Services) -> None:
+async def note_newest(blob_name: str, services: IngestionServices) -> None:
     """Make a document's rights of now hold in the rows that there are, while somebody else works on it.
 
     Raises:
@@ -170,7 +170,7 @@ async def _read_sidecar(blobs: BlobStore, found: BlobProperties) -> str | None:
 RULES_VERSION = "3"  # of parsing, chunking and naming: a new one makes every document new
 
 
-async def accept(step: IngestStep, services: Services) -> Accepted:
+async def accept(step: IngestStep, services: IngestionServices) -> Accepted:
     """Compare the blob with what the indexes hold.
 
     Raises:

@@ -16,14 +16,14 @@ from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, DifferenceKind
 from shared.ingestion.prepare import ensure_ready
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.names import FIGURES, WORK
-from shared.services import Services
 
 MAX_DIFFERENCES = 500  # that are named; all are counted
 
 
-async def audit(services: Services, count: int = 0) -> AuditReport:
+async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
     """Compare everything. While documents are in work, it says so and does not agree.
 
     Args:

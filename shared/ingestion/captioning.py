@@ -15,12 +15,12 @@ from shared.ingestion import copies, work_files
 from shared.ingestion.claims import enter, update, with_model_calls
 from shared.ingestion.figures import caption_by_rule
 from shared.ingestion.models import BlockChanges, Captioned, IngestStep, ParsedFile
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 
 MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB of a blob's metadata
 AT_ONCE = 4  # calls of one step; there are four steps at once (unmeasured)
@@ -28,7 +28,7 @@ _PROMPT = Path(__file__).parent / "prompts" / "caption.md"
 _LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1000)
 
 
-async def caption(step: IngestStep, services: Services) -> Captioned:
+async def caption(step: IngestStep, services: IngestionServices) -> Captioned:
     """Caption the new figures from `step.first` up to `step.end`.
 
     Raises:
@@ -66,7 +66,11 @@ async def _new_figures(step: IngestStep, blobs: BlobStore) -> list[Figure]:
 
 
 async def _caption_one(
-    figure: Figure, given: Caption | None, step: IngestStep, services: Services, room: asyncio.Semaphore
+    figure: Figure,
+    given: Caption | None,
+    step: IngestStep,
+    services: IngestionServices,
+    room: asyncio.Semaphore,
 ) -> Caption:
     """`given`: what another document of the same bytes says of it."""
     doc_id = document_id(step.blob_name)

@@ -22,6 +22,7 @@ from shared.ingestion import claims, extracted
 from shared.ingestion.accepting import note_newest, pipeline, read_rights
 from shared.ingestion.claims import ClaimLostError
 from shared.ingestion.models import IngestStep
+from shared.ingestion.services import IngestionServices
 from shared.ingestion.writing import apply_rights
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import (
@@ -35,7 +36,6 @@ from shared.platform.errors import (
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
-from shared.services import Services
 
 _WAIT_S = 0.5
 _WAITS = 10  # a status change takes milliseconds; a long ingestion is not waited for
@@ -78,7 +78,7 @@ async def write_rights(blob_name: str, rights: Rights, blobs: BlobStore) -> None
 
 
 async def change_access(
-    state: DocumentState, change: AccessChange, services: Services, *, only_unchanged: bool = False
+    state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
     """Make the list hold, for the next query already. True = start an ingestion.
 
@@ -115,7 +115,11 @@ async def change_access(
 
 
 async def correct(
-    state: DocumentState, corrections: Corrections, services: Services, *, only_unchanged: bool = False
+    state: DocumentState,
+    corrections: Corrections,
+    services: IngestionServices,
+    *,
+    only_unchanged: bool = False,
 ) -> bool:
     """Make corrections hold, in the state and in the indexes. True = start an ingestion.
 
@@ -177,7 +181,7 @@ async def mend_rights(state: DocumentState, documents: DocumentStore) -> None:
     await claims.release(documents, step)
 
 
-async def delete(state: DocumentState, services: Services) -> None:
+async def delete(state: DocumentState, services: IngestionServices) -> None:
     """Delete the file, and take the document from the list; an ingestion then removes the rest."""
     await services.blobs.delete(DOCUMENTS, state.blob_name)
     # After the file: without its sidecar a document would be open to whomever the default names.

@@ -10,16 +10,16 @@ from shared.ingestion.claims import now
 from shared.ingestion.copies import is_new_name, same_bytes
 from shared.ingestion.models import BlockChanges, Closed, CloseRequest, IngestStep, ParsedFile
 from shared.ingestion.record_manager import make_blocks, make_figure_blocks
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError, NotFoundError
 from shared.platform.names import FIGURES
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 
 
-async def hand_over(step: IngestStep, state: DocumentState, services: Services) -> None:
+async def hand_over(step: IngestStep, state: DocumentState, services: IngestionServices) -> None:
     """Give the corrections of a document whose file is gone to the one that is its new name, if there is one.
 
     Raises:
@@ -40,7 +40,7 @@ async def hand_over(step: IngestStep, state: DocumentState, services: Services) 
         return
 
 
-async def clear_up(step: IngestStep, state: DocumentState, services: Services) -> None:
+async def clear_up(step: IngestStep, state: DocumentState, services: IngestionServices) -> None:
     """Remove what the ingestion that fails now wrote; twice does no harm.
 
     Raises:
@@ -91,14 +91,14 @@ async def _remove_new(
     await figure_store.keep_only(blobs, state.doc_id, shown)
 
 
-async def close(request: CloseRequest, services: Services) -> Closed:
+async def close(request: CloseRequest, services: IngestionServices) -> Closed:
     """Note how it ended."""
     if request.status == "failed":
         await _clear_up(request.step, services)
     return await claims.close(services.documents, request)
 
 
-async def remove(step: IngestStep, services: Services) -> Closed:
+async def remove(step: IngestStep, services: IngestionServices) -> Closed:
     """Remove every trace of a document whose blob is gone; its state last, so that a crash is made good."""
     state = await claims.update(services.documents, step, lambda current: current)
     await hand_over(step, state, services)
@@ -113,7 +113,7 @@ async def remove(step: IngestStep, services: Services) -> Closed:
     return await claims.forget(services.documents, step)
 
 
-async def _clear_up(step: IngestStep, services: Services) -> None:
+async def _clear_up(step: IngestStep, services: IngestionServices) -> None:
     """Before the claim ends: what comes after it belongs to the next one."""
     state = await claims.update(services.documents, step, lambda current: current)
     try:

@@ -16,12 +16,12 @@ from shared.ingestion import work_files
 from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import update
 from shared.ingestion.models import IngestStep
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import InvalidQueryError, NotFoundError
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
-from shared.services import Services
 
 RENAME_WINDOW = timedelta(minutes=15)  # a folder is moved by copying all of it, then deleting (unmeasured)
 
@@ -78,7 +78,7 @@ MAX_CANDIDATES = 20  # documents of the same bytes that are looked at: one query
 _VECTORS = ("content_vector", "image_caption_vector")
 
 
-async def find_original(step: IngestStep, state: DocumentState, services: Services) -> Original:
+async def find_original(step: IngestStep, state: DocumentState, services: IngestionServices) -> Original:
     """The document whose blocks, captions and metadata serve this one, too; noted for the later steps."""
     found = Original()
     async for other in same_bytes(state, step.content_hash, services.documents_index, services.documents):

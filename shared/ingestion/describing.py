@@ -11,19 +11,19 @@ from shared.ingestion.accepting import pipeline
 from shared.ingestion.claims import look, update, with_model_calls, with_status
 from shared.ingestion.copies import find_original
 from shared.ingestion.models import Described, IngestStep, ParsedFile
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError, NotFoundError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata
-from shared.services import Services
 
 _PROMPT = Path(__file__).parent / "prompts" / "metadata.md"
 _LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=2000)
 
 
-async def describe(step: IngestStep, services: Services) -> Described:
+async def describe(step: IngestStep, services: IngestionServices) -> Described:
     """Metadata from the document's first 6,000 characters, into the work container.
 
     What a model said of the same bytes before is used again: of a copy, or of this document before a repair.
@@ -66,7 +66,7 @@ async def _is_described(step: IngestStep, blobs: BlobStore) -> bool:
 
 
 async def _by_earlier(
-    step: IngestStep, state: DocumentState, opening: str, services: Services
+    step: IngestStep, state: DocumentState, opening: str, services: IngestionServices
 ) -> DocumentMetadata | None:
     """What the model said of these bytes when it was asked last."""
     original = await find_original(step, state, services)

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece, PieceKind
-from shared.ingestion.reading import LayoutReader
+from shared.ingestion.parser_services import LayoutReader
 from shared.platform.calls import DOCLING as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused, timed_out
 from shared.platform.connection import Connection

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece, PageTexts, PieceKind
-from shared.ingestion.reading import LayoutReader, PageReader
+from shared.ingestion.parser_services import LayoutReader, PageReader
 from shared.platform.calls import DOCUMENT_INTELLIGENCE as SERVICE
 from shared.platform.calls import (
     Deadline,

@@ -1,13 +1,13 @@
 """Creates what the app writes to: containers, tables, queues, indexes. Idempotent."""
 
+from shared.ingestion.services import IngestionServices
 from shared.platform.names import CONTAINERS, QUEUES
 from shared.retrieval.schema import content_index, documents_index, memory_index
-from shared.services import Services
 
-_prepared: list[Services] = []  # those of this process; one in production
+_prepared: list[IngestionServices] = []  # those of this process; one in production
 
 
-async def prepare(services: Services) -> None:
+async def prepare(services: IngestionServices) -> None:
     """Create what is missing; what exists is left as it is, or gains missing fields."""
     settings = services.settings
     await services.blobs.ensure_containers(CONTAINERS)
@@ -23,7 +23,7 @@ async def prepare(services: Services) -> None:
     )
 
 
-async def ensure_ready(services: Services) -> None:
+async def ensure_ready(services: IngestionServices) -> None:
     """Prepare once per process, before its first ingestion. Two at once do no harm: it is idempotent."""
     if not any(known is services for known in _prepared):
         await prepare(services)

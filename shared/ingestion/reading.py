@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from shared.documents import figure_store, page_files
 from shared.ingestion import work_files
@@ -18,6 +18,7 @@ from shared.ingestion.claims import enter, update
 from shared.ingestion.models import IngestStep, Layout, PageTexts, Parsed, ParsedFile
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import ParserPool, Turn, parser_pool, text_pool
+from shared.ingestion.parser_services import LayoutReader, PageReader, ParserServices
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.quarantine import refuse_what_always_failed, with_bytes
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
@@ -34,38 +35,10 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from shared.ingestion.services import IngestionServices
     from shared.platform.blobs import BlobProperties, BlobStore
-    from shared.services import Services
-
-
-class LayoutReader(Protocol):
-    """A service that reads the layout of PDFs and pictures."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it, with the article."""
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
-
-    async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """The whole file. BadDocumentError when the service cannot read it, or its answer is too large."""
-
-
-class PageReader(Protocol):
-    """A service that reads the words of pages that hold none as text."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it, with the article."""
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
-
-    async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
-        """The words of these pages, counted from 1. BadDocumentError when the file cannot be read."""
 
 
 _MAX_RETRIES = 3
@@ -98,7 +71,7 @@ async def place_to_read(
 
 
 async def read_file(
-    job: ParseJob, step: IngestStep, services: Services, place: ParserPool | Turn
+    job: ParseJob, step: IngestStep, services: IngestionServices, place: ParserPool | Turn
 ) -> ParsedFile:
     """The file's chunks and figures; the step says which file it is, by its content's hash.
 
@@ -120,7 +93,9 @@ async def read_file(
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, job: ParseJob, step: IngestStep, services: Services, place: ParserPool | Turn) -> None:
+    def __init__(
+        self, job: ParseJob, step: IngestStep, services: IngestionServices, place: ParserPool | Turn
+    ) -> None:
         self._job = job
         self._step = step
         self._settings = services.settings
@@ -220,7 +195,7 @@ def _noted(parsed: ParsedFile, *notes: str) -> ParsedFile:
     return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
 
 
-async def parse(step: IngestStep, services: Services) -> Parsed:
+async def parse(step: IngestStep, services: IngestionServices) -> Parsed:
     """Download, hash, and unless the indexes hold these very bytes, parse and chunk.
 
     Raises:
@@ -239,7 +214,7 @@ async def parse(step: IngestStep, services: Services) -> Parsed:
         return await _parse(step, services, place)
 
 
-async def _parse(step: IngestStep, services: Services, place: ParserPool | Turn) -> Parsed:
+async def _parse(step: IngestStep, services: IngestionServices, place: ParserPool | Turn) -> Parsed:
     with TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document"
         downloaded = await _download(services.blobs, step, source)
@@ -259,7 +234,7 @@ async def _parse(step: IngestStep, services: Services, place: ParserPool | Turn)
     return Parsed(content_hash=content_hash, chunk_count=len(parsed.chunks))
 
 
-def _job(services: Services, source: Path, filename: str) -> ParseJob:
+def _job(services: IngestionServices, source: Path, filename: str) -> ParseJob:
     """What the worker is asked; its results go beside the source."""
     settings = services.settings
     figures = source.parent / "figures"

@@ -29,11 +29,11 @@ from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, t
 from shared.ingestion.models import ReconcileReport
 from shared.ingestion.prepare import prepare
 from shared.ingestion.quarantine import is_quarantined
+from shared.ingestion.services import IngestionServices
 from shared.platform.errors import GroundworkError
 from shared.platform.hashing import digest
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 
 MAX_STARTS = 100  # a run every five minutes: 1,200 documents an hour, which leaves the model room for answers
 SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
@@ -47,7 +47,7 @@ StartIngestion = Callable[[str, str], Awaitable[object]]
 
 
 async def reconcile(
-    services: Services, start: StartIngestion, count: int = 0, block_bits: int = 0
+    services: IngestionServices, start: StartIngestion, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
     """Compare documents with their files, states and rows, and start what is missing.
 
@@ -144,7 +144,7 @@ async def _mend(state: DocumentState, documents: DocumentStore) -> None:
         await mend(state, documents)
 
 
-async def _remove_orphans(doc_ids: Collection[str], services: Services, count: int) -> int:
+async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:
     """How many of them are gone; in another order each time, so that none that stays is always the first."""
     ends = time.monotonic() + REMOVALS_S
     removed = 0
@@ -155,7 +155,7 @@ async def _remove_orphans(doc_ids: Collection[str], services: Services, count: i
     return removed
 
 
-async def _remove_orphan(doc_id: str, services: Services) -> bool:
+async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
     """Remove rows that nothing stands behind; False if something does by now, or a service failed.
 
     Without a claim, so nothing waits here: what the search service still shows, the next run removes.

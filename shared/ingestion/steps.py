@@ -18,13 +18,13 @@ from shared.ingestion.models import (
     Superseded,
 )
 from shared.ingestion.parser_process import NoWorkerFreeError
+from shared.ingestion.services import IngestionServices
 from shared.ingestion.work_files import current_sitting, sitting
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 
 
-async def ingest(step: IngestStep, services: Services) -> SmallDone:
+async def ingest(step: IngestStep, services: IngestionServices) -> SmallDone:
     """Everything from the content to the end of the claim.
 
     Raises:
@@ -42,7 +42,7 @@ async def ingest(step: IngestStep, services: Services) -> SmallDone:
     return SmallDone(result=result, again=closed.again)
 
 
-async def _write(step: IngestStep, services: Services) -> Planned:
+async def _write(step: IngestStep, services: IngestionServices) -> Planned:
     await describing.describe(step, services)
     planned = await writing.plan(step, services)
     if planned.new_figure_count:
@@ -54,7 +54,7 @@ async def _write(step: IngestStep, services: Services) -> Planned:
     return planned
 
 
-async def _make_good(step: IngestStep, services: Services) -> None:
+async def _make_good(step: IngestStep, services: IngestionServices) -> None:
     """An attempt that broke off within its last step leaves old rows, or newer rights that rows lack."""
     if await work_files.exists(services.blobs, step, work_files.PARSED):
         await writing.finish(step, services)
@@ -87,7 +87,7 @@ StepName = Literal[
     "remove",
 ]
 
-_STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply]]] = {
+_STEPS: Mapping[StepName, Callable[[IngestStep, IngestionServices], Awaitable[IngestReply]]] = {
     "accept": accepting.accept,
     "small": ingest,
     "parse": reading.parse,
@@ -103,12 +103,12 @@ _STEPS: Mapping[StepName, Callable[[IngestStep, Services], Awaitable[IngestReply
 _MAX_TEXT = 500
 
 
-async def perform(name: StepName, step: IngestStep, services: Services) -> IngestReply:
+async def perform(name: StepName, step: IngestStep, services: IngestionServices) -> IngestReply:
     """Perform one step. May run twice for the same step after a crash, and does no harm then."""
     return await _answer(name, step, _STEPS[name](step, services))
 
 
-async def perform_close(request: CloseRequest, services: Services) -> IngestReply:
+async def perform_close(request: CloseRequest, services: IngestionServices) -> IngestReply:
     """Perform the last step."""
     return await _answer("close", request.step, closing.close(request, services))
 

@@ -17,12 +17,12 @@ from shared.ingestion.accepting import read_rights
 from shared.ingestion.changes import write_rights
 from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.registry import format_of
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
-from shared.services import Services
 
 MAX_NAME_BYTES = 200  # file systems take 255; a sidecar's suffix and a copy's number come on top
 MAX_PATH_CHARS = 900  # the service takes 1,024
@@ -118,7 +118,7 @@ TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; a slower sende
 
 
 async def receive(
-    request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: Services
+    request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: IngestionServices
 ) -> tuple[DocumentState, str]:
     """Store a file as it comes in; its document's state and the new blob's etag.
 
@@ -136,7 +136,7 @@ async def receive(
     return await _announce(written, services.settings, services.blobs, services.documents), written.etag
 
 
-async def make_ticket(request: UploadRequest, user: UserContext, services: Services) -> UploadTicket:
+async def make_ticket(request: UploadRequest, user: UserContext, services: IngestionServices) -> UploadTicket:
     """An address to which the sender itself may write the file, past this app.
 
     Raises:
@@ -169,7 +169,7 @@ def place_of(request: UploadRequest, user: UserContext) -> str:
     return upload_path(user.user_id, clean_folder(request.folder), filename)
 
 
-async def _prepare(path: str, request: UploadRequest, user: UserContext, services: Services) -> None:
+async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
     """Put its rights in place: a file must never be there without them."""
     await ensure_ready(services)
     await _write_rights(path, request, user, services.settings, services.blobs)

@@ -18,13 +18,13 @@ from shared.ingestion.chunking import embedded_text
 from shared.ingestion.claims import enter, look, now, update, with_model_calls
 from shared.ingestion.models import BlockChanges, IngestStep, ParsedFile, Planned, RightsApplied, Written
 from shared.ingestion.record_manager import make_blocks, make_figure_blocks, plan_changes
+from shared.ingestion.services import IngestionServices
 from shared.ingestion.work_files import current_sitting
 from shared.platform.blobs import BlobStore
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentMetadata, DocumentRecord
-from shared.services import Services
 
 METADATA_BY_RULE = "Title and summary were made by rule: the model could not describe the document."
 CAPTIONS_BY_RULE = "Some figures were described by rule: the model could not describe them."
@@ -69,7 +69,7 @@ class _Version:
         return self.parsed.figures[number] if number >= 0 else None
 
 
-async def plan(step: IngestStep, services: Services) -> Planned:
+async def plan(step: IngestStep, services: IngestionServices) -> Planned:
     """Compare chunks and figures with the index; the verdict goes to the work container."""
     doc_id = (await look(services.documents, step)).doc_id
     parsed = await work_files.get(services.blobs, step, work_files.PARSED, ParsedFile)
@@ -85,7 +85,7 @@ async def plan(step: IngestStep, services: Services) -> Planned:
     )
 
 
-async def write_blocks(step: IngestStep, services: Services) -> Written:
+async def write_blocks(step: IngestStep, services: IngestionServices) -> Written:
     """Embed and write the new chunks from `step.first` up to `step.end`; twice does no harm."""
     version = await _load(
         step, services.settings, services.blobs, await enter(services.documents, step, "embedding")
@@ -118,7 +118,7 @@ async def write_blocks(step: IngestStep, services: Services) -> Written:
     return Written(block_count=len(positions))
 
 
-async def finish(step: IngestStep, services: Services) -> Written:
+async def finish(step: IngestStep, services: IngestionServices) -> Written:
     """Make the new version the one that is found, and clear away what was only the old one's."""
     state = await enter(services.documents, step, "indexing")
     if state.content_hash == step.content_hash and not await work_files.exists(
@@ -151,7 +151,7 @@ async def finish(step: IngestStep, services: Services) -> Written:
     return Written(block_count=len(version.blocks))
 
 
-async def apply_rights(step: IngestStep, services: Services) -> RightsApplied:
+async def apply_rights(step: IngestStep, services: IngestionServices) -> RightsApplied:
     """Write the wanted rights into every row of the document; content and vectors stay as they are."""
     state = await update(services.documents, step, lambda current: current)
     while True:  # until those that were written are those that are wanted: they may change meanwhile

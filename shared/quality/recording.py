@@ -16,6 +16,7 @@ from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.names import RUN_LOG
 from shared.platform.telemetry import get_logger
 from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
+from shared.quality.services import QualityServices
 from shared.quality.store import QualityStore
 from shared.runs.event_log import events_of
 from shared.runs.models import Feedback, FeedbackBody, RunAnswer, RunRecord
@@ -23,7 +24,6 @@ from shared.runs.records import owned_run
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import answer_path
-from shared.services import Services
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram
@@ -118,7 +118,7 @@ async def keep(record: AnswerRecord | OpeningRecord, quality: QualityStore) -> N
     await count(record)
 
 
-async def note_opening(run_id: str, n: int, user: UserContext, services: Services) -> None:
+async def note_opening(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:
     """Count that the user opened the source of citation `n` of one of their own runs.
 
     Never raises, and takes 5 s at most: three round trips. A foreign or unknown run, and a number that is
@@ -133,7 +133,7 @@ async def note_opening(run_id: str, n: int, user: UserContext, services: Service
         get_logger().warning("quality.not_kept", kind="opening", error_type=type(failed).__name__)
 
 
-async def open_source(run_id: str, n: int, user: UserContext, services: Services) -> None:
+async def open_source(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:
     """The same for a caller who is told what is wrong.
 
     Raises:

@@ -11,6 +11,7 @@ from shared.platform.telemetry import get_logger
 from shared.quality.measures import answer_record
 from shared.quality.models import AnswerRecord
 from shared.quality.recording import NOTE_LIMIT_S, keep, key_of
+from shared.quality.services import QualityServices
 from shared.retrieval.models import Hit
 from shared.retrieval.page_figures import FigureFinder
 from shared.runs.event_log import Journal
@@ -18,13 +19,12 @@ from shared.runs.models import RunAnswer, RunRecord, WritingFacts
 from shared.runs.plan import TodoItem
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 
 _TOOL_EVENTS = ('{"name":"TOOL_STARTED"', '{"name":"TOOL_RESULT"')  # how such lines of a log begin
 
 
 async def note_end(
-    record: RunRecord | None, services: Services, answer: RunAnswer | None = None, answer_step: int = 0
+    record: RunRecord | None, services: QualityServices, answer: RunAnswer | None = None, answer_step: int = 0
 ) -> None:
     """Record how a run ended. Never raises; four round trips, three of them at once.
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from shared.runs.models import ChildStatus, SubagentView
 from shared.runs.working_memory import Evidence, WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import Child, children_of, find_delegation
 from shared.subagents.background import begin_beside, for_a_moment
 from shared.subagents.control import settle
@@ -25,6 +24,7 @@ from shared.subagents.merge import (
 from shared.subagents.messages import SubagentWords, subagent_words, warning_of
 from shared.subagents.metrics import note_ends
 from shared.subagents.models import Delegation, FoundProof
+from shared.subagents.services import SubagentServices
 from shared.subagents.views import end_of, final_status, states_of, view_of
 
 _EVIDENCE_SHARE = (
@@ -55,7 +55,7 @@ class Collected:
 
 
 async def collect(
-    memory: WorkingMemory, delegation_step: int, evidence: Evidence, services: Services
+    memory: WorkingMemory, delegation_step: int, evidence: Evidence, services: SubagentServices
 ) -> Collected:
     """Merge what the children of a step stored into the evidence, and give their slots back.
 
@@ -88,7 +88,7 @@ async def collect(
     )
 
 
-def _bounds(own: Evidence, services: Services) -> Bounds:
+def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
     """Never less than the main agent found by itself."""
     settings = services.settings
     return Bounds(

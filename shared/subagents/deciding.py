@@ -13,7 +13,6 @@ from typing import Any
 from shared.platform.telemetry import get_logger
 from shared.runs.events import EventName
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import find_delegation, put_delegation
 from shared.subagents.background import begin_beside
 from shared.subagents.control import ControlView, grant, read_control
@@ -42,6 +41,7 @@ from shared.subagents.policy_models import (
     DelegationRules,
     SubagentFacts,
 )
+from shared.subagents.services import SubagentServices
 from shared.subagents.tasks import Room, starts_of, tasks_of
 
 _TRIES = 3  # with slots as scarce as that, an answer had better be written
@@ -66,7 +66,7 @@ class DelegationDecided:
 
 
 async def decide_delegation(
-    occasion: Occasion, memory: WorkingMemory, services: Services, find: FindDocuments
+    occasion: Occasion, memory: WorkingMemory, services: SubagentServices, find: FindDocuments
 ) -> DelegationDecided:
     """Decide, store, log, and give the event for readers.
 
@@ -116,7 +116,7 @@ class _Deciding:
 
     occasion: Occasion
     memory: WorkingMemory
-    services: Services
+    services: SubagentServices
     rules: DelegationRules
 
     async def run(self, find: FindDocuments) -> tuple[DelegationPolicyOutput, Delegation | None]:

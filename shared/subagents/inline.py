@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import span
-from shared.services import Services
 from shared.subagents.loop import CRASHED, TakeTurn, begin, next_move, observe
 from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.subagents.services import SubagentServices
 from shared.subagents.turn import take_turn
 
 
 async def run_children(
-    starts: Sequence[SubagentStart], until: datetime, services: Services
+    starts: Sequence[SubagentStart], until: datetime, services: SubagentServices
 ) -> tuple[SubagentEnd, ...]:
     """Run sub-agents side by side until they end or the instant comes; their ends in the same order.
 
@@ -31,7 +31,7 @@ async def run_children(
     return tuple(_end_of(start, task) for start, task in zip(starts, tasks, strict=True))
 
 
-async def run_child(start: SubagentStart, services: Services) -> SubagentEnd:
+async def run_child(start: SubagentStart, services: SubagentServices) -> SubagentEnd:
     """One sub-agent, from its first turn to its end."""
     state = begin(start)
     profile = start.profiles[0] if start.profiles else ""
@@ -42,7 +42,7 @@ async def run_child(start: SubagentStart, services: Services) -> SubagentEnd:
         return move.end
 
 
-async def _take(turn: TurnInput, services: Services) -> TurnResult:
+async def _take(turn: TurnInput, services: SubagentServices) -> TurnResult:
     try:
         with span("take_sub_agent_turn", {"run_id": turn.run_id, "child": turn.index, "turn": turn.turn}):
             return await take_turn(turn, services)

@@ -21,7 +21,6 @@ from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.models import DocumentRecord
 from shared.runs.models import Conversation, ProfileName, RunRequest, SubagentTool
 from shared.runs.working_memory import Evidence, StoredPlan
-from shared.services import Services
 from shared.subagents.artifacts import children_of, delegations_of
 from shared.subagents.control import ControlView
 from shared.subagents.policy_models import (
@@ -34,6 +33,7 @@ from shared.subagents.policy_models import (
     RuntimeBudget,
     SystemHealth,
 )
+from shared.subagents.services import SubagentServices
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.web_search import WebSearch
 
@@ -266,7 +266,7 @@ async def may_read_targets(occasion: Occasion, find: FindDocuments) -> bool:
         return set(unknown) <= (await find(unknown)).keys()
 
 
-async def rest_of_series(occasion: Occasion, services: Services) -> tuple[str, ...]:
+async def rest_of_series(occasion: Occasion, services: SubagentServices) -> tuple[str, ...]:
     """Documents of the series that the evidence has several of; those that the asker may read.
 
     "How did it change over the quarters?" is about all of them; the best passages are from some. That they

@@ -24,7 +24,6 @@ from shared.platform.language_models.models import CallLimits, Message, ModelTur
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.subagents import control
 from shared.subagents.artifacts import ChildStore, find_delegation
 from shared.subagents.budget import (
@@ -47,6 +46,7 @@ from shared.subagents.models import (
 from shared.subagents.opening import open_task
 from shared.subagents.passages import task_message
 from shared.subagents.report_stream import write_report
+from shared.subagents.services import SubagentServices
 from shared.subagents.tools import ChildTools, Outcome
 from shared.subagents.turn_context import Desk
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
@@ -233,7 +233,7 @@ class _Ending:
     error: GroundworkError | None = None
 
 
-async def take_turn(turn: TurnInput, services: Services) -> TurnResult:
+async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
     """Take a turn, or give the result of one that was taken already."""
     store = ChildStore(services.blobs, turn)
     try:
@@ -264,7 +264,9 @@ def _beginning(turn: TurnInput) -> SubagentState:
     return SubagentState(child_id=turn.child_id, profile=turn.profile)
 
 
-async def _desk(turn: TurnInput, services: Services, stored: tuple[ChildStore, SubagentState]) -> Desk:
+async def _desk(
+    turn: TurnInput, services: SubagentServices, stored: tuple[ChildStore, SubagentState]
+) -> Desk:
     """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
     delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
     task = _task(delegation.tasks if delegation else (), turn)

@@ -8,12 +8,12 @@ from shared.platform.prompts import load, render
 from shared.platform.search import Filters
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import RunRequest, SubagentTool
-from shared.services import Services
 from shared.subagents.artifacts import ChildStore
 from shared.subagents.budget import Prices, Spent
 from shared.subagents.child_events import ChildEvents
 from shared.subagents.models import ChildTranscript, SubagentState, SubagentTask, TurnInput, WarningCode
 from shared.subagents.profiles import PROFILES, Profile
+from shared.subagents.services import SubagentServices
 
 _MAX_HITS = 80  # more than any token budget lets a model read; keeps the state small
 
@@ -23,7 +23,7 @@ class Desk:
 
     def __init__(
         self,
-        services: Services,
+        services: SubagentServices,
         turn: TurnInput,
         task: SubagentTask,
         request: RunRequest,

@@ -14,7 +14,6 @@ from shared.platform.search import SearchIndex
 from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 from shared.summaries.findings import common_tags, own_statements, without_repeated_metrics, without_repeats
 from shared.summaries.model_calls import Reduced, SummaryModel, reduce_findings
 from shared.summaries.models import (
@@ -27,6 +26,7 @@ from shared.summaries.models import (
     SummaryStepFailed,
 )
 from shared.summaries.result import not_found, summary_result, words_of
+from shared.summaries.services import SummaryServices
 from shared.summaries.steps import document_result, read_windows
 from shared.summaries.store import SummaryStore
 
@@ -34,7 +34,7 @@ MAX_KEY_FINDINGS = 20
 _EACH_UNFINISHED = 8  # findings of a document whose child did not come to its own reduce
 
 
-async def merge_documents(step: SummaryStep, services: Services) -> SummaryReply:
+async def merge_documents(step: SummaryStep, services: SummaryServices) -> SummaryReply:
     """Make and store the end of a summary. Expected failures are replies; defects are raised."""
     store = SummaryStore(services.blobs, step.summary_id)
     try:
@@ -107,7 +107,7 @@ async def _readable(
 
 
 async def _end_of(
-    request: SummaryRequest, documents: Sequence[DocumentResult], services: Services
+    request: SummaryRequest, documents: Sequence[DocumentResult], services: SummaryServices
 ) -> SummaryEnd:
     used = [document for document in documents if document.status in ("done", "partial")]
     reduced = await _reduced(request, used, services)
@@ -136,7 +136,9 @@ async def _end_of(
     )
 
 
-async def _reduced(request: SummaryRequest, used: Sequence[DocumentResult], services: Services) -> Reduced:
+async def _reduced(
+    request: SummaryRequest, used: Sequence[DocumentResult], services: SummaryServices
+) -> Reduced:
     if len(used) == 1:
         only = used[0]
         return Reduced(only.findings, only.statements, tuple(range(only.key_count)), only.tags)

@@ -13,7 +13,6 @@ from shared.retrieval.blocks import BlockLookup, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 from shared.summaries.findings import common_tags, proved_window, without_repeated_metrics, without_repeats
 from shared.summaries.model_calls import SummaryModel, reduce_findings
 from shared.summaries.models import (
@@ -30,13 +29,14 @@ from shared.summaries.models import (
     WindowsRead,
 )
 from shared.summaries.result import not_found, windows_of
+from shared.summaries.services import SummaryServices
 from shared.summaries.store import SummaryStore
 
 MAX_KEY_FINDINGS = 12  # of one document
 StepName = Literal["open", "read", "reduce"]
 
 
-async def perform(name: StepName, step: SummaryStep, services: Services) -> SummaryReply:
+async def perform(name: StepName, step: SummaryStep, services: SummaryServices) -> SummaryReply:
     """Perform a step of one document. Expected failures are replies; defects are raised."""
     store = SummaryStore(services.blobs, step.summary_id)
     try:
@@ -66,7 +66,7 @@ class DocumentRun:
     """The steps of one document of a summary."""
 
     def __init__(
-        self, services: Services, store: SummaryStore, request: SummaryRequest, step: SummaryStep
+        self, services: SummaryServices, store: SummaryStore, request: SummaryRequest, step: SummaryStep
     ) -> None:
         self._services = services
         self._settings = services.settings

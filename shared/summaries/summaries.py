@@ -16,7 +16,6 @@ from shared.platform.settings import Settings
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import ID_PATTERN
-from shared.services import Services
 from shared.summaries.models import (
     ChildView,
     SummaryEnd,
@@ -26,6 +25,7 @@ from shared.summaries.models import (
     SummaryView,
 )
 from shared.summaries.result import without_documents
+from shared.summaries.services import SummaryServices
 from shared.summaries.store import FOLDER, SummaryStore
 
 Forget = Callable[[str], Awaitable[None]]
@@ -35,7 +35,7 @@ _RESERVE = 0.25  # of the whole time, at most, for each of the two reduces (unme
 
 
 async def begin_summary(
-    order: SummaryOrder, user: UserContext, services: Services, summary_id: str | None = None
+    order: SummaryOrder, user: UserContext, services: SummaryServices, summary_id: str | None = None
 ) -> SummaryRequest:
     """Store what is asked; the caller then starts the orchestration, if there is none of this id yet.
 
@@ -48,7 +48,9 @@ async def begin_summary(
     return made if await store.create_request(made) else await store.request()
 
 
-async def renew_summary(request: SummaryRequest, user: UserContext, services: Services) -> SummaryRequest:
+async def renew_summary(
+    request: SummaryRequest, user: UserContext, services: SummaryServices
+) -> SummaryRequest:
     """Have a summary that was stored, and never set to work, count as asked for now; gives what is kept.
 
     The same key may come a day later: by then its time would be over, its slot given to another, and who
@@ -129,14 +131,14 @@ async def view_summary(
     )
 
 
-async def cancel_summary(request: SummaryRequest, services: Services) -> None:
+async def cancel_summary(request: SummaryRequest, services: SummaryServices) -> None:
     """End it without a result; again: the same. ConflictError when it ended otherwise."""
     end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
     if end.status != "cancelled":
         raise ConflictError("The summary has ended already.", "Look at its result.")
 
 
-async def close_dead_summary(request: SummaryRequest, services: Services) -> None:
+async def close_dead_summary(request: SummaryRequest, services: SummaryServices) -> None:
     """End a summary whose orchestration ended without a word."""
     await _close(request, "failed", "The summary was stopped before it was done.", "InternalError", services)
 
@@ -189,7 +191,7 @@ _CHILD_ENDS = frozenset({"done", "partial", "not_found", "failed"})
 
 
 def _request(
-    order: SummaryOrder, user: UserContext, services: Services, summary_id: str | None
+    order: SummaryOrder, user: UserContext, services: SummaryServices, summary_id: str | None
 ) -> SummaryRequest:
     settings = services.settings
     now = datetime.now(UTC)
@@ -248,7 +250,7 @@ async def _readable(
 
 
 async def _close(
-    request: SummaryRequest, status: str, error: str, error_type: str, services: Services
+    request: SummaryRequest, status: str, error: str, error_type: str, services: SummaryServices
 ) -> SummaryEnd:
     end = SummaryEnd.model_validate(
         {"status": status, "finished_at": datetime.now(UTC), "error": error, "error_type": error_type}

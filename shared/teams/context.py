@@ -11,7 +11,6 @@ from shared.answering.cancelling import cancel_run
 from shared.platform.errors import ConfigurationError, ConflictError, GroundworkError, NotFoundError
 from shared.platform.instances import OrchestrationStarter
 from shared.platform.telemetry import get_logger
-from shared.services import Services
 from shared.teams.messages import Texts
 from shared.teams.models import (
     BotAttachment,
@@ -25,6 +24,7 @@ from shared.teams.models import (
 )
 from shared.teams.parsing import conversation_key, language_of, owner_of
 from shared.teams.ports import BotOutbox, BotTurnStore
+from shared.teams.services import TeamsServices
 
 FindUser = Callable[[BotConversation, BotSender], Awaitable[tuple[UserContext, bool]]]
 """Who wrote, and whether their groups could not be looked up. Raises to refuse them."""
@@ -54,7 +54,7 @@ Prepare = Callable[[], Awaitable[None]]
 class ChannelWorld:
     """The services, what is said to channels, and what starts and stops runs."""
 
-    services: Services
+    services: TeamsServices
     outbox: BotOutbox
     turns: BotTurnStore
     orchestrations: Orchestrations

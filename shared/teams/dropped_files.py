@@ -11,13 +11,13 @@ from shared.documents.state import DocumentState
 from shared.ingestion.registry import FORMATS, MAGIC_BYTES, check_content
 from shared.ingestion.uploads import place_of, receive
 from shared.platform.errors import CallerError, ConfigurationError, GroundworkError
-from shared.services import Services
 from shared.teams import messages
 from shared.teams.context import Visit
 from shared.teams.dispatch import heed
 from shared.teams.markdown import plain
 from shared.teams.messages import file_reason
 from shared.teams.models import BotAttachment, BotConversation, ReplyStep
+from shared.teams.services import TeamsServices
 
 _PIECE = 1024 * 1024
 _PASTED = "image/*"  # what Teams calls every pasted picture
@@ -25,7 +25,7 @@ _PICTURES = (".png", ".jpg", ".tiff", ".webp")
 
 
 async def take_dropped(
-    attachment: BotAttachment, conversation: BotConversation, user: UserContext, services: Services
+    attachment: BotAttachment, conversation: BotConversation, user: UserContext, services: TeamsServices
 ) -> tuple[DocumentState, str]:
     """Fetch it, and store it; its document's state and the blob's etag. Nobody but `user` may read it.
 

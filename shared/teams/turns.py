@@ -15,18 +15,18 @@ from shared.quality.recording import rate_run
 from shared.quality.store import QualityStore
 from shared.runs.models import FeedbackBody
 from shared.runs.run_store import RunStore
-from shared.services import Services
 from shared.teams.context import channel_parts
 from shared.teams.models import BotActivity, BotFeedback, BotIgnored, BotJoined, InvokeBody, ReplyStep
 from shared.teams.parsing import conversation_key, owner_of, reply_key
 from shared.teams.ports import BotTurnStore
+from shared.teams.services import TeamsServices
 from shared.teams.store import instance_of, take_down, today
 
 ORCHESTRATION = "reply_in_channel"
 
 
 async def handle(
-    activity: BotActivity, services: Services, starter: OrchestrationStarter
+    activity: BotActivity, services: TeamsServices, starter: OrchestrationStarter
 ) -> InvokeBody | None:
     """Do what an activity asks. None = nobody waits for a body.
 

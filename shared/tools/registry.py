@@ -12,7 +12,6 @@ from shared.platform.search import SearchIndex
 from shared.retrieval.blocks import BlockLookup, BlockSearch
 from shared.retrieval.documents import DocumentFacets, DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 from shared.tools.ask_user import AskUser
 from shared.tools.base import Tool
 from shared.tools.facets import Facets
@@ -24,14 +23,15 @@ from shared.tools.query_rewrite import RewriteQuery
 from shared.tools.recall_memory import RecallMemory
 from shared.tools.rerank import Rerank
 from shared.tools.semantic_search import SemanticSearch
+from shared.tools.services import ToolServices
 
-Binding = Callable[[Services, UserContext], Tool]
+Binding = Callable[[ToolServices, UserContext], Tool]
 
 # Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
 _JUDGING = CallLimits(timeout_s=15, max_output_tokens=1000)
 
 
-def block_search(services: Services, user: UserContext) -> BlockSearch:
+def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
     """Search over blocks, trimmed to what `user` may read."""
     limits = CallLimits(timeout_s=services.settings.search_timeout_s)
     documents = SecuredIndex(services.documents_index, user)
@@ -49,23 +49,23 @@ def document_search(documents_index: SearchIndex, user: UserContext) -> Document
     return DocumentSearch(SecuredIndex(documents_index, user))
 
 
-def _semantic_search(services: Services, user: UserContext) -> Tool:
+def _semantic_search(services: ToolServices, user: UserContext) -> Tool:
     return SemanticSearch(block_search(services, user), partial(image_urls, services=services))
 
 
-def _facets(services: Services, user: UserContext) -> Tool:
+def _facets(services: ToolServices, user: UserContext) -> Tool:
     return Facets(DocumentFacets(SecuredIndex(services.documents_index, user)))
 
 
-def _rewrite(services: Services, user: UserContext) -> Tool:
+def _rewrite(services: ToolServices, user: UserContext) -> Tool:
     return RewriteQuery(services.chat_model, CallLimits(timeout_s=services.settings.plan_timeout_s))
 
 
-def _rerank(services: Services, user: UserContext) -> Tool:
+def _rerank(services: ToolServices, user: UserContext) -> Tool:
     return Rerank(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGING)
 
 
-def _grade(services: Services, user: UserContext) -> Tool:
+def _grade(services: ToolServices, user: UserContext) -> Tool:
     return Grade(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGING)
 
 
@@ -88,7 +88,7 @@ RAG_TOOLS = tuple(TOOLS)
 """What the agent for documents has at hand: everything."""
 
 
-def bound_tool(name: str, services: Services, user: UserContext) -> Tool:
+def bound_tool(name: str, services: ToolServices, user: UserContext) -> Tool:
     """The tool of that name for one user.
 
     Raises:

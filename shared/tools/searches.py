@@ -20,7 +20,7 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import RunRequest
 from shared.runs.step_time import StepTime
 from shared.runs.working_memory import Evidence
-from shared.services import Services
+from shared.tools.services import ToolServices
 
 
 def caller_limits(request: RunRequest) -> Filters:
@@ -63,7 +63,7 @@ class _Lateness:
 class StepSearches:
     """Makes the searches of one step."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ToolServices) -> None:
         self._services = services
 
     def blocks(self, request: RunRequest, time: StepTime) -> BlockSearch:

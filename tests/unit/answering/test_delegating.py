@@ -13,6 +13,7 @@ from shared.answering.inline import RunChildren, run_to_end
 from shared.answering.loop import next_action, observe, start
 from shared.answering.loop_state import LoopState
 from shared.answering.runs import begin_run, view_run
+from shared.answering.services import AnsweringServices
 from shared.answering.steps import DelegationDeferred, Observation, Step, StepInput, SubagentsChosen
 from shared.platform.names import WORK
 from shared.platform.telemetry import LOGGER_NAME
@@ -49,7 +50,7 @@ async def ask(
 
 
 async def silent(
-    starts: tuple[SubagentStart, ...], until: datetime, services: Services
+    starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
 ) -> tuple[SubagentEnd, ...]:
     """Sub-agents that store nothing."""
     return tuple(SubagentEnd(child_id=one.child_id, status="late") for one in starts)
@@ -59,7 +60,7 @@ def finding(text: str, status: ChildStatus = "done") -> RunChildren:
     """Sub-agents that each store one finding, proved by a passage that nobody else has."""
 
     async def run(
-        starts: tuple[SubagentStart, ...], until: datetime, services: Services
+        starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
     ) -> tuple[SubagentEnd, ...]:
         for one in starts:
             passage = Hit(
@@ -146,7 +147,7 @@ async def test_readers_learn_of_the_decision_before_the_sub_agents_have_ended() 
     seen: list[RunEvent] = []
 
     async def looking(
-        starts: tuple[SubagentStart, ...], until: datetime, services: Services
+        starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
     ) -> tuple[SubagentEnd, ...]:
         assert isinstance(services.run_log, InMemoryRunLog)
         seen.extend(services.run_log.events(starts[0].run_id))

@@ -8,6 +8,7 @@ import pytest
 
 from shared.answering.inline import RunChildren, run_to_end
 from shared.answering.runs import begin_run, view_run
+from shared.answering.services import AnsweringServices
 from shared.conversations.threads import read_messages
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import WORK
@@ -38,7 +39,7 @@ def leaving(left: SubagentState) -> RunChildren:
     """Every child leaves this."""
 
     async def run(
-        starts: tuple[SubagentStart, ...], until: datetime, services: Services
+        starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
     ) -> tuple[SubagentEnd, ...]:
         for start in starts:
             mine = left.model_copy(update={"child_id": start.child_id})

@@ -1,0 +1,19 @@
+"""The clients and stores that `shared.answering` uses, a part of `shared.wiring.Services`."""
+
+from typing import Protocol, Self
+
+from shared.access.limits import UserLimitStore
+from shared.platform.language_models.models import ChatModel
+from shared.quality.services import QualityServices
+from shared.runs.run_log import RunLog
+from shared.subagents.services import SubagentServices
+
+
+class AnsweringServices(QualityServices, SubagentServices, Protocol):
+    """What answering needs of the outside world."""
+
+    @property
+    def user_limits(self) -> UserLimitStore: ...
+
+    def using(self, *, chat_model: ChatModel | None = None, run_log: RunLog | None = None) -> Self:
+        """The same with another chat model or run log."""

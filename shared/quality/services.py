@@ -1,0 +1,24 @@
+"""The clients and stores that `shared.quality` uses, a part of `shared.wiring.Services`."""
+
+from typing import Protocol
+
+from shared.platform.blobs import BlobStore
+from shared.quality.store import QualityStore
+from shared.runs.run_log import RunLog
+from shared.runs.run_store import RunStore
+
+
+class QualityServices(Protocol):
+    """What quality needs of the outside world."""
+
+    @property
+    def blobs(self) -> BlobStore: ...
+
+    @property
+    def run_log(self) -> RunLog: ...
+
+    @property
+    def runs(self) -> RunStore: ...
+
+    @property
+    def quality(self) -> QualityStore: ...

@@ -1,0 +1,13 @@
+"""The clients and stores that `shared.tools` uses, a part of `shared.wiring.Services`."""
+
+from typing import Protocol
+
+from shared.conversations.services import ConversationServices
+from shared.platform.search import SearchIndex
+
+
+class ToolServices(ConversationServices, Protocol):
+    """What tools needs of the outside world."""
+
+    @property
+    def content_index(self) -> SearchIndex: ...
