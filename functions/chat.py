@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shared.answering.runs import Admit
     from shared.runs.events import LogSlice
     from shared.runs.models import ChatRequest, RunView
-    from shared.services import Services
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 

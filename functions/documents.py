@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shared.access.models import UserContext
     from shared.documents.state import DocumentState
     from shared.platform.search import Filters
-    from shared.services import Services
+    from shared.wiring import Services
 
 
 blueprint = func.Blueprint()

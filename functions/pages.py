@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shared.documents.page_views import Cited, Material
     from shared.documents.state import DocumentState, DocumentStore
     from shared.platform.blobs import BlobStore
-    from shared.services import Services
+    from shared.wiring import Services
 
 
 _noting: set[asyncio.Task[None]] = set()

@@ -14,7 +14,7 @@ from shared.platform.telemetry import get_logger
 if TYPE_CHECKING:
     from shared.access.models import UserContext
     from shared.runs.models import RunRecord
-    from shared.services import Services
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from shared.access.idempotency import Claimed
     from shared.access.models import UserContext
     from shared.platform.blobs import BlobStore
-    from shared.services import Services
     from shared.summaries.models import SummaryOrder, SummaryRequest, SummaryView
     from shared.summaries.summaries import Forget
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shared.access.models import UserContext
     from shared.documents.requests import UploadRequest
     from shared.documents.state import DocumentState
-    from shared.services import Services
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 

@@ -10,9 +10,9 @@ from shared.platform.instances import Instances
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
-    from shared.services import Services
     from shared.teams.context import ChannelWorld
     from shared.teams.models import BotAttachment, BotConversation, BotSender
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 
@@ -34,7 +34,6 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
 
 
 def _world(services: "Services", client: df.DurableOrchestrationClient) -> "ChannelWorld":
-    from shared.ingestion.prepare import ensure_ready
     from shared.teams.context import ChannelWorld, channel_parts
     from shared.teams.dropped_files import take_dropped
     from shared.teams.identity import person_in_chat
@@ -49,7 +48,7 @@ def _world(services: "Services", client: df.DurableOrchestrationClient) -> "Chan
         return state.doc_id
 
     async def prepare() -> None:
-        await ensure_ready(services)
+        await services.ensure_prepared()
 
     outbox, turns = channel_parts(services.bot_outbox, services.bot_turns)
     return ChannelWorld(

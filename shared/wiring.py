@@ -1,5 +1,8 @@
 """The only place that builds clients: settings in, services out. Built once per process, on first use."""
 
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
 import asyncio
 import threading
 from contextlib import asynccontextmanager, suppress
@@ -7,31 +10,113 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from shared.ingestion.parser_services import ParserServices
 from shared.platform.errors import ConfigurationError
 from shared.platform.settings import Settings, get_settings
-from shared.services import Services
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from azure.search.documents.aio import SearchClient
 
-    from shared.access.directory import CachedDirectory
+    from shared.access.directory import CachedDirectory, GroupDirectory
+    from shared.access.idempotency import IdempotencyStore
     from shared.access.idempotency_store import TableIdempotencyStore
     from shared.access.limit_store import TableUserLimitStore
+    from shared.access.limits import UserLimitStore
     from shared.conversations.table_thread_store import TableThreadStore
+    from shared.conversations.thread_store import ThreadStore
+    from shared.documents.state import DocumentStore
+    from shared.ingestion.parser_services import ParserServices
+    from shared.platform.blobs import BlobStore
     from shared.platform.connection import Closable, Connection
     from shared.platform.language_models.chat_model import OpenAIChatModel
     from shared.platform.language_models.embeddings import OpenAIEmbedder
+    from shared.platform.language_models.models import ChatModel, Embedder
+    from shared.platform.queues import PoisonQueues, TaskQueues
+    from shared.platform.search import SearchAdmin, SearchIndex
+    from shared.quality.store import QualityStore
     from shared.quality.table_store import TableQualityStore
     from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.retrieval.index_comparison import OnPage
     from shared.retrieval.migration import IndexMigration
     from shared.retrieval.mirrored_index import MirroredIndex, OpensIndex
+    from shared.runs.run_log import RunLog
+    from shared.runs.run_store import RunStore
+    from shared.subagents.control import ControlStore
     from shared.subagents.control_store import TableControlStore
     from shared.subagents.metric_store import TableMetricStore
-    from shared.tools.web_search import SearxngWebSearch
+    from shared.subagents.metrics import MetricStore
+    from shared.teams.ports import BotFiles, BotInbox, BotOutbox, BotTurnStore
+    from shared.tools.web_search import SearxngWebSearch, WebSearch
+
+
+_PREPARED: list[Services] = []  # of this process; one in production
+
+
+@dataclass(frozen=True)
+class Services:
+    """The world, as one value. Every room may import it; only wiring fills it."""
+
+    settings: Settings
+    content_index: SearchIndex
+    documents_index: SearchIndex
+    memory_index: SearchIndex
+    search_admin: SearchAdmin
+    chat_model: ChatModel
+    vision_model: ChatModel
+    embedder: Embedder
+    blobs: BlobStore
+    run_log: RunLog
+    runs: RunStore
+    threads: ThreadStore
+    documents: DocumentStore
+    poison: PoisonQueues
+    queues: TaskQueues
+    subagent_control: ControlStore
+    subagent_metrics: MetricStore
+    idempotency: IdempotencyStore
+    user_limits: UserLimitStore
+    quality: QualityStore
+    directory: GroupDirectory
+    parser_services: ParserServices
+    web_search: WebSearch | None = None  # None = the web is not searched
+    bot_inbox: BotInbox | None = None  # of these four: None = no channel is served, as in most tests
+    bot_outbox: BotOutbox | None = None
+    bot_files: BotFiles | None = None
+    bot_turns: BotTurnStore | None = None
+    closers: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    def using(self, *, chat_model: ChatModel | None = None, run_log: RunLog | None = None) -> Services:
+        """The same with another chat model or run log."""
+        return replace(self, chat_model=chat_model or self.chat_model, run_log=run_log or self.run_log)
+
+    async def prepare(self) -> None:
+        """Create the containers, tables, queues and indexes that are missing, and new index fields."""
+        from shared.platform.names import CONTAINERS, QUEUES
+        from shared.retrieval.schema import content_index, documents_index, memory_index
+
+        settings, dimensions = self.settings, self.settings.embedding_dimensions
+        await self.blobs.ensure_containers(CONTAINERS)
+        await self.documents.ensure_table()
+        await self.threads.ensure_table()
+        await self.queues.ensure_queues(QUEUES)
+        for index in (
+            content_index(settings.azure_search_content_index, dimensions),
+            documents_index(settings.azure_search_documents_index),
+            memory_index(settings.azure_search_memory_index, dimensions),
+        ):
+            await self.search_admin.ensure_index(index)
+
+    async def ensure_prepared(self) -> None:
+        """Prepare on the first call of this process. Two at once do no harm."""
+        if not any(known is self for known in _PREPARED):
+            await self.prepare()
+            _PREPARED.append(self)
+
+    async def close(self) -> None:
+        """End every connection: for programs and tests, whose event loop ends before the process."""
+        for close in self.closers:
+            await close()
 
 
 class Connections:
@@ -70,7 +155,7 @@ class Connections:
         self.bot_token = bot_token(settings, self._credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
-    def search_index(self, name: str) -> "Connection[SearchClient]":
+    def search_index(self, name: str) -> Connection[SearchClient]:
         """The connection to one index."""
         from shared.platform.connections import connect_index
 
@@ -99,13 +184,13 @@ KEYS = {"content": "block_id", "documents": "doc_id", "memory": "memory_id"}
 class SearchIndexes:
     """The three indexes, by what they hold; and what makes them."""
 
-    admin: "AzureSearchAdmin"
-    content: "MirroredIndex"
-    documents: "MirroredIndex"
-    memory: "MirroredIndex"
+    admin: AzureSearchAdmin
+    content: MirroredIndex
+    documents: MirroredIndex
+    memory: MirroredIndex
 
 
-def search_indexes(to: "Connections", settings: Settings) -> SearchIndexes:
+def search_indexes(to: Connections, settings: Settings) -> SearchIndexes:
     """The indexes of the settings. Nothing is opened yet."""
     from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
@@ -124,7 +209,7 @@ def search_indexes(to: "Connections", settings: Settings) -> SearchIndexes:
     )
 
 
-def index_migration(to: "Connections", settings: Settings, which: str, on_page: "OnPage") -> "IndexMigration":
+def index_migration(to: Connections, settings: Settings, which: str, on_page: OnPage) -> IndexMigration:
     """What moves "content", "documents" or "memory" to a new index; `on_page` is told of each page."""
     from shared.retrieval.migration import IndexMigration
     from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
@@ -146,7 +231,7 @@ def index_migration(to: "Connections", settings: Settings, which: str, on_page: 
     )
 
 
-def opener(to: "Connections", key_field: str, timeout_s: float) -> "OpensIndex":
+def opener(to: Connections, key_field: str, timeout_s: float) -> OpensIndex:
     """Gives indexes by their own names."""
     from shared.platform.azure_search import AzureSearchIndex
 
@@ -261,7 +346,7 @@ def build_services(settings: Settings) -> Services:
     return _with_channels(services, to)
 
 
-def _chat_model(to: "Connections", settings: Settings, model: str, setting: str) -> "OpenAIChatModel":
+def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> OpenAIChatModel:
     from shared.platform.calls import model_endpoint
     from shared.platform.language_models.chat_model import OpenAIChatModel
     from shared.platform.language_models.features import FeatureMemory
@@ -270,7 +355,7 @@ def _chat_model(to: "Connections", settings: Settings, model: str, setting: str)
     return OpenAIChatModel(to.model, model, model_endpoint(settings), setting, memory=memory)
 
 
-def _embedder(to: "Connections", settings: Settings) -> "OpenAIEmbedder":
+def _embedder(to: Connections, settings: Settings) -> OpenAIEmbedder:
     from shared.platform.calls import model_endpoint
     from shared.platform.language_models.embeddings import OpenAIEmbedder
     from shared.platform.language_models.features import FeatureMemory
@@ -284,9 +369,10 @@ def _embedder(to: "Connections", settings: Settings) -> "OpenAIEmbedder":
     )
 
 
-def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
+def _parser_services(to: Connections, settings: Settings) -> ParserServices:
     from shared.ingestion.docling import Docling
     from shared.ingestion.document_intelligence import DocumentIntelligence
+    from shared.ingestion.parser_services import ParserServices
 
     layouts = {
         "docling": Docling(to.docling),
@@ -299,7 +385,7 @@ def _parser_services(to: "Connections", settings: Settings) -> ParserServices:
     )
 
 
-def _thread_store(to: "Connections", settings: Settings) -> "TableThreadStore":
+def _thread_store(to: Connections, settings: Settings) -> TableThreadStore:
     from shared.conversations.table_thread_store import TableThreadStore
     from shared.platform.names import THREADS_TABLE
     from shared.platform.tables import Table
@@ -307,7 +393,7 @@ def _thread_store(to: "Connections", settings: Settings) -> "TableThreadStore":
     return TableThreadStore(Table(to.tables, THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db))
 
 
-def _control_store(to: "Connections") -> "TableControlStore":
+def _control_store(to: Connections) -> TableControlStore:
     from shared.platform.names import SUBAGENT_CONTROL_TABLE
     from shared.platform.tables import Table
     from shared.subagents.control_store import TableControlStore
@@ -315,7 +401,7 @@ def _control_store(to: "Connections") -> "TableControlStore":
     return TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE))
 
 
-def _metric_store(to: "Connections") -> "TableMetricStore":
+def _metric_store(to: Connections) -> TableMetricStore:
     from shared.platform.names import SUBAGENT_METRICS_TABLE
     from shared.platform.tables import Table
     from shared.subagents.metric_store import TableMetricStore
@@ -323,7 +409,7 @@ def _metric_store(to: "Connections") -> "TableMetricStore":
     return TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE))
 
 
-def _quality_store(to: "Connections") -> "TableQualityStore":
+def _quality_store(to: Connections) -> TableQualityStore:
     from shared.platform.names import QUALITY_TABLE
     from shared.platform.tables import Table
     from shared.quality.table_store import TableQualityStore
@@ -331,7 +417,7 @@ def _quality_store(to: "Connections") -> "TableQualityStore":
     return TableQualityStore(Table(to.tables, QUALITY_TABLE))
 
 
-def _idempotency_store(to: "Connections") -> "TableIdempotencyStore":
+def _idempotency_store(to: Connections) -> TableIdempotencyStore:
     from shared.access.idempotency_store import TableIdempotencyStore
     from shared.platform.names import IDEMPOTENCY_TABLE
     from shared.platform.tables import Table
@@ -339,7 +425,7 @@ def _idempotency_store(to: "Connections") -> "TableIdempotencyStore":
     return TableIdempotencyStore(Table(to.tables, IDEMPOTENCY_TABLE))
 
 
-def _user_limit_store(to: "Connections") -> "TableUserLimitStore":
+def _user_limit_store(to: Connections) -> TableUserLimitStore:
     from shared.access.limit_store import TableUserLimitStore
     from shared.platform.names import USER_LIMITS_TABLE
     from shared.platform.tables import Table
@@ -347,20 +433,20 @@ def _user_limit_store(to: "Connections") -> "TableUserLimitStore":
     return TableUserLimitStore(Table(to.tables, USER_LIMITS_TABLE))
 
 
-def _directory(to: "Connections", settings: Settings) -> "CachedDirectory":
+def _directory(to: Connections, settings: Settings) -> CachedDirectory:
     from shared.access.directory import CachedDirectory, GraphDirectory
 
     graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
     return CachedDirectory(graph, settings.group_cache_s)
 
 
-def _web_search(to: "Connections", settings: Settings) -> "SearxngWebSearch | None":
+def _web_search(to: Connections, settings: Settings) -> SearxngWebSearch | None:
     from shared.tools.web_search import SearxngWebSearch
 
     return SearxngWebSearch(to.web_search, settings.web_search_url) if settings.web_search_url else None
 
 
-def _with_channels(services: Services, to: "Connections") -> Services:
+def _with_channels(services: Services, to: Connections) -> Services:
     """The services, those of chat channels among them."""
     from shared.platform.names import BOT_TURNS_TABLE
     from shared.platform.tables import Table
@@ -386,8 +472,8 @@ def _with_channels(services: Services, to: "Connections") -> Services:
 
 @asynccontextmanager
 async def opened_index_migration(
-    settings: Settings, which: str, on_page: "OnPage"
-) -> "AsyncIterator[IndexMigration]":
+    settings: Settings, which: str, on_page: OnPage
+) -> AsyncIterator[IndexMigration]:
     """What moves "content", "documents" or "memory" to a new index; closed afterwards."""
     from shared.wiring import Connections
 

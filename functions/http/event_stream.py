@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shared.platform.blobs import BlobStore
     from shared.runs.run_log import LogTail, RunLog
     from shared.runs.run_store import RunStore
-    from shared.services import Services
+    from shared.wiring import Services
 
 
 async def record_ended_run(

@@ -11,7 +11,6 @@ from shared.runs.events import EventName
 
 _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
-
 # The longest name that the storage takes, 1,024 characters of three bytes, makes a cursor of less than 4,300;
 # the Functions host takes a request line of 8,192 bytes (Kestrel, MaxRequestLineSize).
 _MAX_CURSOR_CHARS = 6000
@@ -25,8 +24,6 @@ def _plain(text: Any) -> Any:
 
 
 Page = Annotated[int, Field(ge=1, le=100), BeforeValidator(_plain)]
-
-
 Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week, as functions/metrics.py
 
 
@@ -181,8 +178,6 @@ class ReplyHeaders(Model):
 
 
 _JSON: dict[str, JsonValue] = {"contentMediaType": "application/json"}
-
-
 _NUMBER = r"^[0-9]{1,18}$"
 
 

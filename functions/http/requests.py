@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shared.access.limits import Slot
     from shared.access.models import UserContext
     from shared.platform.models import Model
-    from shared.services import Services
+    from shared.wiring import Services
 
 
 async def caller_of(request: Request) -> "UserContext":
@@ -62,10 +62,9 @@ async def ready_services() -> "Services":
 
     Without this a question that comes before the first document would find no index and fail.
     """
-    from shared.ingestion.prepare import ensure_ready
 
     services = get_services()
-    await ensure_ready(services)
+    await services.ensure_prepared()
     return services
 
 

@@ -11,7 +11,6 @@ from shared.documents.rights import decide_rights
 from shared.documents.state import DocumentState, DocumentStore, Rights
 from shared.ingestion.claims import claim, is_change, now, update, with_status
 from shared.ingestion.models import Accepted, Closed, IngestStep
-from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.quarantine import keeps_out
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
@@ -176,7 +175,7 @@ async def accept(step: IngestStep, services: IngestionServices) -> Accepted:
     Raises:
         GroundworkError: a service failed.
     """
-    await ensure_ready(services)
+    await services.ensure_prepared()
     if await _never_was(step, services.blobs, services.documents):
         return Accepted(outcome="nothing")
     state = await claim(services.documents, step)

@@ -15,7 +15,6 @@ from shared.ingestion.audit_rules import ENDED, SeenBlocks, compare, compare_blo
 from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, DifferenceKind
-from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.names import FIGURES, WORK
@@ -29,7 +28,7 @@ async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
     Args:
         count: chooses which part, where everything is too much (see `IdWindow`).
     """
-    await ensure_ready(services)
+    await services.ensure_prepared()
     window = await fitting_window(services.documents_index, services.blobs, count)
     blocks = await read_blocks(services.content_index, window)
     inventory = await take_inventory(services.documents_index, services.blobs, services.documents, window)

@@ -27,7 +27,6 @@ from shared.ingestion.changes import mend, mend_rights
 from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
 from shared.ingestion.models import ReconcileReport
-from shared.ingestion.prepare import prepare
 from shared.ingestion.quarantine import is_quarantined
 from shared.ingestion.services import IngestionServices
 from shared.platform.errors import GroundworkError
@@ -55,7 +54,7 @@ async def reconcile(
         count: chooses which part of them, where all are too many (see `IdWindow`).
         block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
     """
-    await prepare(services)  # each time: an index that was lost is made again
+    await services.prepare()  # each time: an index that was lost is made again
     window = await fitting_window(services.documents_index, services.blobs, count)
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()

@@ -2,13 +2,11 @@
 
 from typing import Protocol
 
-from shared.conversations.thread_store import ThreadStore
 from shared.documents.state import DocumentStore
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.blobs import BlobStore
 from shared.platform.language_models.models import ChatModel, Embedder
-from shared.platform.queues import TaskQueues
-from shared.platform.search import SearchAdmin, SearchIndex
+from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 
 
@@ -25,9 +23,6 @@ class IngestionServices(Protocol):
     def documents_index(self) -> SearchIndex: ...
 
     @property
-    def search_admin(self) -> SearchAdmin: ...
-
-    @property
     def chat_model(self) -> ChatModel: ...
 
     @property
@@ -40,13 +35,13 @@ class IngestionServices(Protocol):
     def blobs(self) -> BlobStore: ...
 
     @property
-    def threads(self) -> ThreadStore: ...
-
-    @property
     def documents(self) -> DocumentStore: ...
 
     @property
-    def queues(self) -> TaskQueues: ...
-
-    @property
     def parser_services(self) -> ParserServices: ...
+
+    async def prepare(self) -> None:
+        """Create the containers, tables, queues and indexes that are missing, and new index fields."""
+
+    async def ensure_prepared(self) -> None:
+        """Prepare on the first call of this process."""

@@ -15,7 +15,6 @@ from shared.documents.state import DocumentState, DocumentStore, Rights
 from shared.ingestion import claims
 from shared.ingestion.accepting import read_rights
 from shared.ingestion.changes import write_rights
-from shared.ingestion.prepare import ensure_ready
 from shared.ingestion.registry import format_of
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
@@ -171,7 +170,7 @@ def place_of(request: UploadRequest, user: UserContext) -> str:
 
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
     """Put its rights in place: a file must never be there without them."""
-    await ensure_ready(services)
+    await services.ensure_prepared()
     await _write_rights(path, request, user, services.settings, services.blobs)
 
 

@@ -39,10 +39,7 @@ class Conversation(Model):
 
 
 ProfileName = Literal["doc_reader", "comparator", "evidence_builder", "web_verifier"]
-
-
 SubagentTool = Literal["retrieve_documents", "query_metadata", "web_search"]
-
 
 GateCode = Literal[
     "SUBAGENTS_DISABLED",
@@ -57,7 +54,6 @@ GateCode = Literal[
     "REQUIRED_TOOLS_UNHEALTHY",
 ]
 
-
 NegativeCode = Literal[
     "CONFIDENT_FACT_LOOKUP",
     "DEGRADED_MODE",
@@ -65,7 +61,6 @@ NegativeCode = Literal[
     "REQUEST_LIMIT_REACHED",
     "CHILD_LATENCY_TOO_SHORT",
 ]
-
 
 PositiveCode = Literal[
     "INTENT_DOC_SUMMARY",
@@ -79,16 +74,9 @@ PositiveCode = Literal[
     "PRIOR_FAILURES",
 ]
 
-
 NoteCode = Literal["NO_TRIGGER", "QUEUE_FULL", "PROFILE_REDUCED", "TOOLS_RESTRICTED", "POLICY_EVAL_ERROR"]
-
-
 ReasonCode = GateCode | NegativeCode | PositiveCode | NoteCode
-
-
 Count = Annotated[int, Field(ge=0)]
-
-
 ChildStatus = Literal["running", "done", "partial", "failed", "late"]
 """`partial`: its budget ended it with something to show. `late`: the parent ended it at the deadline."""
 
@@ -193,10 +181,7 @@ class Choice(Model):
 
 
 MAX_COMMENT_CHARS = 2000
-
-
 Thumb = Literal["up", "down"]
-
 
 Reason = Literal[
     "helpful",
@@ -211,10 +196,7 @@ Reason = Literal[
     "too_slow",
 ]
 
-
 Rating = Annotated[int, Field(ge=1, le=5, strict=True)]
-
-
 Comment = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_COMMENT_CHARS)]
 
 

@@ -60,11 +60,7 @@ class Evidence(Model):
 
 
 Stored = TypeVar("Stored", bound=Model)
-
-
 _KEPT = 64  # values in one process: the request, plan and evidence of some twenty runs at once
-
-
 _recent: WeakKeyDictionary[BlobStore, OrderedDict[str, Model]] = WeakKeyDictionary()
 
 

@@ -29,7 +29,7 @@ EARLY = (
     "shared.platform.tracing",
     "shared.runs",
     "shared.runs.events",
-    "shared.services",
+    "shared.wiring",
     "shared.wiring",
 )
 # Generators of orchestrations, and what only they use: `orchestrations.orchestrators` hands over to them.

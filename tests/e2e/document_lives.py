@@ -17,7 +17,7 @@ from shared.documents.ids import document_id
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
 from shared.platform.search import SearchRequest
-from shared.services import Services
+from shared.wiring import Services
 from tests.e2e.ingestion_world import blocks_of, drop_file, until_current, until_gone
 
 SECTIONS = 4

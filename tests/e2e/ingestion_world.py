@@ -16,8 +16,7 @@ from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.odata import quote
 from shared.platform.search import IndexRow, SearchRequest
 from shared.platform.settings import load_settings
-from shared.services import Services
-from shared.wiring import build_services
+from shared.wiring import Services, build_services
 
 HANG_GUARD_S = 300.0  # also while a host is killed again and again on a slow machine
 _POLL_S = 0.1

@@ -16,7 +16,7 @@ from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_worker import WorkerReply
 from shared.ingestion.parsers.text import MAX_TEXT_BYTES
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.e2e.bad_files import BAD_FILES
 from tests.e2e.ingestion_world import blocks_of, drop_file, services_of, until_current
 from tests.e2e.stack_client import wait_until_ended

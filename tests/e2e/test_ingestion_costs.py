@@ -16,7 +16,7 @@ from samples.acl import ANNA, BEN, SampleUser
 from shared.documents.ids import document_id
 from shared.documents.state import DocumentState
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.e2e.ingestion_world import (
     HANG_GUARD_S,
     blocks_of,

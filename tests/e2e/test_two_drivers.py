@@ -23,8 +23,7 @@ from shared.platform.settings import load_settings
 from shared.runs.models import ChatRequest, ClarificationAnswer
 from shared.runs.records import owned_run
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
-from shared.wiring import build_services
+from shared.wiring import Services, build_services
 from tests.e2e.stack_client import HANG_GUARD_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

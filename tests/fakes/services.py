@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from shared.ingestion.parser_services import ParserServices
 from shared.platform.settings import Settings
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
@@ -61,5 +62,6 @@ def fake_services(**replacements: Any) -> Services:
         "idempotency": InMemoryIdempotencyStore(),
         "user_limits": InMemoryUserLimitStore(),
         "quality": InMemoryQualityStore(),
+        "parser_services": ParserServices(),
     }
     return Services(**{**parts, **replacements})

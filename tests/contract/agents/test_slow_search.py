@@ -7,7 +7,7 @@ import pytest
 
 from shared.platform.azure_search import AzureSearchIndex
 from shared.runs.models import RunAnswer
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.fakes.services import fake_settings

@@ -17,10 +17,10 @@ from jwt.algorithms import RSAAlgorithm
 
 from functions import teams
 from shared.platform.settings import Settings
-from shared.services import Services
 from shared.teams.inbox import ChannelInbox
 from shared.teams.models import BotActivity
 from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
+from shared.wiring import Services
 from tests.contract.clients.scripted_server import Answer
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.functions.http_app import make_app

@@ -13,8 +13,7 @@ from shared.access.limits import Slot, UserLimits, UserLimitStore, admit, slot_o
 from shared.access.models import UserContext
 from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
 from shared.platform.tables import Table
-from shared.services import Services
-from shared.wiring import Connections
+from shared.wiring import Connections, Services
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect
 from tests.fakes.services import fake_services, fake_settings

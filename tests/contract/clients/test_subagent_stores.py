@@ -9,13 +9,12 @@ import pytest
 from local.azurite.server import AzuriteServer
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError
 from shared.platform.tables import MAX_TEXT_CHARS, Table
-from shared.services import Services
 from shared.subagents.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
 from shared.subagents.control_store import TableControlStore
 from shared.subagents.metric_store import TableMetricStore
 from shared.subagents.metrics import ChildRecord, DecisionRecord, MetricRecord, MetricStore
 from shared.subagents.models import SubagentEnd
-from shared.wiring import Connections
+from shared.wiring import Connections, Services
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.services import fake_services, fake_settings

@@ -7,12 +7,10 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.ingestion.parser_process import parser_pool, text_pool
-from shared.ingestion.prepare import prepare
 from shared.platform.names import BOT_TURNS_TABLE
 from shared.platform.tables import Table
-from shared.services import Services
 from shared.teams.turn_store import TableBotTurnStore
-from shared.wiring import Connections, build_services
+from shared.wiring import Connections, Services, build_services
 from tests.azurite_fixture import azurite
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.services import fake_settings
@@ -48,7 +46,7 @@ async def services(azurite: AzuriteServer, search_server: SearchServer) -> Async
         embedder=HashingEmbedder(),
         bot_turns=TableBotTurnStore(Table(tables.tables, BOT_TURNS_TABLE)),
     )
-    await prepare(made)
+    await made.prepare()
     await fill(made)
     yield made
     await made.close()

@@ -10,7 +10,7 @@ from azure.storage.queue.aio import QueueServiceClient
 
 from local.azurite.server import AzuriteServer
 from shared.platform.search import SearchRequest
-from shared.services import Services
+from shared.wiring import Services
 
 Stored = dict[str, str]
 

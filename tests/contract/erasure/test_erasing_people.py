@@ -26,7 +26,7 @@ from shared.ingestion.changes import delete
 from shared.ingestion.uploads import make_ticket, receive
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
-from shared.services import Services
+from shared.wiring import Services
 from tests.architecture.source_tree import ROOT
 from tests.contract.erasure.stored import everything, telling
 from tests.contract.ingestion.driving import ingest

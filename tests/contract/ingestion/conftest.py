@@ -10,8 +10,7 @@ from local.azurite.server import AzuriteServer
 from shared.ingestion import accepting
 from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.platform.settings import Settings
-from shared.services import Services
-from shared.wiring import build_services
+from shared.wiring import Services, build_services
 from tests.azurite_fixture import azurite
 from tests.conftest import find_free_port
 from tests.contract.ingestion.models import (

@@ -14,7 +14,7 @@ from shared.documents.ids import document_id
 from shared.documents.state import DocumentState
 from shared.ingestion.models import IngestResult
 from shared.platform.search import IndexRow, SearchRequest
-from shared.services import Services
+from shared.wiring import Services
 from tests.replay.harness import Script, simulate
 
 ACTIVITIES = (

@@ -16,7 +16,7 @@ from shared.ingestion.steps import perform
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder
 

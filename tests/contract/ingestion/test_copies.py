@@ -12,7 +12,7 @@ from shared.ingestion.changes import change_access, correct
 from shared.platform.errors import DependencyError, InvalidQueryError, ModelFixableError
 from shared.platform.names import DOCUMENTS, FIGURES
 from shared.platform.search import SearchPage, SearchRequest, VectorQuery
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder, CountingVisionModel
 from tests.contract.ingestion.test_figures import report

@@ -14,7 +14,7 @@ from shared.ingestion.parser_process import parser_pool
 from shared.ingestion.steps import perform, perform_close
 from shared.platform.errors import DependencyError, ModelFixableError, RateLimitError
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.unit.ingestion.pdf_files import PdfMaker

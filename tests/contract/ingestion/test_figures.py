@@ -11,7 +11,7 @@ from shared.platform.errors import ConfigurationError, DependencyError, RateLimi
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import IndexRow, SearchRequest, VectorQuery
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder, CountingVisionModel
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker

@@ -13,7 +13,7 @@ from shared.ingestion.changes import correct
 from shared.ingestion.claims import claim
 from shared.ingestion.models import IngestStep
 from shared.platform.names import DOCUMENTS, WORK
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 

@@ -13,8 +13,7 @@ from shared.ingestion import docling, document_intelligence
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
-from shared.services import Services
-from shared.wiring import build_services
+from shared.wiring import Services, build_services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.parser_backends.answers import DOCLING, LAYOUT, read_result
 from tests.contract.parser_backends.servers import (

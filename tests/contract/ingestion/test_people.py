@@ -16,7 +16,7 @@ from shared.ingestion.reconciliation import reconcile
 from shared.ingestion.uploads import receive
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import SearchRequest, VectorQuery
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.contract.ingestion.test_ingesting import GUIDE

@@ -17,7 +17,7 @@ from shared.ingestion.reconciliation import reconcile
 from shared.platform.errors import ConfigurationError, DependencyError, ModelFixableError
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import IndexRow
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.contract.ingestion.test_figures import report

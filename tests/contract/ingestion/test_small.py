@@ -12,7 +12,7 @@ from shared.ingestion.events import is_old_news
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, WORK
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel
 from tests.contract.ingestion.test_ingesting import GUIDE, drop

@@ -7,10 +7,10 @@ import pytest
 from shared.access.security_filter import security_filter
 from shared.platform.names import WORK
 from shared.retrieval.models import Hit
-from shared.services import Services
 from shared.subagents.artifacts import state_path
 from shared.subagents.passages import task_message
 from shared.tools.models import WebHit
+from shared.wiring import Services
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex

@@ -19,10 +19,9 @@ from shared.platform.language_models.models import ChatModel
 from shared.platform.search import SearchRequest
 from shared.retrieval.index_admin import AzureSearchAdmin
 from shared.retrieval.schema import content_index, documents_index
-from shared.services import Services
 from shared.tools.base import Tool
 from shared.tools.registry import bound_tool
-from shared.wiring import Connections
+from shared.wiring import Connections, Services
 from tests.contract.clients.conftest import Connect, connect, to_models
 from tests.contract.tools.corpus import DIMENSIONS, block_rows, document_rows
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel

@@ -14,9 +14,8 @@ import httpx
 import pytest
 
 from shared.platform.settings import load_settings
-from shared.services import Services
 from shared.tools.registry import bound_tool
-from shared.wiring import build_services
+from shared.wiring import Services, build_services
 from tests.e2e.access.people import PEOPLE
 from tests.e2e.access.probes import events_of
 from tests.e2e.access.world import World, wait_for

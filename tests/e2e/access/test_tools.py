@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shared.platform.settings import load_settings
-from shared.services import Services
 from shared.tools.registry import TOOLS
-from shared.wiring import build_services
+from shared.wiring import Services, build_services
 from tests.e2e.access.people import PAPERS, PEOPLE
 from tests.e2e.access.tools import TOOL_PROBES
 from tests.e2e.access.world import World

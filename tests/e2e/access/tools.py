@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from shared.services import Services
 from shared.tools.base import ToolResult
 from shared.tools.registry import bound_tool
+from shared.wiring import Services
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
 from tests.e2e.access.probes import keeps_to_own_runs
 from tests.e2e.access.world import World

@@ -16,7 +16,7 @@ from shared.conversations.threads import delete_thread, list_threads
 from shared.erasure.threads import erase
 from shared.platform.errors import DependencyError, TooManyRequestsError, TooManyRunsError
 from shared.runs.models import ChatRequest
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_requests import InMemoryUserLimitStore
 from tests.unit.answering.test_clarifying import answer, asking

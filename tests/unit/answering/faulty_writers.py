@@ -12,7 +12,7 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunAnswer, RunView
 from shared.runs.records import owned_run
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings

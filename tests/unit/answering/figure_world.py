@@ -8,7 +8,7 @@ from shared.evidence.figures import answer_figure
 from shared.evidence.models import AnswerFigure
 from shared.platform.names import FIGURES
 from shared.retrieval.models import Hit
-from shared.services import Services
+from shared.wiring import Services
 
 ENGINEERS = ("engineering",)
 PICTURE = b"\x89PNG of a pump"

@@ -31,7 +31,7 @@ from shared.platform.errors import (
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.records import owned_run
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services

@@ -16,7 +16,7 @@ from shared.platform.errors import CallerError, ConflictError
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.records import owned_run
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world

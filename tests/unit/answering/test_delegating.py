@@ -21,10 +21,10 @@ from shared.retrieval.models import Hit
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ChildStatus, RunView
 from shared.runs.records import owned_run
-from shared.services import Services
 from shared.subagents.artifacts import find_delegation, state_path
 from shared.subagents.models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.subagents.policy_models import DelegationEvent
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world

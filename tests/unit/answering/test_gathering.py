@@ -13,8 +13,8 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import Conversation, RunRequest, Turn
 from shared.runs.plan import QuestionPlan
 from shared.runs.working_memory import Evidence, StoredPlan
-from shared.services import Services
 from shared.tools.registry import block_search
+from shared.wiring import Services
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import ANNA, plan
 

@@ -15,7 +15,7 @@ from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.records import owned_run
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.answering.world import ANNA, Model, plan, world

@@ -17,7 +17,7 @@ from shared.platform.language_models.models import CallLimits, ModelTurn
 from shared.runs.models import ChatRequest, RunAnswer
 from shared.runs.records import owned_run
 from shared.runs.step_time import StepTime
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings

@@ -19,7 +19,7 @@ from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunAnswer
 from shared.runs.records import owned_run
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings

@@ -11,10 +11,10 @@ from shared.platform.errors import DependencyError
 from shared.platform.telemetry import pseudonym
 from shared.platform.tracing import TraceLink, link_below
 from shared.runs.models import ChatRequest, RunRecord
-from shared.services import Services
 from shared.subagents.artifacts import put_delegation
 from shared.subagents.models import Delegation, SubagentTask
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores import InMemoryRunStore
 from tests.tracing_fixture import Recorded, recorded, start_recording

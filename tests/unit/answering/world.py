@@ -9,7 +9,7 @@ from shared.evidence.models import QuoteRepair
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.retrieval.models import DocumentRecord
 from shared.runs.plan import PlannedTodo, QuestionPlan
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services

@@ -13,8 +13,8 @@ from shared.platform.errors import AccessDeniedError, CallerError, DependencyErr
 from shared.platform.language_models.models import Prompt
 from shared.platform.names import TURNS_QUEUE
 from shared.platform.search import IndexRow
-from shared.services import Services
 from shared.tools.recall_memory import RecallMemory
+from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings

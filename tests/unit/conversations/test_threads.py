@@ -21,7 +21,7 @@ from shared.conversations.threads import (
 from shared.platform.errors import CallerError, NotFoundError
 from shared.runs.models import ChatRequest, Conversation, RunRequest
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.unit.answering.world import ANNA, BEN, world
 

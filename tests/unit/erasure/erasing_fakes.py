@@ -11,7 +11,7 @@ from shared.erasure.models import DocumentsWish, EraseUserTask, ErasureView
 from shared.erasure.passes import Means, advance
 from shared.erasure.requests import ask_for_erasure
 from shared.platform.names import ERASURES_QUEUE
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.bot import InMemoryBotTurnStore
 from tests.fakes.services import fake_services
 from tests.fakes.stores import InMemoryTaskQueues

@@ -24,12 +24,12 @@ from shared.retrieval.models import DocumentRecord
 from shared.runs.models import ChatRequest, Clarification, FeedbackBody, RunRequest
 from shared.runs.records import owned_run
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.summaries.models import SummaryOrder
 from shared.summaries.summaries import begin_summary
 from shared.teams.models import BotConversation, BotMessage, BotSender, BotTurn
 from shared.teams.parsing import conversation_key, reply_key
 from shared.teams.store import take_down, today
+from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.unit.answering.world import plan
 

@@ -18,7 +18,7 @@ from shared.platform.errors import NotFoundError
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE, WORK
 from shared.runs.models import RunRequest
 from shared.runs.records import owned_run
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex

@@ -11,7 +11,7 @@ from shared.erasure.passes import Means
 from shared.erasure.policy import erasure_id
 from shared.erasure.requests import ask_for_erasure, erasure_of, find_record, keep_record
 from shared.platform.names import ERASURES_QUEUE, WORK
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.erasure.erasing_fakes import Orchestrations, make_passes, traces, two_lives
 from tests.unit.erasure.test_erasing_people import COUNTS
 

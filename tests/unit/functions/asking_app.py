@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.answering.inline import run_to_end
 from shared.platform.errors import ConflictError
-from shared.services import Services
+from shared.wiring import Services
 
 _WRITES = {
     "idempotency": ("create", "replace"),

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from functions import document_events, documents, maintenance, pages, uploads
 from shared.ingestion.page_pictures import page_pool
 from shared.ingestion.parser_process import parser_pool, text_pool
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shared.access.identity import sign_dev_token
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import ingest
 from tests.fakes.services import fake_settings
 

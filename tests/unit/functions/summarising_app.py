@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from shared.services import Services
 from shared.summaries.models import SummaryStart
+from shared.wiring import Services
 from tests.unit.summaries.summary_world import drive
 
 

@@ -13,7 +13,7 @@ from tests.unit.functions.http_app import IngestingClient, make_app, problem_of,
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from shared.services import Services
+    from shared.wiring import Services
 
 
 @pytest.fixture(name="nobody")

@@ -9,7 +9,7 @@ import pytest
 from functions import threads
 from functions.http.bodies import file_parts, read_body
 from shared.platform.errors import PayloadTooLargeError, SlowBodyError
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import (
     IngestingClient,

@@ -10,9 +10,9 @@ from shared.answering.runs import begin_run
 from shared.platform.names import RUN_LOG
 from shared.runs.models import ChatRequest, RunStatus
 from shared.runs.working_memory import answer_path
-from shared.services import Services
 from shared.subagents.artifacts import put_delegation
 from shared.subagents.models import Delegation
+from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 from tests.unit.subagents.occasions import decided, summary

@@ -7,7 +7,7 @@ from functions.http.conditions import byte_span
 from shared.platform.blobs import ByteSpan
 from shared.platform.errors import RangeError
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 

@@ -8,7 +8,7 @@ import pytest
 from shared.ingestion.claims import claim, release
 from shared.ingestion.models import IngestStep
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.unit.functions.conftest import AsUser

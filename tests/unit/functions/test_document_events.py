@@ -10,7 +10,7 @@ from functions.document_events import frames
 from shared.access.models import UserContext
 from shared.documents.feed import DocumentFeed
 from shared.documents.state import DocumentState, Rights
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.stores import InMemoryDocumentStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import problem_of

@@ -6,7 +6,7 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.documents.listing import Place, write_cursor
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 

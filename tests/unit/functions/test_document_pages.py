@@ -13,7 +13,7 @@ from shared.platform.errors import ConfigurationError
 from shared.platform.names import DOCUMENTS, RUN_LOG, WORK
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.working_memory import answer_path
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.models import CountingEmbedder
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.functions.conftest import AsUser

@@ -7,7 +7,7 @@ import pytest
 
 from functions import documents
 from shared.documents.state import DocumentState
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 

@@ -19,7 +19,7 @@ from shared.quality import recording
 from shared.quality.recording import note_opening
 from shared.runs.models import ChatRequest, FeedbackBody, RunRequest
 from shared.runs.working_memory import answer_path
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.stores import InMemoryRunStore
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.answering.world import ANNA, BEN, world

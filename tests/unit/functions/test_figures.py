@@ -3,7 +3,7 @@
 import pytest
 
 from shared.platform.names import FIGURES
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 

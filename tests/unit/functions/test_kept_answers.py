@@ -5,7 +5,7 @@ import pytest
 from starlette.applications import Starlette
 
 from functions import feedback, memory, runs, threads, users
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.answering.world import ANNA, world
 from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests

@@ -17,7 +17,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.queues import PoisonMessage
 from shared.platform.telemetry import LOGGER_NAME
-from shared.services import Services
+from shared.wiring import Services
 from tests.contract.ingestion.driving import ingest
 from tests.fakes.search_index import InMemorySearchAdmin
 from tests.fakes.stores import InMemoryPoisonQueues

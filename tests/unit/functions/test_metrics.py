@@ -9,9 +9,9 @@ from azure.durable_functions.models import PurgeHistoryResult
 from starlette.applications import Starlette
 
 from functions import background, metrics
-from shared.services import Services
 from shared.subagents.metrics import ChildRecord, note_decision
 from shared.subagents.policy_models import DelegationPolicyOutput
+from shared.wiring import Services
 from tests.fakes.stores_subagents import InMemoryMetricStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of

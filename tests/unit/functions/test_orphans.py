@@ -10,7 +10,7 @@ from functions import maintenance
 from shared.ingestion import reconciliation
 from shared.platform.errors import DependencyError
 from shared.platform.telemetry import LOGGER_NAME
-from shared.services import Services
+from shared.wiring import Services
 from tests.unit.functions.http_app import IngestingClient
 
 GHOSTS = [f"ghost-{number}" for number in range(3)]

@@ -14,7 +14,7 @@ from shared.conversations.threads import list_threads, new_thread, read_messages
 from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
 from tests.unit.answering.world import ANNA, world

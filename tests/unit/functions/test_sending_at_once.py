@@ -10,9 +10,9 @@ import pytest
 from functions import chat, summaries
 from shared.access.limits import release
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.summaries.store import SummaryStore
 from shared.summaries.summaries import start_of
+from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.fakes.stores_requests import InMemoryUserLimitStore

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.functions.asking_app import Death, Died
 from tests.unit.functions.conftest import AsUser

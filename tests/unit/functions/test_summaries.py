@@ -6,7 +6,7 @@ import pytest
 from functions import summaries
 from shared.platform.errors import DependencyError
 from shared.platform.names import WORK
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import fill

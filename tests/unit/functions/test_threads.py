@@ -12,7 +12,7 @@ from shared.answering.retention import purge_old_runs
 from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
 from shared.platform.names import TURNS_QUEUE
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.unit.answering.world import ANNA, world
 from tests.unit.conversations.test_threads import ask

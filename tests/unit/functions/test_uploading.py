@@ -7,7 +7,7 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of

@@ -14,7 +14,7 @@ from shared.documents.ids import document_id
 from shared.erasure import passes
 from shared.erasure import threads as erased_threads
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.unit.answering.world import world
 from tests.unit.conversations.test_threads import ask

@@ -10,13 +10,12 @@ from shared.ingestion import reading
 from shared.ingestion.claims import claim
 from shared.ingestion.models import IngestFailure, IngestReply, IngestStep, Layout, Parsed
 from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, text_pool
-from shared.ingestion.parser_services import ParserServices
-from shared.ingestion.reading import LayoutReader
+from shared.ingestion.parser_services import LayoutReader, ParserServices
 from shared.ingestion.steps import perform
 from shared.platform.blobs import BlobProperties
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_services
 

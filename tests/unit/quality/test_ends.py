@@ -19,7 +19,7 @@ from shared.quality.models import AnswerRecord, QualityRecord
 from shared.quality.recording import key_of
 from shared.runs.events import LogSlice
 from shared.runs.models import ChatRequest, RunRequest
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.answering.figure_world import picture

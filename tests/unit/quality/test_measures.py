@@ -6,7 +6,7 @@ import pytest
 
 from shared.quality.measures import quality_metrics
 from shared.quality.models import AnswerRecord, OpeningRecord, RatingRecord
-from shared.services import Services
+from shared.wiring import Services
 from tests.fakes.services import fake_services
 
 NOW = datetime(2026, 3, 10, 0, 30, tzinfo=UTC)  # most of a span of hours lies in the day before

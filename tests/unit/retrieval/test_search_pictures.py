@@ -9,8 +9,8 @@ from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
 from shared.retrieval.page_figures import MAX_PAGES, PageFigures
 from shared.retrieval.secured_index import SecuredIndex
-from shared.services import Services
 from shared.tools.registry import bound_tool
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.answering.figure_world import picture

@@ -11,7 +11,6 @@ from shared.retrieval.models import DocumentRecord
 from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import find_state, put_delegation
 from shared.subagents.inline import run_child
 from shared.subagents.models import (
@@ -30,6 +29,7 @@ from shared.subagents.models import (
 )
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.subagents.turn import take_turn
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import ANNA

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from shared.platform.names import WORK
 from shared.retrieval.models import Hit
 from shared.runs.working_memory import WorkingMemory
-from shared.services import Services
 from shared.subagents.artifacts import state_path
 from shared.subagents.collecting import Collected, collect
 from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
 from shared.subagents.policy_input import Occasion
+from shared.wiring import Services
 from tests.unit.subagents.occasions import RUN, STEP, decided, record, request
 
 Kind = Literal["section", "claim", "similarity", "difference", "conflict", "web"]

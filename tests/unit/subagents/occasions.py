@@ -6,9 +6,9 @@ from typing import Any
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import RunRequest
 from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
-from shared.services import Services
 from shared.subagents.deciding import DelegationDecided, decide_delegation
 from shared.subagents.policy_input import FindDocuments, Occasion
+from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.answering.world import ANNA, plan

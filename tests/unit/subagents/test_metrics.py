@@ -14,7 +14,6 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 
 from shared.platform.errors import DependencyError
 from shared.runs.models import ChildStatus
-from shared.services import Services
 from shared.subagents import metrics
 from shared.subagents.artifacts import Child
 from shared.subagents.control import ControlState
@@ -28,6 +27,7 @@ from shared.subagents.metrics import (
 )
 from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState, SubagentTask
 from shared.subagents.policy_models import DelegationPolicyOutput
+from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
 

@@ -5,8 +5,8 @@ import pytest
 from shared.platform.errors import CallTimeoutError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.models import Hit
-from shared.services import Services
 from shared.subagents.policy_input import Occasion
+from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import world

@@ -19,9 +19,9 @@ from shared.runs.fresh_urls import refresh_answer
 from shared.runs.models import ChatRequest, RunAnswer, RunRequest, RunView, SubagentView
 from shared.runs.records import owned_run
 from shared.runs.working_memory import answer_path
-from shared.services import Services
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import SubagentState
+from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings

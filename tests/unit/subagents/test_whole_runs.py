@@ -15,11 +15,11 @@ from shared.platform.names import WORK
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.records import owned_run
-from shared.services import Services
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import SubagentEnd, SubagentStart, SubagentState
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
+from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world

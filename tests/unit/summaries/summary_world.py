@@ -5,7 +5,6 @@ from typing import Any
 
 from local.model_server.prompt_reader import read_documents, read_passages
 from shared.platform.language_models.models import Prompt
-from shared.services import Services
 from shared.summaries.merging import merge_documents
 from shared.summaries.models import (
     DocumentOpened,
@@ -26,6 +25,7 @@ from shared.summaries.models import (
 from shared.summaries.steps import perform
 from shared.summaries.store import SummaryStore
 from shared.summaries.summaries import begin_summary, start_of, view_summary
+from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.answering.world import ANNA, fill

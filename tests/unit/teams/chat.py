@@ -11,7 +11,6 @@ from shared.answering.loop import observe
 from shared.answering.loop_state import LoopState
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.platform.errors import GroundworkError
-from shared.services import Services
 from shared.teams.context import ChannelWorld
 from shared.teams.identity import person_in_chat
 from shared.teams.models import (
@@ -30,6 +29,7 @@ from shared.teams.parsing import conversation_key, owner_of
 from shared.teams.steps import perform_reply
 from shared.teams.store import today
 from shared.teams.turns import handle
+from shared.wiring import Services
 from tests.fakes.bot import InMemoryBotTurnStore, RecordingOrchestrations, RecordingOutbox, Said
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_settings

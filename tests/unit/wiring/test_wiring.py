@@ -4,8 +4,7 @@ import subprocess
 import sys
 from dataclasses import fields
 
-from shared.services import Services
-from shared.wiring import Connections, build_services
+from shared.wiring import Connections, Services, build_services
 from tests.fakes.services import fake_services, fake_settings
 
 SDKS = ("azure.core", "azure.search", "azure.storage", "azure.data", "azure.identity", "openai", "aiohttp")
