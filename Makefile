@@ -13,7 +13,7 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation clean
+.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -106,6 +106,9 @@ bench-answer: .set-up-test         ## what a question costs beside its model, by
 
 bench-delegation: .set-up-test     ## what the delegation policy adds to a question; ARGS="--out report.json"
 	$(BIN)/python -m benchmarks.delegation $(ARGS)
+
+journeys: .set-up-test              ## how many files and functions of ours two journeys pass through: OUT=report.json; ARGS=--list
+	@$(BIN)/python -m benchmarks.journeys $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 clean:               ## remove everything that was installed or made here
 	rm -rf .venv .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -1,0 +1,281 @@
+"""How much of our own code a journey passes through: `python -m benchmarks.journeys --out report.json`.
+
+Two journeys run in one warm process, over the fakes of the tests. `question`: a plain question, from the
+handler of POST /api/chat through its orchestration and activities to the end of the stream. `markdown`: a
+short Markdown file, from the handler of its blob event to the status `ready`. Each runs twice before it is
+measured, on the same services.
+
+A profiler sees every call in every thread. There is no worker process: what the parser's worker is asked is
+done in the thread that waits for it, and counts. Clients of real services are not reached: fakes stand in.
+
+files, functions: of `functions/`, `orchestrations/`, `shared/` and `function_app.py`, each once. Modules,
+bodies of classes, lambdas, comprehensions, generator expressions and generated code (the `__init__` of a
+dataclass) are not counted.
+
+crossings: calls from another file, each time. The caller is the nearest function of ours on the stack,
+however many libraries lie in between; a call with no such caller is a crossing, too. A generator or coroutine
+is called when it begins, not when it goes on. The tests' harness replays each episode of an orchestration
+twice, and both times count.
+
+Figures are the same each time on a quiet machine. On a busy one the reader of the stream may look more often,
+which adds some calls to a question, and perhaps a function or two.
+"""
+
+import argparse
+import asyncio
+import dis
+import importlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType, FrameType, SimpleNamespace
+from typing import Any
+
+from shared import wiring
+from tests.contract.ingestion.driving import state_of
+from tests.contract.ingestion.models import CountingChatModel
+from tests.fakes.services import fake_services, fake_settings
+from tests.replay.harness import Script, simulate
+from tests.unit.answering.world import world
+from tests.unit.functions.http_app import SECRET, as_user, make_app
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = tuple(f"{ROOT}/{name}" for name in ("functions/", "orchestrations/", "shared/", "function_app.py"))
+WARM_UPS = 2
+QUESTION = "At what pressure does the pump run?"
+MARKDOWN = """# Running the pump
+
+This guide is for those who run the pump in the north hall. Read it before the first shift.
+
+## Starting
+
+Open the inlet valve before the motor is switched on. A dry pump is damaged within a minute.
+
+1. Open the inlet valve.
+2. Switch the motor on.
+3. Wait until the gauge stands still.
+
+## Limits
+
+The limits hold for water of up to 40 degrees. Ask the workshop about anything else.
+
+| quantity | lowest | highest |
+|---|---|---|
+| pressure, bar | 8 | 15 |
+| speed, turns a minute | 900 | 1450 |
+| current, ampere | 4 | 11 |
+
+## Stopping
+
+- Close the outlet valve by half.
+- Switch the motor off.
+- Close both valves.
+
+Write the time and the last pressure into the log of the shift.
+"""
+
+Function = tuple[str, int, str]
+"""Its file, line and name: two code objects of different files can be equal."""
+
+
+class Recorder:
+    """Notes the calls of our functions while it is on."""
+
+    def __init__(self) -> None:
+        self._is_on = False
+        self.functions: set[Function] = set()
+        self.crossings: list[Function] = []  # the functions called; a list, as threads may append at once
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Take what the interpreter tells a profiler."""
+        code = frame.f_code
+        if (
+            not self._is_on
+            or event != "call"
+            or not _is_ours(code.co_filename)
+            or frame.f_lasti > _beginning(code)
+        ):
+            return
+        if not code.co_flags & inspect.CO_OPTIMIZED or code.co_name.startswith("<"):
+            return
+        called = (code.co_filename, code.co_firstlineno, code.co_qualname)
+        self.functions.add(called)
+        caller = frame.f_back
+        while caller is not None and not _is_ours(caller.f_code.co_filename):
+            caller = caller.f_back
+        if caller is None or caller.f_code.co_filename != code.co_filename:
+            self.crossings.append(called)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Forget what was noted, and note what happens inside."""
+        self.functions.clear()
+        self.crossings.clear()
+        self._is_on = True
+        try:
+            yield
+        finally:
+            self._is_on = False
+
+    def by_file(self) -> dict[str, list[str]]:
+        """The functions of each file, in the order in which they stand there."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for filename, _, name in sorted(self.functions):
+            found[str(Path(filename).relative_to(ROOT))].append(name)
+        return found
+
+    def figures(self) -> dict[str, int]:
+        """What is reported."""
+        counts = (len(self.by_file()), len(self.functions), len(self.crossings))
+        return dict(zip(("files", "functions", "crossings"), counts, strict=True))
+
+
+@cache
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(OURS)
+
+
+@cache
+def _beginning(code: CodeType) -> int:
+    """Where a function's first instruction is; a generator that goes on is behind it."""
+    return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
+
+
+class Host:
+    """Stands in for the Functions host and its durable client: all functions of the app, by name."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+        self._functions = {one.get_function_name(): one for one in app.get_functions()}
+        self._begun: list[asyncio.Task[Any]] = []
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A handler or an activity, bare of what makes its durable client."""
+        found = self._functions[name].get_user_function()
+        return getattr(found, "client_function", found)  # type: ignore[no-any-return]
+
+    async def start_new(self, name: str, instance_id: str, payload: object) -> str:
+        """Begin an orchestration; it goes on beside its starter."""
+        orchestrator = SimpleNamespace(_function=self._functions[name])
+        loop = asyncio.get_running_loop()
+        script = Script({one: partial(self._perform, one, loop) for one in self._functions})
+        run = asyncio.to_thread(simulate, orchestrator, payload, script, instance_id=instance_id)
+        self._begun.append(asyncio.create_task(run))
+        return instance_id
+
+    async def get_status(self, instance_id: str) -> None:
+        """Nothing is known of other instances."""
+
+    async def end(self) -> None:
+        """Wait for the orchestrations."""
+        await asyncio.gather(*self._begun)
+        self._begun.clear()
+
+    def _perform(self, activity: str, loop: asyncio.AbstractEventLoop, given: object) -> object:
+        return asyncio.run_coroutine_threadsafe(self.function(activity)(given), loop).result()
+
+
+class WorkerInProcess:
+    """Stands in for `subprocess.Popen`: does what the parser's worker is asked, in the thread that asks."""
+
+    def __init__(self, command: list[str], **_: object) -> None:
+        found = re.search(r"from (\S+) import main", command[-1])
+        if found is None:
+            raise RuntimeError(f"This is not the parser's worker: {command}")
+        self._worker = importlib.import_module(found[1])
+        self._reply = ""
+        self.stdin = self.stdout = self
+
+    def write(self, line: str) -> None:
+        """A job: one line of JSON."""
+        self._reply = self._worker._answer(line).model_dump_json()
+
+    def readline(self) -> str:
+        """The reply to it."""
+        return self._reply
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+    def poll(self) -> None:
+        """It has not ended."""
+
+
+async def question(host: Host, recorder: Recorder, number: int) -> None:
+    """Ask, and read the answer's stream to its end."""
+    del number  # each question has a thread of its own
+    app = make_app([SimpleNamespace(blueprint=host.app)], host)  # type: ignore[arg-type]
+    async with as_user(app, "anna", groups=["engineering"]) as anna:
+        with recorder.recording():
+            answered = await anna.post("/chat", json={"question": QUESTION})
+            await host.end()
+    if "\nevent: complete\n" not in answered.text:
+        raise RuntimeError(f"The question was not answered: {answered.text}")
+
+
+async def markdown(host: Host, recorder: Recorder, number: int) -> None:
+    """Tell of a new file, and wait until it is ready."""
+    services, blob = wiring.get_services(), SimpleNamespace(container="documents", name=f"pump-{number}.md")
+    await services.blobs.write(blob.container, blob.name, MARKDOWN.encode())
+    with recorder.recording():
+        await host.function("blob_created")(blob, host)
+        await host.end()
+    if (state := await state_of(services, blob.name)).status != "ready":
+        raise RuntimeError(f"The file did not become ready: {state}")
+
+
+def serve(services: Any) -> None:
+    """Have the app find these services where it looks for the process's own."""
+    wiring.build_services = lambda settings: services
+    wiring.get_services.cache_clear()
+
+
+async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
+    """Run each journey some times, and print what it passed through the last time."""
+    from function_app import app  # reads the settings
+
+    host, recorder, report = Host(app), Recorder(), {}
+    threading.setprofile(recorder)  # before any thread begins
+    sys.setprofile(recorder)
+    settings = fake_settings(dev_token_secret=SECRET, subagents_enabled=False)
+    worlds = {
+        question: await world(settings=settings),
+        markdown: fake_services(chat_model=CountingChatModel()),
+    }
+    for journey, services in worlds.items():
+        serve(services)
+        for number in range(WARM_UPS + 1):
+            await journey(host, recorder, number)
+        figures = report[journey.__name__] = recorder.figures()
+        print(f"{journey.__name__}: " + ", ".join(f"{count} {name}" for name, count in figures.items()))
+        for file, functions in recorder.by_file().items() if lists_functions else ():
+            print(f"  {file} ({len(functions)}): {', '.join(functions)}")
+    sys.setprofile(None)
+    return report
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
+    parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
+    parser.add_argument("--list", action="store_true", help="print the functions of each file, too")
+    arguments = parser.parse_args()
+    settings = fake_settings()
+    os.environ |= {name.upper(): str(getattr(settings, name)) for name in settings.model_fields_set}
+    subprocess.Popen = WorkerInProcess  # type: ignore[assignment, misc]
+    report = asyncio.run(measure(lists_functions=arguments.list))
+    if arguments.out:
+        arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""What the measurement of journeys reports: its shape, not its figures."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_both_journeys_are_counted_and_listed(tmp_path: Path) -> None:
+    # A process of its own: the measurement puts a profiler and services of its own in place.
+    out = tmp_path / "report.json"
+    command = [sys.executable, "-m", "benchmarks.journeys", "--list", "--out", str(out)]
+    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert list(report) == ["question", "markdown"]
+    for figures in report.values():
+        assert list(figures) == ["files", "functions", "crossings"]
+        assert 10 < figures["files"] < figures["functions"] < figures["crossings"]
+    # From the trigger to the last activity, and what a worker does otherwise.
+    asked, _, ingested = done.stdout.partition("\nmarkdown: ")
+    assert "functions/chat.py" in asked
+    assert "functions/ingest.py" in ingested
+    for orchestration, listed in (("answer_question", asked), ("ingest_document", ingested)):
+        assert f"orchestrations/{orchestration}.py" in listed
+    assert "parser" in ingested
