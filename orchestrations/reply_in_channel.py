@@ -1,4 +1,4 @@
-"""A message in a chat -> what is said to it: the steps of `shared.agents.channel`, one after the other.
+"""A message in a chat -> what is said to it: the steps of `shared.teams.steps`, one after the other.
 
 Only sequences: each activity answers with the step that follows. One instance per activity of the channel, so
 what is delivered twice is answered once. It may wait for days, when the run waits for its owner.

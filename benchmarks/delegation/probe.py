@@ -22,7 +22,7 @@ from shared.subagents.policy_models import RiskFlags, RuntimeBudget, SubagentFac
 from shared.access.models import UserContext
 from shared.runs.plan import PlannedTodo, QuestionPlan
 from shared.runs.models import RunRequest
-from shared.models.search import Hit
+from shared.retrieval.models import Hit
 from shared.runs.working_memory import Evidence, StoredPlan
 from shared.platform.settings import load_settings
 

@@ -14,7 +14,7 @@ StopRun = Callable[[str], Awaitable[None]]
 
 
 class OrchestrationStarter(Protocol):
-    """What an activity starts; `shared/instances.py` makes it of the durable client."""
+    """What an activity starts."""
 
     async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
         """Start one; nothing happens when there is one of that id already."""

@@ -1,4 +1,4 @@
-"""Port of quality in use: what is recorded of answers. Part of `shared.ports`."""
+"""Port of quality in use: what is recorded of answers."""
 
 from __future__ import annotations
 

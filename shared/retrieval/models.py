@@ -14,7 +14,7 @@ class Hit(Model):
     """A block found for a question.
 
     Attributes:
-        score: fused score on 0-1 (shared/core/fusion.py), comparable between queries.
+        score: fused score on 0-1 (shared/retrieval/fusion.py), comparable between queries.
         content: for text blocks; image blocks have image_url (a blob path) and image_caption instead.
     """
 

@@ -1,4 +1,4 @@
-"""Ports of chat channels: what comes in is checked, what goes out is sent. Part of `shared.ports`."""
+"""Ports of chat channels: what comes in is checked, what goes out is sent."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BotStream(Protocol):
 
 
 class BotOutbox(Protocol):
-    """What we send to channels. Every method raises only errors of `shared/errors.py`."""
+    """What we send to channels. Every method raises only errors of `shared/platform/errors.py`."""
 
     async def typing(self, conversation: BotConversation) -> None:
         """Show that we write."""

@@ -30,7 +30,6 @@ EARLY = (
     "shared.runs",
     "shared.runs.events",
     "shared.wiring",
-    "shared.wiring",
 )
 # Generators of orchestrations, and what only they use: `orchestrations.orchestrators` hands over to them.
 GENERATORS = (

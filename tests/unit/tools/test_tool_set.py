@@ -21,7 +21,7 @@ IDENTITY |= {"acl", "access_control_list", "principal", "principals", "owner_id"
 
 def known(name: str) -> dict[str, Any]:
     if name not in ARGUMENTS:
-        pytest.fail(f"give the tool {name} good arguments in tests/unit/agents/tool_set.py")
+        pytest.fail(f"give the tool {name} good arguments in tests/unit/tools/tool_set.py")
     return ARGUMENTS[name]
 
 
