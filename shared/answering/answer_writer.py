@@ -9,7 +9,7 @@ from typing import Any
 from shared.evidence.citations import CitationBook, describe, find_conflicts, is_named, marker
 from shared.evidence.cite_parser import AbstainTag, CiteParser, CiteTag, FigureTag, Piece, Text
 from shared.evidence.figures import FigurePlacer, figure_markdown
-from shared.evidence.messages import ENGLISH, OwnWords
+from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation, Conflict, QuoteRepair
 from shared.evidence.passage_answer import shown_quote
 from shared.evidence.reader_text import ReaderText, readable
@@ -80,7 +80,7 @@ class AnswerWriter:
     journal: Journal
     book: CitationBook
     repairer: QuoteRepairer
-    words: OwnWords = ENGLISH
+    words: Messages = ENGLISH
     dates: Mapping[str, datetime] = field(default_factory=dict)
     proofs: Sequence[FoundProof] = ()
     text: str = ""
@@ -298,7 +298,7 @@ class AnswerWriter:
         self._flushed_at = time.monotonic()
 
 
-def _abstention_text(tag: AbstainTag, words: OwnWords, *, is_partial: bool) -> str:
+def _abstention_text(tag: AbstainTag, words: Messages, *, is_partial: bool) -> str:
     missing = one_line(tag.missing).rstrip(". ") or words.asked
     next_step = one_line(tag.next_step)
     step = f"\n\n{words.next_step.format(next_step)}" if next_step else ""

@@ -9,7 +9,7 @@ from shared.answering.retrieval import resolve_documents
 from shared.answering.services import AnsweringServices
 from shared.answering.step_results import warning_events
 from shared.answering.steps import AskUser, ResolveDocuments, TakeAnswer
-from shared.evidence.messages import own_words
+from shared.evidence.messages import messages_for
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import both
 from shared.platform.errors import ConflictError
@@ -155,7 +155,7 @@ def _rights(request: RunRequest, stored: StoredPlan, choice: Choice, now: dateti
     asker = asker_after_wait(request, choice, now)
     if asker is None or choice.asker is not None:
         return {"asker": asker}
-    warning = own_words(request.question).groups_unknown
+    warning = messages_for(request.question).groups_unknown
     return {"asker": asker, "warnings": (*stored.warnings, warning)}
 
 

@@ -7,7 +7,7 @@ from shared.answering.loop import retry_delay_s
 from shared.answering.planning import default_plan, plan_question
 from shared.answering.step_results import step_failed
 from shared.answering.steps import ResolveDocuments
-from shared.evidence.messages import own_words
+from shared.evidence.messages import messages_for
 from shared.platform.errors import CallTimeoutError, DefectError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import ChatModel
 from shared.platform.telemetry import get_logger
@@ -43,7 +43,7 @@ async def plan_or_default(
         get_logger().warning("plan.by_rule", run_id=request.run_id, error_type=failed.code)
     else:
         return StoredPlan(plan=plan)
-    warning = own_words(request.question).planned_by_rule
+    warning = messages_for(request.question).planned_by_rule
     return StoredPlan(plan=default_plan(request.question), warnings=(warning,))
 
 
@@ -56,6 +56,6 @@ async def resolved_in_time(
             return await resolving
     except (TimeoutError, CallTimeoutError):
         planned = await memory.get(action.plan_step, StoredPlan)
-        warning = own_words((await memory.request()).question).searches_late
+        warning = messages_for((await memory.request()).question).searches_late
         late = {"resolved": True, "warnings": (*planned.warnings, warning)}
         return await memory.put(action.step, planned.model_copy(update=late))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from shared.answering.clarification import MAX_NAMED, Resolution, options_of, resolve_references
 from shared.answering.planning import documents_before
 from shared.conversations.window import cited_before
-from shared.evidence.messages import own_words
+from shared.evidence.messages import messages_for
 from shared.platform.concurrency import together
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits, ChatModel
@@ -137,7 +137,7 @@ async def _described(hits: Sequence[Hit], documents: DocumentSearch) -> tuple[Do
 
 
 def _warnings(request: RunRequest, blocks: BlockSearch) -> tuple[str, ...]:
-    words = own_words(request.question)
+    words = messages_for(request.question)
     said = {"meaning": words.words_alone, "late": words.searches_late}
     return tuple(said[what] for what in sorted(blocks.missed))
 

@@ -10,7 +10,7 @@ from shared.answering.answer_writer import AnswerWriter, QuoteRepairer, one_line
 from shared.evidence.citations import CitationBook
 from shared.evidence.cite_parser import AbstainTag
 from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
-from shared.evidence.messages import OwnWords, own_words
+from shared.evidence.messages import Messages, messages_for
 from shared.evidence.passage_answer import list_documents, quote_passages
 from shared.platform.errors import (
     CallTimeoutError,
@@ -144,9 +144,9 @@ class Task:
         return self.plan.standalone_question or self.request.question
 
     @property
-    def words(self) -> OwnWords:
+    def words(self) -> Messages:
         """Our own, in the question's language."""
-        words = own_words(self.request.question)
+        words = messages_for(self.request.question)
         return words.without_search if self.evidence.unfinished and self.is_empty else words
 
     def notes(self, *more: str) -> tuple[str, ...]:
@@ -328,7 +328,7 @@ def _book(task: Task, evidence: Evidence) -> CitationBook:
     return CitationBook(hits=evidence.hits, source_urls=source_urls, run_id=task.request.run_id)
 
 
-def _nothing_found(words: OwnWords) -> AbstainTag:
+def _nothing_found(words: Messages) -> AbstainTag:
     return AbstainTag(missing=words.nothing_found, next_step=words.nothing_found_step)
 
 

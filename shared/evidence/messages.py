@@ -1,4 +1,4 @@
-"""What we say in an answer ourselves, in the language of the question: English, or German. Pure."""
+"""The fixed sentences of an answer, in the language of the question: English or German. Pure."""
 
 import re
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ _ENGLISH_WORDS = frozenset(
 
 
 @dataclass(frozen=True)
-class OwnWords:
-    """Our sentences in one language; `{}` is filled in."""
+class Messages:
+    """The sentences in one language; `{}` is filled in."""
 
     unsupported: str
     no_answer: str
@@ -47,13 +47,13 @@ class OwnWords:
     documents: str
 
     @property
-    def without_search(self) -> "OwnWords":
-        """For an answer from no search: nothing is said then of what the documents hold."""
+    def without_search(self) -> "Messages":
+        """The sentences for an answer without any search: they claim nothing about the documents."""
         step = self.not_searched_step
         return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
 
 
-ENGLISH = OwnWords(
+ENGLISH = Messages(
     unsupported=" *(not proved by the documents)*",
     no_answer="The documents do not answer this. Missing: {}.",
     no_rest="The documents do not answer the rest. Missing: {}.",
@@ -65,10 +65,10 @@ ENGLISH = OwnWords(
     nothing_found_step="Name the document, use other words, or ask whoever owns the documents for access.",
     also="Also stated, in a document that the question is about:",
     note="*(Note: {})*",
-    planned_by_rule="The question was looked for as it was asked, because it could not be analysed.",
-    words_alone="The search by meaning failed, so that passages were found by their words alone.",
-    searches_late="Not every search ended in time, so that something may be missing.",
-    groups_unknown="Nobody answered for long; looked at was what is open to you by name, or to everybody.",
+    planned_by_rule="The question could not be analysed, so it was searched for as you asked it.",
+    words_alone="The search by meaning failed, so passages were found by their words alone.",
+    searches_late="Some searches did not end in time, so something may be missing.",
+    groups_unknown="You did not reply in time, so only documents open to you or to everyone were searched.",
     search_unfinished="The search did not end in the time for this question.",
     not_searched="Whether the documents answer this is not known: the search did not end in time",
     not_searched_step="Ask again in a moment.",
@@ -79,7 +79,7 @@ ENGLISH = OwnWords(
     passages="These passages of the documents fit the question best:",
     documents="These documents fit the question best:",
 )
-GERMAN = OwnWords(
+GERMAN = Messages(
     unsupported=" *(durch die Dokumente nicht belegt)*",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",
     no_rest="Den Rest beantworten die Dokumente nicht. Es fehlt: {}.",
@@ -107,8 +107,8 @@ GERMAN = OwnWords(
 )
 
 
-def own_words(question: str) -> OwnWords:
-    """Our sentences in the question's language; English where it is neither clearly."""
+def messages_for(question: str) -> Messages:
+    """The sentences in the question's language; English unless it is clearly German."""
     words = [word.lower() for word in _WORD.findall(question)]
     german = sum(word in _GERMAN_WORDS for word in words)
     return GERMAN if german > sum(word in _ENGLISH_WORDS for word in words) else ENGLISH

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from shared.evidence.citations import CitationBook, marker
-from shared.evidence.messages import OwnWords
+from shared.evidence.messages import Messages
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
 from shared.retrieval.keyword_query import FUNCTION_WORDS
@@ -23,7 +23,7 @@ _LONGEST_TITLE_CHARS = 100
 _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
-def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
+def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
     """The best passages of the book's blocks as a list; empty when there are none to quote.
 
     Cites into `book`.
@@ -46,7 +46,7 @@ def quote_passages(question: str, book: CitationBook, words: OwnWords) -> str:
     return "\n".join((words.passages, "", *lines)) if lines else ""
 
 
-def list_documents(records: Sequence[DocumentRecord], words: OwnWords) -> str:
+def list_documents(records: Sequence[DocumentRecord], words: Messages) -> str:
     """The documents that were found as a list; empty when there are none."""
     lines = [f"- {_described(record)}" for record in records[:MAX_DOCUMENTS]]
     return "\n".join((words.documents, "", *lines)) if lines else ""

@@ -228,7 +228,7 @@ MAX_TOP_K = 50
 
 
 @dataclass(frozen=True)
-class Lenience:
+class DegradationPolicy:
     """How a search goes on without what fails or is late, where an answer is better than none.
 
     Attributes:
@@ -263,21 +263,21 @@ class BlockSearch:
         documents: SecuredIndex | None = None,
         *,
         semantic_ranker: bool = False,
-        lenience: Lenience | None = None,
+        degradation: DegradationPolicy | None = None,
     ) -> None:
         """Search for one user.
 
         Args:
             documents: the index of documents for the same user; None = all documents are alike.
             semantic_ranker: the service's own ranker has the last word: one request more.
-            lenience: None = any failure fails the search. What was gone without is in `missed`.
+            degradation: None = any failure fails the search. What was gone without is in `missed`.
         """
         self._index = index
         self._embedder = embedder
         self._limits = limits
         self._documents = DocumentSearch(documents) if documents else None
         self._semantic_ranker = semantic_ranker
-        self._lenience = lenience
+        self._degradation = degradation
         self.missed: set[Missed] = set()
 
     async def search(self, queries: Sequence[str], top_k: int, filters: Filters) -> list[Hit]:
@@ -319,9 +319,9 @@ class BlockSearch:
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
         """A vector for each phrasing; None for each when there are none and words are to do."""
-        if self._lenience is None:
+        if self._degradation is None:
             return await self._embedder.embed(phrasings, self._limits)
-        limits = self._lenience.embed_limits
+        limits = self._degradation.embed_limits
         try:
             async with asyncio.timeout(limits.timeout_s):
                 return await self._embedder.embed(phrasings, limits)
@@ -334,7 +334,7 @@ class BlockSearch:
     def _patient_until(self) -> float | None:
         """On the event loop's clock; None = for ever."""
         loop_s = asyncio.get_running_loop().time()
-        return None if self._lenience is None else loop_s + self._lenience.patience_s
+        return None if self._degradation is None else loop_s + self._degradation.patience_s
 
     async def _named(self, question: str, filters: Filters, until: float | None) -> Mapping[str, float]:
         """The documents that the question names. They only help: failures are told and borne."""

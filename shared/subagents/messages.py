@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.evidence.messages import GERMAN as GERMAN_QUESTION
-from shared.evidence.messages import own_words
+from shared.evidence.messages import messages_for
 from shared.runs.models import ChildStatus, ProfileName
 from shared.subagents.models import WarningCode
 from shared.subagents.policy_models import FallbackPlan
@@ -109,7 +109,7 @@ GERMAN = SubagentWords(
 
 def subagent_words(question: str) -> SubagentWords:
     """Our sentences in the question's language; English where it is neither clearly."""
-    return GERMAN if own_words(question) is GERMAN_QUESTION else ENGLISH
+    return GERMAN if messages_for(question) is GERMAN_QUESTION else ENGLISH
 
 
 def warning_of(

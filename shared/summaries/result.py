@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.evidence.citations import marker
-from shared.evidence.messages import ENGLISH, GERMAN, OwnWords, own_words
+from shared.evidence.messages import ENGLISH, GERMAN, Messages, messages_for
 from shared.evidence.models import Citation
 from shared.evidence.quotes import normalise
 from shared.summaries.models import (
@@ -47,7 +47,7 @@ def summary_result(
     metrics: Sequence[Metric],
     tags: Sequence[str],
     warnings: Sequence[str],
-    words: OwnWords = ENGLISH,
+    words: Messages = ENGLISH,
 ) -> SummaryResult:
     """The summary whole.
 
@@ -110,22 +110,22 @@ def not_found(doc_id: str) -> str:
     return f"There is no document {doc_id[:64]!r}."
 
 
-def words_of(language: str | None, focus: str) -> OwnWords:
+def words_of(language: str | None, focus: str) -> Messages:
     """Our own words: in the language asked for, else in that of the focus; English or German."""
     if language:
         return GERMAN if language.lower().split("-")[0] == "de" else ENGLISH
-    return own_words(focus)
+    return messages_for(focus)
 
 
 def _narrative(
-    statements: Sequence[Statement], findings: Sequence[Finding], numbers: _Numbers, words: OwnWords
+    statements: Sequence[Statement], findings: Sequence[Finding], numbers: _Numbers, words: Messages
 ) -> str:
     said = [_said(statement, findings, numbers, words) for statement in statements]
     paragraphs = [" ".join(said[start : start + _PARAGRAPH]) for start in range(0, len(said), _PARAGRAPH)]
     return "\n\n".join(paragraphs)
 
 
-def _said(statement: Statement, findings: Sequence[Finding], numbers: _Numbers, words: OwnWords) -> str:
+def _said(statement: Statement, findings: Sequence[Finding], numbers: _Numbers, words: Messages) -> str:
     proofs = dict.fromkeys(marker(numbers.of(findings[place].citation)) for place in statement.findings)
     return statement.text + ("".join(proofs) if proofs else words.unsupported)
 

@@ -8,12 +8,12 @@ Nor is time fair in which this process did not get to work: on a starved machine
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from shared.evidence.messages import own_words
+from shared.evidence.messages import messages_for
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import BlockSearch, Lenience
+from shared.retrieval.blocks import BlockSearch, DegradationPolicy
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.page_figures import PageFigures
 from shared.retrieval.secured_index import SecuredIndex
@@ -78,7 +78,7 @@ class StepSearches:
             self._limits(),
             documents,
             semantic_ranker=settings.semantic_ranker,
-            lenience=Lenience(
+            degradation=DegradationPolicy(
                 embed_limits=time.limits("embed", settings.search_timeout_s),
                 patience_s=gather_s * _PATIENCE,
             ),
@@ -116,7 +116,7 @@ class StepSearches:
             if time.left.is_short:
                 break
         if fair_tries < _TRIES:
-            warning = own_words(request.question).search_unfinished
+            warning = messages_for(request.question).search_unfinished
             return Evidence(unfinished=True, warnings=(warning,))
         raise CallTimeoutError(
             f"The search did not finish within {limit_s:.3g} s, tried twice.",

@@ -4,7 +4,7 @@ import pytest
 
 from shared.evidence.citations import CitationBook, marker
 from shared.evidence.document_prompt import clock_time, moment_url, web_address
-from shared.evidence.messages import ENGLISH, GERMAN, own_words
+from shared.evidence.messages import ENGLISH, GERMAN, messages_for
 from shared.retrieval.models import Hit
 
 TALK = Hit(
@@ -87,4 +87,4 @@ def test_only_plain_addresses_of_the_web_are_taken(url: str | None, address: str
     ],
 )
 def test_we_speak_the_language_of_the_question(question: str, words: object) -> None:
-    assert own_words(question) is words
+    assert messages_for(question) is words

@@ -4,7 +4,7 @@ import pytest
 
 from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
 from shared.evidence.citations import CitationBook
-from shared.evidence.messages import ENGLISH, GERMAN, OwnWords
+from shared.evidence.messages import ENGLISH, GERMAN, Messages
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
 from shared.runs.event_log import open_journal
@@ -24,7 +24,7 @@ ON_BOTH = f'{ON_A} Then 53. <cite doc_id="b" quote="| 2024 | 53 million |"/>'
 
 
 async def written(
-    text: str, proofs: tuple[FoundProof, ...], words: OwnWords = ENGLISH, hits: tuple[Hit, ...] = (A, B)
+    text: str, proofs: tuple[FoundProof, ...], words: Messages = ENGLISH, hits: tuple[Hit, ...] = (A, B)
 ) -> tuple[AnswerWriter, list[str]]:
     log = MemoryRunLog()
     await log.create("r")
