@@ -57,13 +57,13 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
     # Imported when used: a worker that starts does not wait for it.
     from shared.answering.cited_pages import readable_document
     from shared.documents.page_views import Material
-    from shared.platform.concurrency import both
+    from shared.platform.concurrency import run_together
 
     found = await readable_document(
         reader.doc_id, reader.user, reader.services.documents_index, reader.services.documents
     )
-    (reading, captions), cited = await both(
-        both(_reading(reader, found.state), _captions(reader)), cited_by(reader, query)
+    (reading, captions), cited = await run_together(
+        run_together(_reading(reader, found.state), _captions(reader)), cited_by(reader, query)
     )
     material = Material(
         record=found.record,

@@ -21,8 +21,11 @@ async def terminate_instances(payload: Payload, client: df.DurableOrchestrationC
 
     One that has ended meanwhile counts as ended.
     """
+    # Imported when used: a worker that only serves HTTP never pays for it.
+    from shared.platform.concurrency import run_together
+
     given = as_object(payload)
-    ended = await asyncio.gather(
+    ended = await run_together(
         *(_terminate(client, str(one), str(given["reason"])) for one in given["instance_ids"])
     )
     return {"terminated": sum(ended)}

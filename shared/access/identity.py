@@ -4,7 +4,6 @@ Room rule: takes header values, settings and the directory, returns a UserContex
 framework and no SDK.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from shared.access.admission import AdmissionRules, admitted, from_directory, pl
 from shared.access.directory import GroupDirectory
 from shared.access.models import Claimed, UserContext
 from shared.access.principal_claims import read_principal
+from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     AccessDeniedError,
     ConfigurationError,
@@ -83,7 +83,7 @@ async def user_from_directory(
     # Before the directory is asked: the ids of strangers are none of its business.
     admitted(Claimed(user=plain_user(UserContext(user_id=user_id, org_id=tenant_id or None))), rules)
     try:
-        person, groups = await asyncio.gather(
+        person, groups = await run_together(
             directory.person(user_id), _groups_elsewhere(user_id, settings, directory)
         )
     except NotFoundError:

@@ -11,7 +11,7 @@ from shared.answering.step_results import warning_events
 from shared.answering.steps import AskUser, ResolveDocuments, TakeAnswer
 from shared.evidence.messages import messages_for
 from shared.platform.blobs import BlobStore
-from shared.platform.concurrency import both
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
 from shared.retrieval.documents import DocumentSearch
 from shared.runs.event_log import Journal
@@ -94,7 +94,7 @@ async def ask_step(
     await _set_status(memory.run_id, "waiting", action.step, services.runs)
     await journal.write("ASK_USER", **asked.model_dump(mode="json"))
     request = await memory.request()
-    await both(
+    await run_together(
         memory.put(action.step, asked),
         release(request.user.user_id, memory.run_id, services.settings, services.user_limits),
     )
@@ -108,7 +108,7 @@ async def take_step(
     # The first to be stored counts: an answer that came at the last moment, or that none came.
     choice = await memory.put_choice(action.ask_step, Choice())
     request = await memory.request()
-    await both(
+    await run_together(
         _set_status(memory.run_id, "running", action.ask_step, services.runs),
         hold(
             request.user.user_id,

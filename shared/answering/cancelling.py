@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from shared.access.limits import release
 from shared.answering.services import AnsweringServices
+from shared.platform.concurrency import run_in_background
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.quality.run_quality import note_end
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
@@ -12,7 +13,6 @@ from shared.runs.events import TERMINAL_EVENTS, RunEvent
 from shared.runs.models import RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.subagents.background import begin_beside
 
 _CANCELLING_STEP = 9998  # no run decides so many steps
 _MESSAGE = "The run was cancelled by its owner."
@@ -35,7 +35,7 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
     if record is None:
         raise _has_ended()
     await release(record.owner_id, run_id, services.settings, services.user_limits)
-    begin_beside(note_end(record, services))
+    run_in_background(note_end(record, services))
     return record
 
 

@@ -9,7 +9,7 @@ from shared.answering.steps import CommitAnswer, ReportFailure
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn
 from shared.platform.blobs import BlobStore
-from shared.platform.concurrency import both, together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import NotFoundError
 from shared.platform.names import RUN_LOG
 from shared.quality.run_quality import note_end
@@ -25,9 +25,9 @@ async def commit_answer(
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
-    request, (record, _) = await both(
+    request, (record, _) = await run_together(
         WorkingMemory(services.blobs, answer.run_id).request(),
-        both(
+        run_together(
             services.runs.get(answer.run_id),
             services.blobs.write(RUN_LOG, answer_path(answer.run_id), content),
         ),
@@ -45,7 +45,7 @@ async def commit_answer(
             release(record.owner_id, record.run_id, services.settings, services.user_limits),
         ]
     try:
-        await together([complete, *beside])
+        await run_together(complete, *beside)
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services.blobs) from None
     await note_end(record, services, answer, action.answer_step)
@@ -74,7 +74,7 @@ async def report_failure(
     error = {"type": action.error_type, "message": action.message, "hints": list(action.hints)}
     told = journal.write("ERROR", **error)
     await (
-        both(told, release(record.owner_id, run_id, services.settings, services.user_limits))
+        run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits))
         if record is not None
         else told
     )

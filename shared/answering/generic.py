@@ -8,6 +8,7 @@ from contextlib import aclosing
 from functools import cached_property
 from typing import Any, assert_never
 
+from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Message, ToolDefinition
 from shared.platform.prompts import load, render
@@ -215,7 +216,7 @@ class GenericRun:
         # Time for the last turn is kept back: what tools bring is worth nothing unless it is told.
         kept_s = min(self._limits.closing_s, remaining_s / 2)
         limit_s = max(min(self._limits.tool_timeout_s, remaining_s - kept_s), 0.0)
-        return list(await asyncio.gather(*(self._call(planned, limit_s) for planned in step.calls)))
+        return list(await run_together(*(self._call(planned, limit_s) for planned in step.calls)))
 
     async def _call(self, planned: PlannedCall, limit_s: float) -> ToolResult:
         if planned.refused is not None:

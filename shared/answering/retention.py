@@ -3,13 +3,13 @@
 A run's answer and record stay as long as its thread, so a thread can be read however old it is.
 """
 
-import asyncio
 from datetime import datetime, timedelta
 
 from shared.answering.services import AnsweringServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_erase
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.queues import TaskQueues
@@ -50,7 +50,7 @@ async def _purge(
     record: RunRecord, blobs: BlobStore, run_log: RunLog, runs: RunStore, forget: StopRun
 ) -> None:
     children = await child_ids(blobs, record.run_id)
-    await asyncio.gather(
+    await run_together(
         *(forget(instance_id) for instance_id in (record.run_id, *children)),
         run_log.delete(record.run_id),
         WorkingMemory(blobs, record.run_id).erase(),

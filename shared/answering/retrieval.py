@@ -7,7 +7,7 @@ from shared.answering.clarification import MAX_NAMED, Resolution, options_of, re
 from shared.answering.planning import documents_before
 from shared.conversations.window import cited_before
 from shared.evidence.messages import messages_for
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits, ChatModel
 from shared.platform.search import Filters
@@ -155,9 +155,7 @@ async def _resolve(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]
     filters = caller_limits(request)
-    found: list[list[DocumentRecord]] = await together(
-        documents.find_named(reference, filters) for reference in references
-    )
+    found = await run_together(*(documents.find_named(reference, filters) for reference in references))
     before = cited_before(request.conversation)
     return resolve_references(
         plan.standalone_question,
@@ -173,8 +171,8 @@ async def _from_each(
 ) -> list[Hit]:
     """As many blocks of each named document as fit, so that no side of a comparison is missing."""
     share = max(_FEWEST_OF_EACH, -(-top_k // len(named)))
-    found: list[list[Hit]] = await together(
-        blocks.search(queries, share, filters | _limit_to([doc_id])) for doc_id in named
+    found = await run_together(
+        *(blocks.search(queries, share, filters | _limit_to([doc_id])) for doc_id in named)
     )
     return [hit for hits in found for hit in hits]
 

@@ -14,7 +14,7 @@ from shared.answering.closing import report_failure
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import ReportFailure
 from shared.conversations.threads import OpenedTurn, open_turn
-from shared.platform.concurrency import both, together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
 from shared.platform.hashing import digest
 from shared.platform.names import RUN_LOG
@@ -80,7 +80,7 @@ async def begin_run(
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
         keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
-        request, _ = await both(keeping, _create(_record(request, turn.number), services.runs))
+        request, _ = await run_together(keeping, _create(_record(request, turn.number), services.runs))
         return request
     # The record comes last: a run that can be looked up has its log, in which it can be closed.
     await _create(_record(request, turn.number), services.runs)
@@ -172,11 +172,13 @@ async def _open(
             await admit()
         return await open_turn(request, services.threads, is_new=is_new)
 
-    opened, written = await asyncio.gather(open_when_admitted(), together(writes), return_exceptions=True)
+    opened, written = await asyncio.gather(
+        open_when_admitted(), run_together(*writes), return_exceptions=True
+    )
     if isinstance(opened, BaseException):
         # Then no repeat of it can have come further; after other errors it may, and needs them.
         if isinstance(opened, NotFoundError | TooManyRequestsError):
-            await both(services.run_log.delete(request.run_id), memory.erase())
+            await run_together(services.run_log.delete(request.run_id), memory.erase())
         raise opened
     if isinstance(written, BaseException):
         raise written

@@ -44,7 +44,7 @@ from shared.answering.steps import (
     WriteAnswer,
 )
 from shared.answering.writing_step import WritingStep, chosen_before
-from shared.platform.concurrency import both
+from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.runs.event_log import Journal, events_of, is_closed, open_journal
 from shared.runs.events import EventName, LogSlice
@@ -79,7 +79,7 @@ class StepRun:
         Raises:
             RunClosedError: an answer is known, and the run has ended.
         """
-        known, self._written = await both(self._known(action), self._log())
+        known, self._written = await run_together(self._known(action), self._log())
         if isinstance(action, CommitAnswer | ReportFailure):
             return RunClosed() if self._written and is_closed(self._written) else None
         if known is None and isinstance(action, WriteAnswer) and self._is_repeated:

@@ -15,7 +15,7 @@ from shared.answering.shown_answer import show_stored
 from shared.answering.step_results import Events, answer_written, step_failed, warning_events, writing_thought
 from shared.answering.steps import DelegationDeferred, Observation, SubagentsChosen, WriteAnswer
 from shared.answering.synthesis import AnswerBrokenError, Task, answer_without_model, write_answer
-from shared.platform.concurrency import both
+from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.telemetry import get_logger
@@ -108,7 +108,7 @@ class WritingStep:
         answer, is_shown = await self._answer(task, journal, time)
         answer = answer.model_copy(update={"sub_agents": collected.views})
         facts = writing_facts(journal, stored.resumed_at or request.created_at, self.figures_available)
-        kept, _ = await both(
+        kept, _ = await run_together(
             self.memory.put(self.action.step, answer), keep_facts(self.memory, self.action.step, facts)
         )
         # The first to be stored is what this attempt has shown; should another show its own, it repairs it.

@@ -29,7 +29,7 @@ from shared.conversations.window import (
     summary_material,
     turns_to_fold,
 )
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     AccessDeniedError,
     CallerError,
@@ -108,15 +108,17 @@ class MemorySearch:
         if not query.strip():
             return []
         (vector,) = await self._embedder.embed([query], self._limits)
-        by_keyword, by_vector = await together(
-            self._memories.search(request)
-            for request in (
-                SearchRequest(text=keyword_query(query), select=_FIELDS, top=_CANDIDATES),
-                SearchRequest(
-                    vectors=(VectorQuery(vector=vector, field="vector", k=_CANDIDATES),),
-                    select=_FIELDS,
-                    top=_CANDIDATES,
-                ),
+        by_keyword, by_vector = await run_together(
+            *(
+                self._memories.search(request)
+                for request in (
+                    SearchRequest(text=keyword_query(query), select=_FIELDS, top=_CANDIDATES),
+                    SearchRequest(
+                        vectors=(VectorQuery(vector=vector, field="vector", k=_CANDIDATES),),
+                        select=_FIELDS,
+                        top=_CANDIDATES,
+                    ),
+                )
             )
         )
         best = _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
@@ -258,7 +260,7 @@ async def _remember_turn(
 
 
 async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> bool:
-    thread, current, forgotten = await asyncio.gather(
+    thread, current, forgotten = await run_together(
         threads.get(owner_id, turn.thread_id),
         threads.turn(owner_id, turn.thread_id, turn.number),
         threads.forgotten_until(owner_id),

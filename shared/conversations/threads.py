@@ -22,6 +22,7 @@ from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.window import QUESTION_CHARS, answered, conversation_from, excerpt, title_of
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE
 from shared.platform.queues import TaskQueues
@@ -182,7 +183,7 @@ async def thread_and_turns(
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
     # Together: the turns of a thread that turns out not to be there are none.
-    return await asyncio.gather(
+    return await run_together(
         owned_thread(thread_id, user, threads),
         threads.turns(user.user_id, thread_id, TURNS_READ),
     )
@@ -326,7 +327,7 @@ async def read_messages(
     thread = await owned_thread(thread_id, user, services.threads)
     found = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
     shown = [turn for turn in found[:limit] if _is_shown(turn, thread)]
-    messages = await asyncio.gather(
+    messages = await run_together(
         *(_message(turn, user, services.blobs, services.runs) for turn in reversed(shown))
     )
     present = await _refreshed([message for message in messages if message is not None], user, services)

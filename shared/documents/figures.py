@@ -3,7 +3,6 @@
 The right is asked for each time, of the index and of the document's state: a revoked one counts at once.
 """
 
-import asyncio
 from collections.abc import Collection, Iterable
 
 from shared.access.models import UserContext
@@ -11,6 +10,7 @@ from shared.documents.rights import may_see
 from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
 from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
+from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, GroundworkError
 from shared.platform.names import FIGURES
 from shared.platform.telemetry import get_logger
@@ -47,7 +47,7 @@ async def readable_documents(
     """Those of the documents that the user may read by the rights applied and by those about to be."""
     documents = DocumentSearch(SecuredIndex(services.documents_index, user))
     found = await documents.get_many(sorted(set(doc_ids)))
-    states = await asyncio.gather(*(services.documents.get(doc_id) for doc_id in found))
+    states = await run_together(*(services.documents.get(doc_id) for doc_id in found))
     return frozenset(state.doc_id for state in states if state is not None and may_see(user, state))
 
 
@@ -69,7 +69,7 @@ async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[st
 async def signed_urls(blob_names: Iterable[str], blobs: BlobStore) -> dict[str, SignedUrl]:
     """A signed address for each picture that one could be made for. Never raises for a failing service."""
     names = list(dict.fromkeys(blob_names))
-    signed = await asyncio.gather(*(_signed(name, blobs) for name in names))
+    signed = await run_together(*(_signed(name, blobs) for name in names))
     return {name: url for name, url in zip(names, signed, strict=True) if url is not None}
 
 

@@ -3,7 +3,6 @@
 So what a crash, a bug or an earlier deletion left without its thread or record is found, too. Only reads.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -21,6 +20,7 @@ from shared.erasure.policy import concerns, is_theirs_alone, own_documents
 from shared.erasure.services import ErasureServices
 from shared.ingestion.uploads import uploads_of
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import NotFoundError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
@@ -185,7 +185,7 @@ async def _theirs_of(
     found: list[tuple[str, Stored]] = []
     for start in range(0, len(names), _AT_ONCE):
         part = names[start : start + _AT_ONCE]
-        read = await asyncio.gather(*(_read(blobs, name, kind) for name in part))
+        read = await run_together(*(_read(blobs, name, kind) for name in part))
         found += [
             (name, one) for name, one in zip(part, read, strict=True) if one is not None and is_theirs(one)
         ]

@@ -5,7 +5,6 @@ may ask once more: a later pass finds it. What is found is noted, and counted, b
 pass that breaks off anywhere is simply made again.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from shared.erasure.requests import find_record, keep_record, send_on
 from shared.erasure.services import ErasureServices
 from shared.erasure.threads import LAST_PASS_AFTER_S, erase_run, erase_turns
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.names import DOCUMENTS, WORK
@@ -224,7 +224,7 @@ async def _erase_last(one: RunPlace, services: ErasureServices, means: Means) ->
 
 async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
     """Act on the first of them at the same time."""
-    return await asyncio.gather(*(act(one) for one in some[:_AT_ONCE]))
+    return list(await run_together(*(act(one) for one in some[:_AT_ONCE])))
 
 
 async def _keep(record: ErasureRecord, blobs: BlobStore, **made: object) -> ErasureRecord:

@@ -13,6 +13,7 @@ from shared.access.limits import release
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
 from shared.erasure.services import ErasureServices
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG
@@ -81,14 +82,14 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
     await stop(run_id)
     # Then its sub-agents: nobody starts one for a run that is ended.
     children = await child_ids(services.blobs, run_id)
-    await asyncio.gather(*(stop(child_id) for child_id in children))
+    await run_together(*(stop(child_id) for child_id in children))
     record = await services.runs.get(run_id)
     # First the record: a commit that comes after it finds none, and takes its own answer away again.
     await services.runs.delete(run_id)
     if record is not None and record.finished_at is None:
         await release(record.owner_id, run_id, services.settings, services.user_limits)
         await _tell_readers(run_id, services.run_log)
-    await asyncio.gather(
+    await run_together(
         services.run_log.delete(run_id),
         services.blobs.delete_prefix(RUN_LOG, f"{run_id}/"),
         WorkingMemory(services.blobs, run_id).erase(),

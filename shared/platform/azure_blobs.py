@@ -21,7 +21,7 @@ from shared.platform.calls import (
     each_within,
     listed,
 )
-from shared.platform.concurrency import for_each
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class AzureBlobStore(BlobStore):
         names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
         listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
         found = [name async for name in listed]
-        await for_each(found, lambda name: self.delete(container, name), at_once=DELETES_AT_ONCE)
+        await run_together(*(self.delete(container, name) for name in found), at_once=DELETES_AT_ONCE)
 
     async def ensure_containers(self, containers: Sequence[str]) -> None:
         """Create those that are missing."""

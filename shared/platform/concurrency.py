@@ -1,62 +1,77 @@
-"""Calls made together: all succeed, or the first failure is raised and the others are ended."""
+"""The one way to run tasks side by side, and the one way to run a task in the background."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import TypeVar
+from collections.abc import Awaitable, Coroutine
+from contextlib import nullcontext
+from typing import Any, TypeVar, overload
 
 from shared.platform.errors import GroundworkError
 
-Item = TypeVar("Item")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Third = TypeVar("Third")
 Answer = TypeVar("Answer")
 
-
-async def for_each(
-    items: Iterable[Item], call: Callable[[Item], Awaitable[Answer]], *, at_once: int
-) -> list[Answer]:
-    """The answers in the order of `items`. Raises the first failure itself, not a group of them."""
-    gate = asyncio.Semaphore(at_once)
-
-    async def guarded(item: Item) -> Answer:
-        async with gate:
-            return await call(item)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(guarded(item)) for item in items]
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+_BACKGROUND_WAIT_S = 0.25  # reading and writing a row takes some milliseconds
+_background: set[asyncio.Task[None]] = set()  # the event loop itself holds tasks weakly
 
 
-Other = TypeVar("Other")
+@overload
+async def run_together(first: Awaitable[First], second: Awaitable[Second], /) -> tuple[First, Second]: ...
 
 
-async def together(calls: Iterable[Coroutine[None, None, Answer]]) -> list[Answer]:
-    """The answers in the order of `calls`.
+@overload
+async def run_together(
+    first: Awaitable[First],
+    second: Awaitable[Second],
+    third: Awaitable[Third],
+    /,
+) -> tuple[First, Second, Third]: ...
+
+
+@overload
+async def run_together(*calls: Awaitable[Answer], at_once: int | None = None) -> tuple[Answer, ...]: ...
+
+
+async def run_together(*calls: Awaitable[Any], at_once: int | None = None) -> tuple[Any, ...]:
+    """Await all calls and return their results in the order of the calls.
+
+    The first failure cancels the others.
+
+    Args:
+        calls: coroutines or futures.
+        at_once: how many run at the same time; None = all.
 
     Raises:
-        The first failure itself, not a group of them; an expected one rather than a bug that came with it.
+        The first failure itself, not a group; an expected error rather than a bug that came with it.
     """
+    gate = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
+
+    async def guarded(call: Awaitable[Any]) -> Any:
+        async with gate:
+            return await call
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except ExceptionGroup as failures:
-        raise _first_of(failures) from None
-    return [task.result() for task in tasks]
+            tasks = [group.create_task(guarded(call)) for call in calls]
+    except BaseExceptionGroup as failures:
+        expected = (failed for failed in failures.exceptions if isinstance(failed, GroundworkError))
+        raise next(expected, failures.exceptions[0]) from None
+    finally:
+        for call in calls:
+            if asyncio.iscoroutine(call):
+                call.close()  # one that was cancelled before it started would warn that nobody awaited it
+    return tuple(task.result() for task in tasks)
 
 
-async def both(
-    one: Coroutine[None, None, Answer], other: Coroutine[None, None, Other]
-) -> tuple[Answer, Other]:
-    """Two calls with answers of different kinds; raises as `together` does."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            first, second = group.create_task(one), group.create_task(other)
-    except ExceptionGroup as failures:
-        raise _first_of(failures) from None
-    return first.result(), second.result()
+def run_in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Start bookkeeping that an answer does not wait for. `work` must not raise."""
+    task = asyncio.create_task(work)
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+    return task
 
 
-def _first_of(failures: ExceptionGroup[Exception]) -> Exception:
-    expected = (failed for failed in failures.exceptions if isinstance(failed, GroundworkError))
-    return next(expected, failures.exceptions[0])
+async def wait_briefly(*tasks: asyncio.Task[None]) -> None:
+    """Wait until background tasks are done, as they usually are at once, but not for slow ones."""
+    await asyncio.wait(tasks, timeout=_BACKGROUND_WAIT_S)

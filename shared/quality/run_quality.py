@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import answer_record
@@ -47,7 +48,7 @@ async def _ended(
     record: RunRecord, blobs: BlobStore, run_log: RunLog, answer: RunAnswer | None, answer_step: int
 ) -> AnswerRecord:
     memory = WorkingMemory(blobs, record.run_id)
-    project_id, lines, facts = await asyncio.gather(
+    project_id, lines, facts = await run_together(
         _project_id(memory), _lines(record.run_id, run_log), _facts(memory, answer_step)
     )
     calls, succeeded = _tool_calls(lines)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shared.platform.concurrency import both, together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.odata import all_of, quote, search_in
@@ -299,18 +299,20 @@ class BlockSearch:
             return []
         condition = render_filters(filters, BLOCK_FIELDS)
         until = self._patient_until()
-        vectors, (named, pages) = await both(
+        vectors, (named, pages) = await run_together(
             self._embedded(phrasings),
-            both(
+            run_together(
                 self._named(phrasings[0], filters, until),
-                together(self._index.search(by_words(text, condition)) for text in phrasings),
+                run_together(*(self._index.search(by_words(text, condition)) for text in phrasings)),
             ),
         )
-        found = await together(
-            self._one_phrasing(
-                phrasing, condition, named, () if position else documents_to_narrow_to(named), until
+        found = await run_together(
+            *(
+                self._one_phrasing(
+                    phrasing, condition, named, () if position else documents_to_narrow_to(named), until
+                )
+                for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
             )
-            for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
         )
         hits = _merge(found)
         if self._semantic_ranker and vectors[0] is not None:
@@ -374,7 +376,7 @@ class BlockSearch:
         seen = _Seen(found, ())
         try:
             async with asyncio.timeout_at(until):
-                pages = await together(self._index.search(request) for request in requests if request)
+                pages = await run_together(*(self._index.search(request) for request in requests if request))
                 seen = _Seen(found, pages)
                 if unknown := seen.without_words():
                     seen.add_words(await self._index.search(words_of(phrasing.text, unknown)))

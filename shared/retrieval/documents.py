@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
@@ -114,7 +114,7 @@ class DocumentSearch:
             top=_NAMED_CANDIDATES,
         )
         wanted = [exact, by_words] if by_words.text else [exact]
-        pages = await together(self._search(request) for request in wanted)
+        pages = await run_together(*(self._search(request) for request in wanted))
         return list({record.doc_id: record for page in pages for record in page}.values())
 
     async def named_in(self, question: str, filters: Filters) -> dict[str, float]:

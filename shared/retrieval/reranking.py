@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
@@ -83,7 +83,7 @@ async def score_passages(
             Prompt(name="rerank", system=load("retrieval", "rerank"), user=user), PassageScores, limits
         )
 
-    answers = await together(ask(start) for start in range(0, len(hits), BATCH))
+    answers = await run_together(*(ask(start) for start in range(0, len(hits), BATCH)))
     return scores_by_block(hits, (item for answer in answers for item in answer.scores))
 
 
@@ -112,6 +112,6 @@ async def grade_passages(
             Prompt(name="grade", system=load("retrieval", "grade"), user=user), PassageGrades, limits
         )
 
-    answers = await together(ask(start) for start in range(0, len(hits), BATCH))
+    answers = await run_together(*(ask(start) for start in range(0, len(hits), BATCH)))
     dropped = irrelevant_blocks(hits, (item for answer in answers for item in answer.grades))
     return [hit for hit in hits if hit.block_id not in dropped]

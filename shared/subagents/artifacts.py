@@ -4,7 +4,6 @@ A delegation is stored once, by the first attempt at its step that does. A state
 alone; it is always read from the store, since another process may have written it.
 """
 
-import asyncio
 import json
 import uuid
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
@@ -64,7 +64,7 @@ async def delegations_of(blobs: BlobStore, run_id: str) -> tuple[Delegation, ...
         if blob.name.endswith(_DELEGATION)
     ]
     steps = [int(name.rpartition("/")[2].removesuffix(_DELEGATION)) for name in names]
-    found = await asyncio.gather(*(find_delegation(blobs, run_id, step) for step in sorted(steps)))
+    found = await run_together(*(find_delegation(blobs, run_id, step) for step in sorted(steps)))
     return tuple(delegation for delegation in found if delegation is not None)
 
 
@@ -113,7 +113,7 @@ def state_from(stored: bytes, run_id: str, step: int, index: int) -> SubagentSta
 async def children_of(blobs: BlobStore, delegations: Sequence[Delegation]) -> tuple[Child, ...]:
     """The tasks of some delegations, each with its state."""
     tasks = [task for delegation in delegations for task in delegation.tasks]
-    states = await asyncio.gather(*(find_state(blobs, task.run_id, task.step, task.index) for task in tasks))
+    states = await run_together(*(find_state(blobs, task.run_id, task.step, task.index) for task in tasks))
     return tuple(Child(task, state) for task, state in zip(tasks, states, strict=True))
 
 

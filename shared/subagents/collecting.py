@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shared.platform.concurrency import run_in_background, wait_briefly
 from shared.runs.models import ChildStatus, SubagentView
 from shared.runs.working_memory import Evidence, WorkingMemory
 from shared.subagents.artifacts import Child, children_of, find_delegation
-from shared.subagents.background import begin_beside, for_a_moment
 from shared.subagents.control import settle
 from shared.subagents.merge import (
     Bounds,
@@ -69,12 +69,12 @@ async def collect(
     words = subagent_words((await memory.request()).question)
     now = datetime.now(UTC)
     ended = [(child, final_status(child, now)) for child in children]
-    settling = begin_beside(
+    settling = run_in_background(
         settle(
             services.settings, services.subagent_control, [end_of(child, status) for child, status in ended]
         )
     )
-    await for_a_moment(settling, begin_beside(note_ends(services.subagent_metrics, delegation, ended)))
+    await wait_briefly(settling, run_in_background(note_ends(services.subagent_metrics, delegation, ended)))
     states = states_of(children)
     targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
     is_listing = bool(evidence.records) and not evidence.hits

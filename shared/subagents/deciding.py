@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.platform.concurrency import run_in_background
 from shared.platform.telemetry import get_logger
 from shared.runs.events import EventName
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, put_delegation
-from shared.subagents.background import begin_beside
 from shared.subagents.control import ControlView, grant, read_control
 from shared.subagents.metrics import note_decision
 from shared.subagents.models import Delegation, SubagentStart, SubagentTask
@@ -78,7 +78,7 @@ async def decide_delegation(
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
-    begin_beside(
+    run_in_background(
         note_decision(services.subagent_metrics, memory.run_id, occasion.step, decided, datetime.now(UTC))
     )
     told = _told(memory.run_id, decided, rules)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, get_args
 
 from pydantic import Field
 
+from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.models import Model
 from shared.platform.settings import Settings
@@ -289,7 +290,7 @@ async def note_ends(
     subagent_metrics: MetricStore, delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]]
 ) -> None:
     """Count the ends of a delegation's children."""
-    await asyncio.gather(
+    await run_together(
         *(_note(subagent_metrics, _child_record(delegation, child, status)) for child, status in ended)
     )
 

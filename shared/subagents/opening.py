@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from shared.platform.concurrency import both, together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.retrieval.blocks import BlockLookup, BlockSearch, DocumentBlocks
@@ -177,8 +177,8 @@ async def _nearest(desk: Desk, searches: Searches, targets: list[str], room: _Ro
         hits = [] if desk.task.doc_ids else await searches.blocks.search([question], _BLOCKS, desk.filters())
         return _Found(fitting(hits, room.now))
     share = max(_FEWEST_OF_EACH, _BLOCKS // len(targets))
-    found = await together(
-        searches.blocks.search([question], share, desk.filters([doc_id])) for doc_id in targets
+    found = await run_together(
+        *(searches.blocks.search([question], share, desk.filters([doc_id])) for doc_id in targets)
     )
     hits = in_turns(found)
     # Fewer than were asked for: the document has no others.
@@ -187,7 +187,7 @@ async def _nearest(desk: Desk, searches: Searches, targets: list[str], room: _Ro
 
 
 async def _through(desk: Desk, searches: Searches, targets: list[str], room: _Room) -> _Found:
-    sizes = await together(searches.contents.sizes(doc_id) for doc_id in targets)
+    sizes = await run_together(*(searches.contents.sizes(doc_id) for doc_id in targets))
     blocks = [block for of_one in sizes for block in of_one]
     if sum(size for _, size in blocks) * _SIZE_MARGIN <= room.whole:
         hits = await searches.lookup.get_many([block_id for block_id, _ in blocks])
@@ -195,7 +195,7 @@ async def _through(desk: Desk, searches: Searches, targets: list[str], room: _Ro
     average = max(sum(size for _, size in blocks) // len(blocks), 1)
     count = max(int(room.now * (1 - _NEAREST_SHARE)) // average, 1)
     wanted = [blocks[place][0] for place in spread(len(blocks), count)]
-    nearest, everywhere = await both(
+    nearest, everywhere = await run_together(
         searches.blocks.search([desk.task.question], _BLOCKS, desk.filters(targets)),
         searches.lookup.get_many(wanted),
     )

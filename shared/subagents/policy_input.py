@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import get_args
 
 from shared.platform.blobs import BlobStore
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
@@ -277,8 +277,8 @@ async def rest_of_series(occasion: Occasion, services: SubagentServices) -> tupl
     documents = StepSearches(services).documents(occasion.request)
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-            alike = await together(
-                documents.find_named(words_of(one), caller_limits(occasion.request)) for one in series
+            alike = await run_together(
+                *(documents.find_named(words_of(one), caller_limits(occasion.request)) for one in series)
             )
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("delegation.series", error_type=type(failed).__name__)

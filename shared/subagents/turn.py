@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     CallTimeoutError,
     DependencyError,
@@ -127,7 +127,7 @@ async def _carry_out(desk: Desk) -> None:
     done = {message.call_id for message in desk.transcript.results}
     missing = [item for item in desk.transcript.planned if item.call.call_id not in done]
     tools = ChildTools(desk, _result_room(desk), len(missing))
-    outcomes = await together(_call(desk, tools, item) for item in missing)
+    outcomes = await run_together(*(_call(desk, tools, item) for item in missing))
     for item, outcome in zip(missing, outcomes, strict=True):
         _note(desk, item, outcome)
     has_failed = any(outcome.may_pass for outcome in outcomes)

@@ -4,11 +4,11 @@ Whatever happened to the children, this reads what lies in the blobs; a document
 any more gives nothing.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.access.limits import release
+from shared.platform.concurrency import run_together
 from shared.platform.errors import DependencyError, DocumentNotFoundError, GroundworkError, NotFoundError
 from shared.platform.search import SearchIndex
 from shared.platform.telemetry import get_logger
@@ -56,8 +56,8 @@ async def merge_documents(step: SummaryStep, services: SummaryServices) -> Summa
         return closed
 
 
-async def _results(request: SummaryRequest, store: SummaryStore) -> list[DocumentResult]:
-    return await asyncio.gather(
+async def _results(request: SummaryRequest, store: SummaryStore) -> Sequence[DocumentResult]:
+    return await run_together(
         *(_result(doc_id, index, store) for index, doc_id in enumerate(request.order.doc_ids))
     )
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from shared.evidence.document_prompt import documents_with_blocks
-from shared.platform.concurrency import together
+from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
 from shared.platform.prompts import element, load
@@ -129,7 +129,7 @@ async def reduce_findings(
 
 async def _narrowed(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
     while len(groups := split([tokens_of(finding.text) for finding in findings], most_tokens)) > 1:
-        chosen = await together(_kept(findings[group.start : group.stop], model) for group in groups)
+        chosen = await run_together(*(_kept(findings[group.start : group.stop], model) for group in groups))
         fewer = [finding for kept in chosen for finding in kept]
         if len(fewer) == len(findings):
             return findings[:_UNMERGED]  # groups of a few huge findings: nothing can be left out by halving

@@ -1,6 +1,5 @@
 """Summaries from the outside: begin one, look at one, cancel one, delete one, purge old ones."""
 
-import asyncio
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from shared.access.limits import UserLimitStore, hold, release, slot_of_summary
 from shared.access.models import UserContext
 from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.platform.names import WORK
 from shared.platform.search import SearchIndex
@@ -108,7 +108,7 @@ async def view_summary(
 ) -> SummaryView:
     """The summary as it stands. Of documents that the reader may not read any more nothing is told."""
     store = SummaryStore(blobs, request.summary_id)
-    end, children, readable = await asyncio.gather(
+    end, children, readable = await run_together(
         store.end(), _children(request, store), _readable(request, reader, documents_index)
     )
     result = end.result if end else None
@@ -155,7 +155,7 @@ async def delete_summary(
 async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
     """End the parent first, so that it starts no child any more; then the children."""
     await forget(request.summary_id)
-    await asyncio.gather(
+    await run_together(
         *(forget(f"{request.summary_id}:d{index}") for index in range(len(request.order.doc_ids)))
     )
 
@@ -210,9 +210,9 @@ def _request(
     )
 
 
-async def _children(request: SummaryRequest, store: SummaryStore) -> list[ChildView]:
+async def _children(request: SummaryRequest, store: SummaryStore) -> Sequence[ChildView]:
     names = await store.names()
-    return await asyncio.gather(
+    return await run_together(
         *(_child(doc_id, index, names, store) for index, doc_id in enumerate(request.order.doc_ids))
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shared.platform.calls import Deadline, Dependency, call_within
-from shared.platform.concurrency import for_each
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConfigurationError, DependencyError
 from shared.platform.language_models.endpoint import model_errors
 from shared.platform.language_models.features import Feature, FeatureMemory
@@ -69,7 +69,7 @@ class OpenAIEmbedder(Embedder):
                 deadline, limits.max_retries, lambda: self._embed_batch(batch, deadline), gate=self._gate
             )
 
-        batches = await for_each(starts, embed_from, at_once=BATCHES_AT_ONCE)
+        batches = await run_together(*(embed_from(start) for start in starts), at_once=BATCHES_AT_ONCE)
         get_logger().info(
             "texts.embedded",
             model=self._model,
