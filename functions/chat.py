@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shared.access.idempotency import Claimed
     from shared.access.models import UserContext
     from shared.answering.runs import Admit
-    from shared.runs.events import LogSlice
+    from shared.runs.log_lines import LogSlice
     from shared.runs.models import ChatRequest, RunView
     from shared.wiring import Services
 

@@ -18,7 +18,7 @@ from shared.platform import tracing
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.instances import Instances
 from shared.platform.tracing import TraceLink, unrecorded
-from shared.runs.events import TERMINAL_EVENTS, LogSlice
+from shared.runs.log_lines import TERMINAL_EVENTS, LogSlice
 
 if TYPE_CHECKING:
     from shared.platform.blobs import BlobStore

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 
 from shared.platform.models import Model
 from shared.platform.search import Filters
-from shared.runs.events import EventName
+from shared.runs.log_lines import EventName
 
 _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 

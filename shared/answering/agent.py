@@ -13,7 +13,8 @@ from shared.answering.generic import GenericAgent
 from shared.answering.services import AnsweringServices
 from shared.answering.session import answer_from_documents
 from shared.platform.errors import ConfigurationError
-from shared.runs.events import EventName, RunEvent
+from shared.runs.events import RunEvent
+from shared.runs.log_lines import EventName
 from shared.tools.base import Tool
 from shared.tools.loop import LoopLimits
 from shared.tools.registry import RAG_TOOLS, block_search, bound_tool

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from shared.evidence.citations import CitationBook, describe, find_conflicts, is_named, marker
 from shared.evidence.cite_parser import AbstainTag, CiteParser, CiteTag, FigureTag, Piece, Text
@@ -17,8 +16,8 @@ from shared.evidence.text import last_claim, whole_sentences
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
-from shared.runs.event_log import Journal
-from shared.runs.events import EventName
+from shared.runs.event_log import EventLog
+from shared.runs.events import CitationEvent, RunEvent, TokenEvent
 from shared.subagents.models import FoundProof
 
 _MAX_REPAIRS = 3  # per answer: a model that misquotes more often will not be mended by asking
@@ -77,7 +76,7 @@ class AnswerWriter:
         is_partial: there is an answer to a part of the question, before the abstention.
     """
 
-    journal: Journal
+    event_log: EventLog
     book: CitationBook
     repairer: QuoteRepairer
     words: Messages = ENGLISH
@@ -94,7 +93,7 @@ class AnswerWriter:
     _without_notes: str = ""
     _judged: tuple[int, int] = (0, 0)  # characters, and marks in them, that were looked at already
     _pending: str = ""
-    _waiting: list[tuple[EventName, dict[str, Any]]] = field(default_factory=list)
+    _waiting: list[RunEvent] = field(default_factory=list)
     _flushed_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -281,18 +280,18 @@ class AnswerWriter:
     def _announce(self, citation: Citation) -> None:
         """A citation comes before the text that shows it."""
         self._move_pending()
-        self._waiting.append(("CITATION", citation.model_dump(mode="json")))
+        self._waiting.append(CitationEvent.of(citation))
 
     def _move_pending(self) -> None:
         if self._pending:
-            self._waiting.append(("TOKEN", {"text": self._pending}))
+            self._waiting.append(TokenEvent(text=self._pending))
             self._pending = ""
 
     async def _flush(self) -> None:
         self._move_pending()
         if self._waiting:
             waiting, self._waiting = self._waiting, []
-            await self.journal.write_all(waiting)
+            await self.event_log.write(*waiting)
         # Counted from the end of the append: where appends are slow, what the model writes meanwhile goes
         # into one, and is not held up by one for each word.
         self._flushed_at = time.monotonic()

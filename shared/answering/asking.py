@@ -14,7 +14,8 @@ from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
 from shared.retrieval.documents import DocumentSearch
-from shared.runs.event_log import Journal
+from shared.runs.event_log import EventLog
+from shared.runs.events import ActionEvent, AnsweredStatus, AskUserEvent, ThoughtEvent
 from shared.runs.models import (
     Choice,
     Clarification,
@@ -66,20 +67,20 @@ async def answer_clarification(
 
 
 async def resolve_step(
-    action: ResolveDocuments, memory: WorkingMemory, documents: DocumentSearch, journal: Journal
+    action: ResolveDocuments, memory: WorkingMemory, documents: DocumentSearch, event_log: EventLog
 ) -> StoredPlan:
     """Which documents the plan is about; stored as the plan that later steps use."""
     stored = await memory.get(action.plan_step, StoredPlan)
     resolved = await resolve_documents(await memory.request(), stored, documents)
     if resolved.options:
-        await journal.write("ACTION", kind=action.kind, options=len(resolved.options))
+        await event_log.write(ActionEvent(kind=action.kind, options=len(resolved.options)))
     else:
-        await journal.write("ACTION", kind=action.kind, documents=len(resolved.doc_ids))
+        await event_log.write(ActionEvent(kind=action.kind, documents=len(resolved.doc_ids)))
     return await memory.put(action.step, resolved)
 
 
 async def ask_step(
-    action: AskUser, memory: WorkingMemory, services: AnsweringServices, journal: Journal
+    action: AskUser, memory: WorkingMemory, services: AnsweringServices, event_log: EventLog
 ) -> None:
     """Store the question, mark the run as waiting, then show the options.
 
@@ -92,7 +93,9 @@ async def ask_step(
         action.step, Clarification(question=question, options=stored.options, expires_at=expires_at)
     )
     await _set_status(memory.run_id, "waiting", action.step, services.runs)
-    await journal.write("ASK_USER", **asked.model_dump(mode="json"))
+    await event_log.write(
+        AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
+    )
     request = await memory.request()
     await run_together(
         memory.put(action.step, asked),
@@ -101,7 +104,7 @@ async def ask_step(
 
 
 async def take_step(
-    action: TakeAnswer, memory: WorkingMemory, services: AnsweringServices, journal: Journal
+    action: TakeAnswer, memory: WorkingMemory, services: AnsweringServices, event_log: EventLog
 ) -> StoredPlan:
     """Go on with the documents chosen; with all of them when no answer came, or one in other words."""
     stored = await memory.get(action.plan_step, StoredPlan)
@@ -120,12 +123,10 @@ async def take_step(
     now = datetime.now(UTC)
     renewed = {"resumed_at": now, **_rights(request, stored, choice, now)}
     taken = _with_choice(stored, choice).model_copy(update=renewed)
-    await journal.write_all(
-        [
-            ("THOUGHT", {"text": _thought(stored, choice)}),
-            ("STATUS", {"state": "answered", "choice": list(choice.numbers), "timed_out": not choice.said}),
-            *warning_events(taken.warnings[len(stored.warnings) :]),
-        ]
+    await event_log.write(
+        ThoughtEvent(text=_thought(stored, choice)),
+        AnsweredStatus(choice=choice.numbers, timed_out=not choice.said),
+        *warning_events(taken.warnings[len(stored.warnings) :]),
     )
     return await memory.put(action.step, taken)
 

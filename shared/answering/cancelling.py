@@ -8,8 +8,8 @@ from shared.answering.services import AnsweringServices
 from shared.platform.concurrency import run_in_background
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.quality.run_quality import note_end
-from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
-from shared.runs.events import TERMINAL_EVENTS, RunEvent
+from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
+from shared.runs.events import ErrorEvent, events_of, is_terminal
 from shared.runs.models import RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
@@ -25,8 +25,8 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
         ConflictError: it has ended otherwise.
     """
     try:
-        journal = await open_journal(services.run_log, run_id, _CANCELLING_STEP)
-        await journal.write("ERROR", type=RunCancelledError.code, message=_MESSAGE, hints=[])
+        event_log = await open_event_log(services.run_log, run_id, _CANCELLING_STEP)
+        await event_log.write(ErrorEvent(type=RunCancelledError.code, message=_MESSAGE))
     except (RunClosedError, StaleAttemptError):
         pass  # it ended, or somebody else is cancelling it: what the log says counts
     except NotFoundError:
@@ -72,6 +72,5 @@ def _has_ended() -> ConflictError:
 
 async def _was_cancelled(run_id: str, run_log: RunLog) -> bool:
     written = await run_log.read(run_id)
-    events = (RunEvent.from_kept(line) for line in reversed(written.lines))
-    last = next((event for event in events if event.name in TERMINAL_EVENTS), None)
-    return last is not None and last.data.get("type") == RunCancelledError.code
+    last = next(filter(is_terminal, events_of(written)), None)
+    return isinstance(last, ErrorEvent) and last.type == RunCancelledError.code

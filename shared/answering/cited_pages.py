@@ -24,7 +24,7 @@ from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
-from shared.runs.event_log import events_of
+from shared.runs.events import events_of
 from shared.runs.models import ID_PATTERN, RunAnswer, RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import answer_path

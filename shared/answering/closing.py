@@ -13,7 +13,8 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import NotFoundError
 from shared.platform.names import RUN_LOG
 from shared.quality.run_quality import note_end
-from shared.runs.event_log import Journal, RunClosedError
+from shared.runs.event_log import EventLog, RunClosedError
+from shared.runs.events import CompleteEvent, ErrorEvent
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
 from shared.runs.run_store import RunStore
@@ -21,7 +22,7 @@ from shared.runs.working_memory import WorkingMemory, answer_path
 
 
 async def commit_answer(
-    answer: RunAnswer, action: CommitAnswer, services: AnsweringServices, journal: Journal
+    answer: RunAnswer, action: CommitAnswer, services: AnsweringServices, event_log: EventLog
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
@@ -37,7 +38,7 @@ async def commit_answer(
         record = record.model_copy(update=ended)
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
-    complete = journal.write("COMPLETE", **_complete(answer, request.thread_id, action.todo))
+    complete = event_log.write(_complete(answer, request.thread_id, action.todo))
     beside: list[Coroutine[None, None, None]] = []
     if record is not None:
         beside = [
@@ -52,14 +53,14 @@ async def commit_answer(
 
 
 async def report_failure(
-    run_id: str, action: ReportFailure, services: AnsweringServices, journal: Journal
+    run_id: str, action: ReportFailure, services: AnsweringServices, event_log: EventLog
 ) -> None:
     """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
     record = await services.runs.get(run_id)
     if record is not None and record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(run_id))
         answer = RunAnswer.from_kept(content)
-        await journal.write("COMPLETE", **_complete(answer, record.thread_id, record.todo))
+        await event_log.write(_complete(answer, record.thread_id, record.todo))
         await note_end(record, services, answer)
         return
     if record is not None:
@@ -71,8 +72,7 @@ async def report_failure(
         }
         record = record.model_copy(update=ended)
         await services.runs.replace(record)
-    error = {"type": action.error_type, "message": action.message, "hints": list(action.hints)}
-    told = journal.write("ERROR", **error)
+    told = event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
     await (
         run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits))
         if record is not None
@@ -103,10 +103,5 @@ async def _withdrawn(run_id: str, blobs: BlobStore) -> RunClosedError:
     return RunClosedError("The run's thread was cleared or deleted.")
 
 
-def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> dict[str, object]:
-    return {
-        "run_id": answer.run_id,
-        "thread_id": thread_id,
-        "answer": answer.model_dump(mode="json", exclude={"run_id"}),
-        "todo": [item.model_dump(mode="json") for item in todo],
-    }
+def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> CompleteEvent:
+    return CompleteEvent(run_id=answer.run_id, thread_id=thread_id, answer=answer, todo=tuple(todo))

@@ -12,7 +12,16 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Message, ToolDefinition
 from shared.platform.prompts import load, render
-from shared.runs.events import EventName, RunEvent
+from shared.runs.events import (
+    ActionEvent,
+    AskUserEvent,
+    CompleteEvent,
+    ErrorEvent,
+    RunEvent,
+    ThoughtEvent,
+    ToolResultEvent,
+    ToolStartedEvent,
+)
 from shared.runs.models import RunAnswer
 from shared.tools.base import Tool, ToolResult, failure
 from shared.tools.loop import (
@@ -77,24 +86,26 @@ class GenericEvents:
         if state.answer is not None:
             return
         last = state.messages[-1] if state.planned else None
-        yield self._event("THOUGHT", text=(last.text.strip() if last else "") or _thought(state))
+        yield ThoughtEvent(step=self._step, text=(last.text.strip() if last else "") or _thought(state))
         if state.planned:
-            yield self._event("ACTION", kind="call_tools", tools=[item.call.name for item in state.planned])
+            yield ActionEvent(
+                step=self._step, kind="call_tools", tools=tuple(item.call.name for item in state.planned)
+            )
 
     def started(self, step: CallTools) -> Iterator[RunEvent]:
         """One for each call that is carried out."""
         for item in step.calls:
             if item.arguments is not None:
-                yield self._event("TOOL_STARTED", tool=item.call.name, arguments=item.arguments)
+                yield ToolStartedEvent(step=self._step, tool=item.call.name, arguments=item.arguments)
 
     def ended(self, step: CallTools, results: Sequence[ToolResult]) -> Iterator[RunEvent]:
         """One for each call, those refused included."""
         for item, result in zip(step.calls, results, strict=True):
-            yield self._event("TOOL_RESULT", tool=item.call.name, **_outcome(result))
+            yield _outcome(item.call.name, result).model_copy(update={"step": self._step})
 
     def ask_user(self, asked: dict[str, Any]) -> RunEvent:
         """The agent waits for the person."""
-        return self._event("ASK_USER", **asked)
+        return AskUserEvent(step=self._step, question=asked["question"], options=tuple(asked["options"]))
 
     def complete_with_question(self, asked: dict[str, Any]) -> RunEvent:
         """The turn ends with the question; the session's next message answers it."""
@@ -112,19 +123,10 @@ class GenericEvents:
 
     def error(self, failed: GroundworkError) -> RunEvent:
         """The end without an answer."""
-        return self._event("ERROR", type=failed.code, message=failed.detail, hints=list(failed.hints))
+        return ErrorEvent(step=self._step, type=failed.code, message=failed.detail, hints=tuple(failed.hints))
 
     def _complete(self, answer: RunAnswer) -> RunEvent:
-        return self._event(
-            "COMPLETE",
-            run_id=self._run_id,
-            thread_id=self._thread_id,
-            answer=answer.model_dump(mode="json", exclude={"run_id"}),
-            todo=[],
-        )
-
-    def _event(self, name: EventName, **values: Any) -> RunEvent:
-        return RunEvent(name=name, data={"step": self._step, **values})
+        return CompleteEvent(step=self._step, run_id=self._run_id, thread_id=self._thread_id, answer=answer)
 
 
 def _thought(state: ToolLoopState) -> str:
@@ -133,11 +135,11 @@ def _thought(state: ToolLoopState) -> str:
     return f"Calling {', '.join(dict.fromkeys(item.call.name for item in state.planned))}."
 
 
-def _outcome(result: ToolResult) -> dict[str, Any]:
+def _outcome(tool: str, result: ToolResult) -> ToolResultEvent:
     if not result["success"]:
-        return {"success": False, "error_type": result["type"], "error": result["error"]}
+        return ToolResultEvent(tool=tool, success=False, error_type=result["type"], error=result["error"])
     counted = next((result[name] for name in _COUNTS if name in result), None)
-    return {"success": True} if counted is None else {"success": True, "result_count": counted}
+    return ToolResultEvent(tool=tool, success=True, result_count=counted)
 
 
 class GenericRun:
@@ -288,8 +290,8 @@ class GenericAgent:
             # Closed here, so that a reader that goes away ends the model's work at once.
             async with aclosing(run.play()) as told:
                 async for event in told:
-                    if event.name == "COMPLETE":
-                        self._sessions.remember(session, question, event.data["answer"]["text"])
+                    if isinstance(event, CompleteEvent):
+                        self._sessions.remember(session, question, event.answer.text)
                     yield event
         except GroundworkError as failed:
             yield events.error(failed)

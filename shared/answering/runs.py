@@ -1,11 +1,9 @@
 """Runs from the outside: begin one, look at one, close one whose orchestration died."""
 
 import asyncio
-import json
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from shared.access.limits import hold, slot_of_run
 from shared.access.models import UserContext
@@ -19,11 +17,11 @@ from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLarge
 from shared.platform.hashing import digest
 from shared.platform.names import RUN_LOG
 from shared.platform.telemetry import note_fields
-from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
-from shared.runs.events import LogSlice, RunEvent
+from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
+from shared.runs.events import AcceptedStatus, DelegationStatus, RunEvent, events_of, latest_todo
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
+from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
-from shared.runs.plan import TodoItem
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path
@@ -102,7 +100,7 @@ async def renew_run(
 
 def begun_log(request: RunRequest) -> LogSlice:
     """How the log of a run begins that `begin_run` has just begun: its reader need not ask for that."""
-    line = _accepted(request).model_dump_json()
+    line = _accepted(request).to_line()
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
 
@@ -115,13 +113,13 @@ async def view_run(
     they work, too.
     """
     answer: RunAnswer | None = None
-    told: tuple[dict[str, Any], ...] = ()
+    events: list[RunEvent] = []
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
         answer = RunAnswer.from_kept(content)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
-        told = await _told(record.run_id, services.run_log)
+        events = events_of(await services.run_log.read(record.run_id))
     return RunView(
         run_id=record.run_id,
         thread_id=record.thread_id,
@@ -131,9 +129,9 @@ async def view_run(
         finished_at=record.finished_at,
         error=record.error,
         error_type=record.error_type,
-        todo=record.todo or _latest_todo(told),
+        todo=record.todo or latest_todo(events),
         answer=answer,
-        sub_agents=answer.sub_agents if answer else await _sub_agents(record, told, services, reader),
+        sub_agents=answer.sub_agents if answer else await _sub_agents(record, events, services, reader),
         clarification=await pending_clarification(record, services.blobs),
         feedback=record.feedback,
         events_url=f"/api/runs/{record.run_id}/events",
@@ -149,8 +147,8 @@ async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) 
         hints=("Ask again; if it happens again, tell the operator the run id.",),
     )
     try:
-        journal = await open_journal(services.run_log, run_id, _CLOSING_STEP)
-        await report_failure(run_id, action, services, journal)
+        event_log = await open_event_log(services.run_log, run_id, _CLOSING_STEP)
+        await report_failure(run_id, action, services, event_log)
     except (RunClosedError, StaleAttemptError, NotFoundError):
         return  # another reader, or the run itself, was quicker; or its thread was deleted, and its log went
 
@@ -212,26 +210,14 @@ async def _first_event(request: RunRequest, run_log: RunLog) -> None:
 
 
 def _accepted(request: RunRequest) -> RunEvent:
-    told = {"step": 0, "state": "accepted", "run_id": request.run_id, "thread_id": request.thread_id}
-    return RunEvent(name="STATUS", data=told)
-
-
-async def _told(run_id: str, run_log: RunLog) -> tuple[dict[str, Any], ...]:
-    """What the events of a run hold so far."""
-    written = await run_log.read(run_id)
-    return tuple(json.loads(line)["data"] for line in written.lines)
-
-
-def _latest_todo(told: Sequence[dict[str, Any]]) -> tuple[TodoItem, ...]:
-    lists = [data["todo"] for data in told if data.get("todo")]
-    return tuple(TodoItem.model_validate(item) for item in lists[-1]) if lists else ()
+    return AcceptedStatus(run_id=request.run_id, thread_id=request.thread_id)
 
 
 async def _sub_agents(
-    record: RunRecord, told: Sequence[dict[str, Any]], services: AnsweringServices, reader: UserContext | None
+    record: RunRecord, events: Sequence[RunEvent], services: AnsweringServices, reader: UserContext | None
 ) -> tuple[SubagentView, ...]:
     """Those that the run has set to work, as far as they are now; most runs have none, and cost no look."""
-    if not any(data.get("decision") == "delegate" for data in told):
+    if not any(isinstance(event, DelegationStatus) and event.decision == "delegate" for event in events):
         return ()
     views = await live_views(record, services.blobs)
     return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

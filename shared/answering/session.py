@@ -21,7 +21,7 @@ from shared.platform.blobs import BlobStore
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.models import Model
 from shared.platform.names import WORK
-from shared.runs.events import RunEvent
+from shared.runs.events import AskUserEvent, RunEvent
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import MAX_ANSWER_CHARS, Clarification, ClarificationAnswer, RunRequest
 from shared.runs.working_memory import WorkingMemory
@@ -92,9 +92,13 @@ async def _begun(blobs: BlobStore, user: UserContext, question: str, thread_id: 
 
 
 def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
-    asked = waiting.asked.model_dump(mode="json")
-    data = {"step": waiting.state.ask_step, **asked, "question": f"{unknown.detail} {waiting.asked.question}"}
-    return RunEvent(name="ASK_USER", data=data)
+    asked = waiting.asked
+    return AskUserEvent(
+        step=waiting.state.ask_step,
+        question=f"{unknown.detail} {asked.question}",
+        options=asked.options,
+        expires_at=asked.expires_at,
+    )
 
 
 class _Session:

@@ -5,18 +5,23 @@ storing or before using an answer, that readers have seen another one withdraws 
 all in one append.
 """
 
-import json
 import uuid
 from collections.abc import Iterable
 
 from shared.evidence.models import Citation
 from shared.platform.errors import ConflictError
-from shared.runs.event_log import RunClosedError, events_of
-from shared.runs.events import TERMINAL_EVENTS, RunEvent
+from shared.runs.event_log import RunClosedError
+from shared.runs.events import (
+    CitationEvent,
+    RunEvent,
+    StepStatus,
+    TokenEvent,
+    events_of,
+    is_terminal,
+    withdraws_step,
+)
 from shared.runs.models import RunAnswer
 from shared.runs.run_log import RunLog
-
-_WITHDRAWN = ("restarted", "discarded")
 
 
 async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
@@ -28,7 +33,7 @@ async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
     while True:
         written = await log.read(answer.run_id)
         events = events_of(written)
-        if any(event.name in TERMINAL_EVENTS for event in events):
+        if any(map(is_terminal, events)):
             raise RunClosedError("The run has ended.")
         if shown_text(events, step) == answer.text:
             return
@@ -43,11 +48,11 @@ def shown_text(events: Iterable[RunEvent], step: int) -> str:
     """The text of a step as a reader has it who drops what was withdrawn."""
     text = ""
     for event in events:
-        if event.data.get("step") != step:
+        if event.step != step:
             continue
-        if event.name == "TOKEN":
-            text += event.data["text"]
-        elif event.name == "STATUS" and event.data.get("state") in _WITHDRAWN:
+        if isinstance(event, TokenEvent):
+            text += event.text
+        elif withdraws_step(event):
             text = ""
     return text
 
@@ -56,20 +61,16 @@ def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
     """The citations of all steps, as a reader has them who drops what was withdrawn."""
     shown: dict[int, list[Citation]] = {}
     for event in events:
-        step = event.data.get("step", 0)
-        if event.name == "CITATION":
-            told = {name: event.data[name] for name in Citation.model_fields}
-            shown.setdefault(step, []).append(Citation.model_validate(told))
-        elif event.name == "STATUS" and event.data.get("state") in _WITHDRAWN:
-            shown.pop(step, None)
+        if isinstance(event, CitationEvent):
+            shown.setdefault(event.step, []).append(event.citation)
+        elif withdraws_step(event):
+            shown.pop(event.step, None)
     return [citation for of_step in shown.values() for citation in of_step]
 
 
 def _announcement(answer: RunAnswer, step: int) -> list[RunEvent]:
-    begun = {"step": step, "state": "restarted", "attempt": uuid.uuid4().hex[:8]}
-    citations = [json.loads(citation.model_dump_json()) for citation in answer.citations]
     return [
-        RunEvent(name="STATUS", data=begun),
-        *(RunEvent(name="CITATION", data={"step": step, **citation}) for citation in citations),
-        RunEvent(name="TOKEN", data={"step": step, "text": answer.text}),
+        StepStatus(step=step, state="restarted", attempt=uuid.uuid4().hex[:8]),
+        *(CitationEvent.of(citation, step) for citation in answer.citations),
+        TokenEvent(step=step, text=answer.text),
     ]

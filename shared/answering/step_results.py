@@ -1,40 +1,37 @@
 """step_results."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from shared.answering.planning import todo_items
 from shared.answering.steps import AnswerWritten, EvidenceFound, StepFailed
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.retrieval.fusion import score_spread, top_score
-from shared.runs.events import EventName
+from shared.runs.events import ActionEvent, RunEvent, TodoListStatus, ToolResultEvent, WarningStatus
 from shared.runs.models import RunAnswer
 from shared.runs.plan import started
 from shared.runs.working_memory import Evidence, StoredPlan
 
-Events = list[tuple[EventName, dict[str, Any]]]
 
-
-def plan_events(kind: str, stored: StoredPlan) -> Events:
+def plan_events(kind: str, stored: StoredPlan) -> list[RunEvent]:
     """The classification, and the todo list with what is begun."""
     plan = stored.plan
-    todo = [item.model_dump(mode="json") for item in started(todo_items(plan))]
     return [
-        ("ACTION", {"kind": kind, "query_type": plan.query_type, "intent": plan.intent}),
-        ("STATUS", {"state": "done", "todo": todo}),
+        ActionEvent(kind=kind, query_type=plan.query_type, intent=plan.intent),
+        TodoListStatus(state="done", todo=started(todo_items(plan))),
         *warning_events(stored.warnings),
     ]
 
 
-def warning_events(warnings: Iterable[str]) -> Events:
+def warning_events(warnings: Iterable[str]) -> list[WarningStatus]:
     """What did not go as it should, in words."""
-    return [("STATUS", {"state": "warning", "text": warning}) for warning in warnings]
+    return [WarningStatus(text=warning) for warning in warnings]
 
 
-def tool_result(tool: str, found: EvidenceFound, *, success: bool = True) -> Events:
+def tool_result(tool: str, found: EvidenceFound, *, success: bool = True) -> ToolResultEvent:
     """How much a tool found."""
-    counts = {"result_count": found.hit_count, "top_score": found.top_score}
-    return [("TOOL_RESULT", {"tool": tool, "success": success, **counts})]
+    return ToolResultEvent(
+        tool=tool, success=success, result_count=found.hit_count, top_score=found.top_score
+    )
 
 
 def evidence_found(

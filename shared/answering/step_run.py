@@ -5,7 +5,7 @@ A result is stored once: of two attempts the first to store counts, and what rea
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, assert_never
+from typing import assert_never
 
 from shared.answering.asking import ask_step, resolve_step, take_step
 from shared.answering.closing import commit_answer, report_failure
@@ -46,8 +46,16 @@ from shared.answering.steps import (
 from shared.answering.writing_step import WritingStep, chosen_before
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
-from shared.runs.event_log import Journal, events_of, is_closed, open_journal
-from shared.runs.events import EventName, LogSlice
+from shared.runs.event_log import EventLog, is_closed, open_event_log
+from shared.runs.events import (
+    DiscardedStatus,
+    RunEvent,
+    ThoughtEvent,
+    TodoListStatus,
+    ToolStartedEvent,
+    events_of,
+)
+from shared.runs.log_lines import LogSlice
 from shared.runs.models import Clarification, RunAnswer, RunRequest
 from shared.runs.step_time import StepTime
 from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
@@ -64,7 +72,7 @@ class StepRun:
         self._run_id = step_input.run_id
         self._action = step_input.action
         self._tokens = step_input.tokens
-        self._journal: Journal | None = None
+        self._event_log: EventLog | None = None
         self._written: LogSlice | None = None
         self._time: StepTime | None = None
 
@@ -109,24 +117,22 @@ class StepRun:
         """Classify the question and write the todo list."""
         request = await self._memory.request()
         time = self._note_time(StepTime(self._services.settings, request))
-        journal = await self._open(
-            ("THOUGHT", {"text": "Reading the question and deciding how to answer it."})
-        )
+        event_log = await self._open(ThoughtEvent(text="Reading the question and deciding how to answer it."))
         limit_s = self._services.settings.plan_timeout_s
         planned = await plan_or_default(self._services.chat_model, request, time, limit_s, action.tries)
-        await journal.write_all(plan_events(action.kind, planned))
+        await event_log.write(*plan_events(action.kind, planned))
         stored = await self._memory.put(action.step, planned)
         if stored.plan != planned.plan:
-            await journal.write_all(plan_events(action.kind, stored))
+            await event_log.write(*plan_events(action.kind, stored))
         return await self._planned(action, stored)
 
     async def resolve_documents(self, action: ResolveDocuments) -> Observation:
         """Which documents the plan is about."""
         request = await self._memory.request()
         time = self._note_time(StepTime(self._services.settings, request))
-        journal = await self._open()
+        event_log = await self._open()
         documents = self._searches.documents(request)
-        resolving = resolve_step(action, self._memory, documents, journal)
+        resolving = resolve_step(action, self._memory, documents, event_log)
         stored = await resolved_in_time(action, self._memory, resolving, time)
         return await self._planned(action, stored)
 
@@ -169,14 +175,14 @@ class StepRun:
         evidence = await self._memory.get(action.evidence_step, Evidence)
         time = self._note_time(StepTime(self._services.settings, await self._memory.request(), stored))
         passages = {"passages": len(evidence.hits)}
-        journal = await self._open(("TOOL_STARTED", {"tool": "rerank", "arguments": passages}))
+        event_log = await self._open(ToolStartedEvent(tool="rerank", arguments=passages))
         refined = await refine(
             stored.plan.standalone_question,
             evidence,
             self._services.chat_model,
             lambda: time.limits("refine", self._services.settings.plan_timeout_s),
         )
-        await journal.write_all(tool_result("rerank", evidence_found(refined)))
+        await event_log.write(tool_result("rerank", evidence_found(refined)))
         return evidence_found(await self._memory.put(action.step, refined))
 
     async def write_answer(self, action: WriteAnswer) -> Observation:
@@ -186,7 +192,7 @@ class StepRun:
             services=self._services,
             memory=self._memory,
             searches=self._searches,
-            open_journal=self._open,
+            open_event_log=self._open,
             is_repeated=self._is_repeated,
             tokens=self._tokens,
             note_time=self._note_time,
@@ -196,13 +202,13 @@ class StepRun:
     async def commit_answer(self, action: CommitAnswer) -> Observation:
         """Store the answer, then send COMPLETE."""
         answer = await self._memory.get(action.answer_step, RunAnswer)
-        journal = await self._open()
+        event_log = await self._open()
         # A second answer that failed half-way has withdrawn the first, which is committed after all. That
         # nobody wrote between the reading of the log and the mark of this attempt, the mark's append proves.
         shown = self._written and shown_text(events_of(self._written), action.answer_step)
-        if journal.met_others or shown != answer.text:
+        if event_log.met_others or shown != answer.text:
             await show_stored(self._services.run_log, answer, action.answer_step)
-        await commit_answer(answer, action, self._services, journal)
+        await commit_answer(answer, action, self._services, event_log)
         return RunClosed()
 
     async def report_failure(self, action: ReportFailure) -> Observation:
@@ -212,10 +218,10 @@ class StepRun:
 
     async def discard(self, error_type: str) -> None:
         """Tell readers to forget what this step sent."""
-        if self._journal is not None:
+        if self._event_log is not None:
             # When the log itself is out of reach, the next attempt's `restarted` says the same.
             with suppress(GroundworkError):
-                await self._journal.write("STATUS", state="discarded", error_type=error_type)
+                await self._event_log.write(DiscardedStatus(error_type=error_type))
 
     async def _gather(
         self,
@@ -228,16 +234,16 @@ class StepRun:
         time = self._note_time(StepTime(self._services.settings, request, stored))
         attempt = action.attempt if isinstance(action, RetrieveBlocks) else 1
         arguments = {"query": phrasings(request, stored.plan, attempt)[0], "attempt": attempt}
-        journal = await self._open(("TOOL_STARTED", {"tool": tool, "arguments": arguments}))
+        event_log = await self._open(ToolStartedEvent(tool=tool, arguments=arguments))
         evidence = await self._searches.in_time(lambda: search(request, stored, time), time, request)
         found = await self._found(action, evidence)
         told = tool_result(tool, found, success=not evidence.unfinished)
-        await journal.write_all([*told, *warning_events(evidence.warnings)])
+        await event_log.write(told, *warning_events(evidence.warnings))
         kept = await self._memory.put(action.step, evidence)
         if kept == evidence:
             return found
         found = await self._found(action, kept)
-        await journal.write_all(tool_result(tool, found))
+        await event_log.write(tool_result(tool, found))
         return found
 
     async def _planned(
@@ -276,21 +282,20 @@ class StepRun:
             return await self._services.run_log.read(self._run_id)
         return None
 
-    async def _open(self, *then: tuple[EventName, dict[str, Any]]) -> Journal:
+    async def _open(self, *then: RunEvent) -> EventLog:
         """Begin this attempt in the log, with its first events."""
         if self._action.todo and not isinstance(self._action, CommitAnswer):  # COMPLETE carries that one
-            todo = [item.model_dump(mode="json") for item in self._action.todo]
-            then = (("STATUS", {"state": "progress", "todo": todo}), *then)
-        self._journal = await open_journal(
+            then = (TodoListStatus(state="progress", todo=self._action.todo), *then)
+        self._event_log = await open_event_log(
             self._services.run_log, self._run_id, self._action.step, self._written, then
         )
-        return self._journal
+        return self._event_log
 
     @property
     def _is_repeated(self) -> bool:
         """Whether an earlier attempt at this step stands in the log, or may: the log could not be read."""
         events = events_of(self._written) if self._written else []
-        return self._written is None or any(event.data.get("step") == self._action.step for event in events)
+        return self._written is None or any(event.step == self._action.step for event in events)
 
     def _note_time(self, time: StepTime) -> StepTime:
         self._time = time

@@ -24,7 +24,7 @@ from shared.platform.prompts import element, load, render
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import Hit
 from shared.retrieval.page_figures import FigureFinder
-from shared.runs.event_log import Journal
+from shared.runs.event_log import EventLog
 from shared.runs.models import RunAnswer, RunRequest
 from shared.runs.plan import QueryType, QuestionPlan
 from shared.runs.step_time import StepTime
@@ -165,12 +165,12 @@ async def write_answer(
     task: Task,
     *,
     chat_model: ChatModel,
-    journal: Journal,
+    event_log: EventLog,
     time: StepTime,
     limits: CallLimits,
     page_figures: FigureFinder | None = None,
 ) -> RunAnswer:
-    """Stream an answer into the journal and return it whole.
+    """Stream an answer into the event_log and return it whole.
 
     Without evidence no model is asked: there is nothing that it could say.
 
@@ -186,7 +186,7 @@ async def write_answer(
     evidence = evidence.model_copy(update={"hits": (*evidence.hits, *figures)})
     documents = documents_xml(evidence)
     writer = AnswerWriter(
-        journal=journal,
+        event_log=event_log,
         book=_book(task, evidence),
         repairer=QuoteRepairer(
             chat_model, documents, lambda: _repair_limits(time, limits), question=task.question

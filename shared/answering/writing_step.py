@@ -5,14 +5,14 @@ says so, and a later one writes from what they bring. A model that fails is aske
 time; then what it has written stands, in whole sentences; else the passages speak for themselves.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from shared.answering.loop import retry_delay_s
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import show_stored
-from shared.answering.step_results import Events, answer_written, step_failed, warning_events, writing_thought
+from shared.answering.step_results import answer_written, step_failed, warning_events, writing_thought
 from shared.answering.steps import DelegationDeferred, Observation, SubagentsChosen, WriteAnswer
 from shared.answering.synthesis import AnswerBrokenError, Task, answer_without_model, write_answer
 from shared.platform.concurrency import run_together
@@ -20,8 +20,8 @@ from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.telemetry import get_logger
 from shared.quality.run_quality import FiguresSeen, keep_facts, writing_facts
-from shared.runs.event_log import Journal
-from shared.runs.events import EventName
+from shared.runs.event_log import EventLog
+from shared.runs.events import DiscardedStatus, RunEvent, ThoughtEvent
 from shared.runs.models import RunAnswer
 from shared.runs.step_time import StepTime
 from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
@@ -33,10 +33,10 @@ from shared.subagents.tasks import starts_of
 from shared.tools.searches import StepSearches
 
 
-class OpenJournal(Protocol):
+class OpenEventLog(Protocol):
     """Begins this attempt in the log, with its first events."""
 
-    def __call__(self, *then: tuple[EventName, dict[str, Any]]) -> Awaitable[Journal]: ...
+    def __call__(self, *then: RunEvent) -> Awaitable[EventLog]: ...
 
 
 @dataclass
@@ -54,7 +54,7 @@ class WritingStep:
     services: AnsweringServices
     memory: WorkingMemory
     searches: StepSearches
-    open_journal: OpenJournal
+    open_event_log: OpenEventLog
     is_repeated: bool
     tokens: int
     note_time: Callable[[StepTime], StepTime]
@@ -82,12 +82,12 @@ class WritingStep:
         find = self.searches.documents(request).get_many
         decided = await decide_delegation(occasion, self.memory, self.services, find)
         if (observation := _without_answer(decided)) is not None:
-            await self.open_journal(decided.event)
+            await self.open_event_log(decided.event)
             return observation
         return await self._write(stored, Collected(evidence), time, [decided.event])
 
     async def _write(
-        self, stored: StoredPlan, collected: Collected, time: StepTime, first: Events
+        self, stored: StoredPlan, collected: Collected, time: StepTime, first: Sequence[RunEvent]
     ) -> Observation:
         request = await self.memory.request_for(stored)
         task = Task(
@@ -100,14 +100,14 @@ class WritingStep:
             warnings=(*stored.warnings, *collected.evidence.warnings, *collected.warnings),
             organisation=self.services.settings.organisation,
         )
-        replaced = {"step": self.action.replaces, "state": "discarded", "reason": "abstained"}
-        before: Events = [("STATUS", replaced)] if self.action.replaces else []
-        thought = {"text": writing_thought(collected.evidence)}
+        replaces = self.action.replaces
+        before = [DiscardedStatus(step=replaces, reason="abstained")] if replaces else []
+        thought = ThoughtEvent(text=writing_thought(collected.evidence))
         told = warning_events(collected.warnings)
-        journal = await self.open_journal(*before, *first, *told, ("THOUGHT", thought))
-        answer, is_shown = await self._answer(task, journal, time)
+        event_log = await self.open_event_log(*before, *first, *told, thought)
+        answer, is_shown = await self._answer(task, event_log, time)
         answer = answer.model_copy(update={"sub_agents": collected.views})
-        facts = writing_facts(journal, stored.resumed_at or request.created_at, self.figures_available)
+        facts = writing_facts(event_log, stored.resumed_at or request.created_at, self.figures_available)
         kept, _ = await run_together(
             self.memory.put(self.action.step, answer), keep_facts(self.memory, self.action.step, facts)
         )
@@ -116,7 +116,7 @@ class WritingStep:
             await show_stored(self.services.run_log, kept, self.action.step)
         return answer_written(kept, hurried=time.left.is_short)
 
-    async def _answer(self, task: Task, journal: Journal, time: StepTime) -> tuple[RunAnswer, bool]:
+    async def _answer(self, task: Task, event_log: EventLog, time: StepTime) -> tuple[RunAnswer, bool]:
         """The answer, and whether readers have it as it is.
 
         Raises:
@@ -125,7 +125,7 @@ class WritingStep:
         """
         is_shown = True
         try:
-            answer = await self._asked(task, journal, time)
+            answer = await self._asked(task, event_log, time)
         except AnswerBrokenError as broken:
             failed = step_failed(broken.failed, time.left.remaining_s)
             is_first = not self.action.replaces
@@ -136,10 +136,10 @@ class WritingStep:
             get_logger().warning("answer.degraded", run_id=self.memory.run_id, error_type=broken.failed.code)
             answer, is_shown = broken.partial or answer_without_model(task, broken.failed), False
         if new := [warning for warning in answer.warnings if warning not in task.warnings]:
-            await journal.write_all(warning_events(new))
+            await event_log.write(*warning_events(new))
         return answer, is_shown
 
-    async def _asked(self, task: Task, journal: Journal, time: StepTime) -> RunAnswer:
+    async def _asked(self, task: Task, event_log: EventLog, time: StepTime) -> RunAnswer:
         settings = self.services.settings
         if not (time.left.may_write or task.is_empty):
             raise AnswerBrokenError(CallTimeoutError("The time for this question is over."), None)
@@ -148,7 +148,7 @@ class WritingStep:
             return await write_answer(
                 task,
                 chat_model=self.services.chat_model,
-                journal=journal,
+                event_log=event_log,
                 time=time,
                 limits=CallLimits(
                     timeout_s=settings.answer_timeout_s, max_output_tokens=settings.max_answer_tokens

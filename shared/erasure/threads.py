@@ -17,7 +17,8 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG
-from shared.runs.event_log import RunClosedError, StaleAttemptError, open_journal
+from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
+from shared.runs.events import ErrorEvent
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import child_ids, remember_ids
@@ -118,12 +119,13 @@ async def _mark_erased(owner_id: str, turn: ThreadTurn, threads: ThreadStore) ->
 async def _tell_readers(run_id: str, run_log: RunLog) -> None:
     """Send a run's last event, so that nobody waits for more."""
     try:
-        journal = await open_journal(run_log, run_id, CLOSING_STEP)
-        await journal.write(
-            "ERROR",
-            type=NotFoundError.code,
-            message="The thread of this question was cleared or deleted.",
-            hints=["Ask again in another thread."],
+        event_log = await open_event_log(run_log, run_id, CLOSING_STEP)
+        await event_log.write(
+            ErrorEvent(
+                type=NotFoundError.code,
+                message="The thread of this question was cleared or deleted.",
+                hints=("Ask again in another thread.",),
+            )
         )
     except (RunClosedError, StaleAttemptError, NotFoundError):
         return  # it has ended, or its log is gone already

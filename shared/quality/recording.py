@@ -18,7 +18,7 @@ from shared.platform.telemetry import get_logger
 from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
 from shared.quality.services import QualityServices
 from shared.quality.store import QualityStore
-from shared.runs.event_log import events_of
+from shared.runs.events import CitationEvent, events_of
 from shared.runs.models import Feedback, FeedbackBody, RunAnswer, RunRecord
 from shared.runs.records import owned_run
 from shared.runs.run_log import RunLog
@@ -152,7 +152,7 @@ async def _cited(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozen
     if not record.has_log:
         return frozenset()
     events = events_of(await run_log.read(record.run_id))
-    return frozenset(int(event.data["n"]) for event in events if event.name == "CITATION")
+    return frozenset(event.n for event in events if isinstance(event, CitationEvent))
 
 
 _ENDED = ("completed", "failed", "cancelled")

@@ -1,7 +1,6 @@
 """What only the step that writes an answer knows of its quality; kept for the step that commits it."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -15,13 +14,11 @@ from shared.quality.recording import NOTE_LIMIT_S, keep, key_of
 from shared.quality.services import QualityServices
 from shared.retrieval.models import Hit
 from shared.retrieval.page_figures import FigureFinder
-from shared.runs.event_log import Journal
+from shared.runs.event_log import EventLog
+from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent, events_of, latest_todo
 from shared.runs.models import RunAnswer, RunRecord, WritingFacts
-from shared.runs.plan import TodoItem
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
-
-_TOOL_EVENTS = ('{"name":"TOOL_STARTED"', '{"name":"TOOL_RESULT"')  # how such lines of a log begin
 
 
 async def note_end(
@@ -48,17 +45,17 @@ async def _ended(
     record: RunRecord, blobs: BlobStore, run_log: RunLog, answer: RunAnswer | None, answer_step: int
 ) -> AnswerRecord:
     memory = WorkingMemory(blobs, record.run_id)
-    project_id, lines, facts = await run_together(
-        _project_id(memory), _lines(record.run_id, run_log), _facts(memory, answer_step)
+    project_id, events, facts = await run_together(
+        _project_id(memory), _events(record.run_id, run_log), _facts(memory, answer_step)
     )
-    calls, succeeded = _tool_calls(lines)
+    calls, succeeded = _tool_calls(events)
     return answer_record(record, answer, facts).model_copy(
         update={
             "key": key_of(record.run_id),
             "project_id": project_id,
             "tool_calls": calls,
             "tool_calls_succeeded": succeeded,
-            **({} if record.todo else _plan(lines)),
+            **({} if record.todo else _plan(events)),
         }
     )
 
@@ -74,26 +71,23 @@ async def _facts(memory: WorkingMemory, answer_step: int) -> WritingFacts:
     return (await memory.find_facts(answer_step) if answer_step else None) or WritingFacts()
 
 
-async def _lines(run_id: str, run_log: RunLog) -> tuple[str, ...]:
+async def _events(run_id: str, run_log: RunLog) -> list[RunEvent]:
     try:
-        return (await run_log.read(run_id)).lines
+        return events_of(await run_log.read(run_id))
     except NotFoundError:
-        return ()
+        return []
 
 
-def _tool_calls(lines: tuple[str, ...]) -> tuple[int, int]:
+def _tool_calls(events: Sequence[RunEvent]) -> tuple[int, int]:
     """How many began, and how many of them succeeded. What was repeated after a crash was called twice."""
-    told = [json.loads(line) for line in lines if line.startswith(_TOOL_EVENTS)]
-    begun = sum(event["name"] == "TOOL_STARTED" for event in told)
-    succeeded = sum(event["name"] == "TOOL_RESULT" and event["data"].get("success") is True for event in told)
+    begun = sum(isinstance(event, ToolStartedEvent) for event in events)
+    succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)
     return begun, min(begun, succeeded)
 
 
-def _plan(lines: tuple[str, ...]) -> dict[str, int]:
+def _plan(events: Sequence[RunEvent]) -> dict[str, int]:
     """The todo list of a run that failed, as it was shown last."""
-    last = next((line for line in reversed(lines) if '"todo":[{' in line), None)
-    items = [] if last is None else json.loads(last)["data"].get("todo", [])
-    todo = [TodoItem.model_validate(item) for item in items]
+    todo = latest_todo(events)
     return {"plan_items": len(todo), "plan_items_done": sum(item.status == "done" for item in todo)}
 
 
@@ -111,9 +105,9 @@ class FiguresSeen:
         return found
 
 
-def writing_facts(journal: Journal, since: datetime, figures_available: int) -> WritingFacts:
+def writing_facts(event_log: EventLog, since: datetime, figures_available: int) -> WritingFacts:
     """What is known of one attempt; `since` when its asker began to wait, with zone."""
-    sent_at = journal.first_token_at
+    sent_at = event_log.first_token_at
     waited = None if sent_at is None else max(0, round((sent_at - since) / timedelta(milliseconds=1)))
     return WritingFacts(first_token_ms=waited, figures_available=figures_available)
 

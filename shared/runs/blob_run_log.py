@@ -31,7 +31,8 @@ from shared.platform.errors import (
     RateLimitError,
 )
 from shared.platform.names import RUN_LOG
-from shared.runs.events import LogSlice, RunEvent
+from shared.runs.events import RunEvent
+from shared.runs.log_lines import LogSlice
 from shared.runs.run_log import LogTail, RunLog
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class BlobRunLog(RunLog):
             ConflictError: the log does not end at `at_offset`.
             PayloadTooLargeError: the log is full (50,000 appends), or this one is too large.
         """
-        dumped = [event.model_dump_json() for event in events]
+        dumped = [event.to_line() for event in events]
         lines = "".join(f"{line}\n" for line in dumped).encode()
         deadline = Deadline(self._limits.call_s)
 

@@ -10,10 +10,11 @@ run's last event.
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from shared.platform.errors import ConflictError
-from shared.runs.events import TERMINAL_EVENTS, EventName, LogSlice, RunEvent
+from shared.runs.events import RunEvent, StepStatus, TokenEvent, events_of, is_terminal
+from shared.runs.log_lines import LogSlice
+from shared.runs.models import ProfileName
 from shared.runs.run_log import RunLog
 
 
@@ -29,36 +30,39 @@ class RunClosedError(ConflictError):
     code = "RunClosedError"
 
 
-class Journal:
-    """The events of one attempt at a step, or of a sub-agent: from `open_journal`, or `join_journal`."""
+class EventLog:
+    """The events of one attempt at a step, or of a sub-agent: from `open_event_log`, or `join_event_log`."""
 
     def __init__(
-        self, log: RunLog, run_id: str, step: int, offset: int, mark: dict[str, Any] | None = None
+        self,
+        log: RunLog,
+        run_id: str,
+        step: int,
+        offset: int,
+        *,
+        child: int | None = None,
+        profile: ProfileName | None = None,
     ) -> None:
-        """`mark`: what every event carries beside; None = this is an attempt at the step itself."""
+        """`child`, `profile`: the sub-agent that writes; None = this is an attempt at the step itself."""
         self._log = log
         self._run_id = run_id
         self._step = step
         self._offset = offset
-        self._mark = mark
+        self._child = child
+        self._profile = profile
         self.first_token_at: datetime | None = None  # when readers first had text of this attempt
-        self.met_others = False  # whether anybody wrote behind what was read when this attempt began
+        self.met_others = False  # whether another writer wrote after this attempt began
 
-    async def write(self, name: EventName, **data: Any) -> None:
-        """Append one event.
+    async def write(self, *events: RunEvent) -> None:
+        """Append events at once: readers see all or none. An event without a step gets this one.
 
         Raises:
             StaleAttemptError: a later attempt of this step has begun.
             RunClosedError: the run has ended.
         """
-        await self.write_all([(name, data)])
-
-    async def write_all(self, events: Sequence[tuple[EventName, dict[str, Any]]]) -> None:
-        """Append several events at once: readers see all or none."""
-        shared = {"step": self._step, **(self._mark or {})}
-        batch = [RunEvent(name=name, data={**shared, **data}) for name, data in events]
-        await self._append(batch)
-        if self.first_token_at is None and any(name == "TOKEN" for name, _ in events):
+        writer = {"step": self._step, "child": self._child, "profile": self._profile}
+        await self._append([event.model_copy(update={**writer, **_own_step(event)}) for event in events])
+        if self.first_token_at is None and any(isinstance(event, TokenEvent) for event in events):
             self.first_token_at = datetime.now(UTC)
 
     async def _append(self, batch: Sequence[RunEvent]) -> None:
@@ -79,23 +83,20 @@ class Journal:
         """
         added = await self._log.read(self._run_id, self._offset)
         self._offset = added.next_offset
-        events = [RunEvent.from_kept(line) for line in added.lines]
-        is_ours = events[: len(batch)] == list(batch)
-        others = events[len(batch) :] if is_ours else events
+        is_ours = list(added.lines[: len(batch)]) == [event.to_line() for event in batch]
+        others = events_of(added)[len(batch) if is_ours else 0 :]
         self.met_others = self.met_others or bool(others)
-        if self._mark is None and any(_begins_attempt(event, self._step) for event in others):
+        if self._child is None and any(
+            isinstance(event, StepStatus) and event.step == self._step for event in others
+        ):
             raise StaleAttemptError("A later attempt of this step has taken over.")
         _refuse_closed(others)
         return is_ours
 
 
-async def open_journal(
-    log: RunLog,
-    run_id: str,
-    step: int,
-    written: LogSlice | None = None,
-    then: Sequence[tuple[EventName, dict[str, Any]]] = (),
-) -> Journal:
+async def open_event_log(
+    log: RunLog, run_id: str, step: int, written: LogSlice | None = None, then: Sequence[RunEvent] = ()
+) -> EventLog:
     """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`.
 
     Args:
@@ -108,14 +109,14 @@ async def open_journal(
     written = written or await log.read(run_id)
     events = events_of(written)
     _refuse_closed(events)
-    journal = Journal(log, run_id, step, written.next_offset)
-    seen = any(event.data.get("step") == step for event in events)
-    begun = {"state": "restarted" if seen else "started", "attempt": uuid.uuid4().hex[:8]}
-    await journal.write_all([("STATUS", begun), *then])
-    return journal
+    event_log = EventLog(log, run_id, step, written.next_offset)
+    is_repeated = any(event.step == step for event in events)
+    attempt = uuid.uuid4().hex[:8]
+    await event_log.write(StepStatus(state="restarted" if is_repeated else "started", attempt=attempt), *then)
+    return event_log
 
 
-async def join_journal(log: RunLog, run_id: str, step: int, child: int, profile: str) -> Journal:
+async def join_event_log(log: RunLog, run_id: str, step: int, child: int, profile: ProfileName) -> EventLog:
     """Go on in the log of a run for a sub-agent that one of its steps set to work.
 
     Raises:
@@ -123,27 +124,19 @@ async def join_journal(log: RunLog, run_id: str, step: int, child: int, profile:
     """
     written = await log.read(run_id)
     _refuse_closed(events_of(written))
-    return Journal(log, run_id, step, written.next_offset, {"child": child, "profile": profile})
+    return EventLog(log, run_id, step, written.next_offset, child=child, profile=profile)
 
 
 def is_closed(written: LogSlice) -> bool:
     """Whether a log, read whole, has its run's last event."""
-    return any(event.name in TERMINAL_EVENTS for event in events_of(written))
-
-
-def events_of(written: LogSlice) -> list[RunEvent]:
-    """The events of a part of a log."""
-    return [RunEvent.from_kept(line) for line in written.lines]
+    return any(map(is_terminal, events_of(written)))
 
 
 def _refuse_closed(events: Sequence[RunEvent]) -> None:
-    if any(event.name in TERMINAL_EVENTS for event in events):
+    if any(map(is_terminal, events)):
         raise RunClosedError("The run has ended.")
 
 
-def _begins_attempt(event: RunEvent, step: int) -> bool:
-    return (
-        event.name == "STATUS"
-        and event.data.get("step") == step
-        and event.data.get("state") in ("started", "restarted")
-    )
+def _own_step(event: RunEvent) -> dict[str, int]:
+    """The step that an event names itself: it may withdraw what another step sent."""
+    return {"step": event.step} if event.step else {}

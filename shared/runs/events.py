@@ -1,23 +1,25 @@
-"""events."""
+"""The events of a run: one model per event, and the line that the run log stores of each. Pure.
 
-from typing import Any, Literal
+A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. The event log that
+writes an event sets `step`, `child` and `profile`. docs/events.md describes the events for their readers.
+"""
 
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from pydantic import Field, field_serializer, model_validator
+
+from shared.evidence.models import Citation
 from shared.platform.models import Model
+from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
+from shared.runs.models import ClarificationOption, ProfileName, ReasonCode, RunAnswer
+from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
-EventName = Literal[
-    "THOUGHT",
-    "ACTION",
-    "TOOL_STARTED",
-    "TOOL_RESULT",
-    "ASK_USER",
-    "COMPLETE",
-    "ERROR",
-    "TOKEN",
-    "CITATION",
-    "STATUS",
-]
-
-TERMINAL_EVENTS: frozenset[EventName] = frozenset({"COMPLETE", "ERROR"})
+# None leaves the field out of the line.
+T = TypeVar("T")
+Omittable: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
 
 
 class RunEvent(Model):
@@ -25,15 +27,267 @@ class RunEvent(Model):
 
     Attributes:
         name: sent in lower case as the SSE event name.
-        data: plain JSON; what each event carries stands in docs/events.md.
+        step: the step of the run that the event belongs to.
+        child, profile: the sub-agent that sent it, by index; None = the step itself.
     """
 
-    name: EventName
-    data: dict[str, Any]
+    name: ClassVar[EventName]
+
+    step: int = 0
+    child: Omittable[int] = None
+    profile: Omittable[str] = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The event's fields as plain JSON, as readers get them."""
+        return self.model_dump(mode="json")
+
+    def to_line(self) -> str:
+        """The line that the run log stores, without its line end."""
+        return f'{{"name":"{self.name}","data":{self.model_dump_json()}}}'
 
 
-class LogSlice(Model):
-    """Complete lines of a run log, without their line ends, and the byte offset where reading goes on."""
+class ThoughtEvent(RunEvent):
+    """The agent says what it is about to do."""
 
-    lines: tuple[str, ...]
-    next_offset: int
+    name = "THOUGHT"
+
+    text: str
+
+
+class ActionEvent(RunEvent):
+    """The question was classified, its documents were looked up, or tools are about to be called."""
+
+    name = "ACTION"
+
+    kind: str
+    query_type: Omittable[QueryType] = None
+    intent: Omittable[QueryIntent] = None
+    documents: Omittable[int] = None
+    options: Omittable[int] = None
+    tools: Omittable[tuple[str, ...]] = None
+
+
+class ToolStartedEvent(RunEvent):
+    """A tool is called. A model chose the arguments."""
+
+    name = "TOOL_STARTED"
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class ToolResultEvent(RunEvent):
+    """A tool has answered, or was refused."""
+
+    name = "TOOL_RESULT"
+
+    tool: str
+    success: bool
+    result_count: Omittable[int] = None
+    top_score: Omittable[float] = None
+    error_type: Omittable[str] = None
+    error: Omittable[str] = None
+
+
+class AskUserEvent(RunEvent):
+    """The run waits for its owner to choose. An agent of the caller's gives its options as text."""
+
+    name = "ASK_USER"
+
+    question: str
+    options: tuple[ClarificationOption, ...] | tuple[str, ...]
+    expires_at: Omittable[datetime] = None
+
+
+class TokenEvent(RunEvent):
+    """A piece of the answer's text."""
+
+    name = "TOKEN"
+
+    text: str
+
+
+class CitationEvent(Citation, RunEvent):
+    """A quotation was found word by word in a document."""
+
+    name = "CITATION"
+
+    @classmethod
+    def of(cls, citation: Citation, step: int = 0) -> "CitationEvent":
+        """The event that shows a citation."""
+        return cls(**({"step": step} if step else {}), **citation.model_dump())
+
+    @property
+    def citation(self) -> Citation:
+        """The citation alone."""
+        return Citation(**self.model_dump(include=set(Citation.model_fields)))
+
+
+class CompleteEvent(RunEvent):
+    """The answer is stored; always last. `answer` is sent without the run's id, which stands next to it."""
+
+    name = "COMPLETE"
+
+    run_id: str
+    thread_id: str
+    answer: RunAnswer
+    todo: tuple[TodoItem, ...] = ()
+
+    @field_serializer("answer")
+    def _without_run_id(self, answer: RunAnswer) -> dict[str, Any]:
+        return answer.model_dump(mode="json", exclude={"run_id"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_run_id(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(answer := data.get("answer"), dict):
+            return {**data, "answer": {"run_id": data.get("run_id"), **answer}}
+        return data
+
+
+class ErrorEvent(RunEvent):
+    """The run failed or was cancelled; always last."""
+
+    name = "ERROR"
+
+    type: str
+    message: str
+    hints: tuple[str, ...] = ()
+
+
+class StatusEvent(RunEvent):
+    """Progress; each `state` has a model."""
+
+    name = "STATUS"
+
+
+class AcceptedStatus(StatusEvent):
+    """The run's first event."""
+
+    state: Literal["accepted"] = "accepted"
+    run_id: str
+    thread_id: str
+
+
+class StepStatus(StatusEvent):
+    """An attempt at a step begins; `attempt` tells it from every other."""
+
+    state: Literal["started", "restarted"]
+    attempt: str
+
+
+class TodoListStatus(StatusEvent):
+    """The todo list as it stands: with the plan (`done`), or later (`progress`)."""
+
+    state: Literal["done", "progress"]
+    todo: tuple[TodoItem, ...]
+
+
+class AnsweredStatus(StatusEvent):
+    """The owner's choice, by number; none after a timeout."""
+
+    state: Literal["answered"] = "answered"
+    choice: tuple[int, ...]
+    timed_out: bool
+
+
+class DelegationStatus(StatusEvent):
+    """Whether sub-agents work on the answer, and why."""
+
+    state: Literal["delegation"] = "delegation"
+    event: str
+    request_id: str
+    decision: Literal["delegate", "no_delegate", "defer"]
+    reason_codes: tuple[ReasonCode, ...]
+    selected_profile: ProfileName | None
+    latency_budget_ms: int
+    token_budget: int
+    policy_version: str
+    reasons: tuple[str, ...]
+
+
+class SubagentStatus(StatusEvent):
+    """How far a sub-agent is, in counts."""
+
+    state: Literal["sub_agent"] = "sub_agent"
+    phase: Literal["started", "turn", "artifact", "failed", "ended"]
+    turn: int
+    passages: int
+    findings: int
+    proved: int
+    error_type: Omittable[str] = None
+    status: Omittable[str] = None
+
+
+class WarningStatus(StatusEvent):
+    """A problem that cost no answer, in the question's language."""
+
+    state: Literal["warning"] = "warning"
+    text: str
+
+
+class DiscardedStatus(StatusEvent):
+    """Readers drop the tokens and citations of this step."""
+
+    state: Literal["discarded"] = "discarded"
+    error_type: Omittable[str] = None
+    reason: Omittable[Literal["abstained"]] = None
+
+
+_EVENTS: dict[str, type[RunEvent]] = {
+    model.name: model
+    for model in (
+        ThoughtEvent,
+        ActionEvent,
+        ToolStartedEvent,
+        ToolResultEvent,
+        AskUserEvent,
+        TokenEvent,
+        CitationEvent,
+        CompleteEvent,
+        ErrorEvent,
+    )
+}
+_STATUSES: dict[str, type[StatusEvent]] = {
+    "accepted": AcceptedStatus,
+    "started": StepStatus,
+    "restarted": StepStatus,
+    "done": TodoListStatus,
+    "progress": TodoListStatus,
+    "answered": AnsweredStatus,
+    "delegation": DelegationStatus,
+    "sub_agent": SubagentStatus,
+    "warning": WarningStatus,
+    "discarded": DiscardedStatus,
+}
+
+
+def parse_event(line: str) -> RunEvent:
+    """The event that a line of the log holds."""
+    stored = json.loads(line)
+    name, data = stored["name"], stored["data"]
+    return (_STATUSES[data["state"]] if name == "STATUS" else _EVENTS[name]).from_payload(data)
+
+
+def events_of(written: LogSlice) -> list[RunEvent]:
+    """The events of a part of a log."""
+    return [parse_event(line) for line in written.lines]
+
+
+def is_terminal(event: RunEvent) -> bool:
+    """Whether nothing follows this event."""
+    return event.name in TERMINAL_EVENTS
+
+
+def withdraws_step(event: RunEvent) -> bool:
+    """Whether readers drop the tokens and citations that they have of the event's step."""
+    return isinstance(event, DiscardedStatus) or (
+        isinstance(event, StepStatus) and event.state == "restarted"
+    )
+
+
+def latest_todo(events: Iterable[RunEvent]) -> tuple[TodoItem, ...]:
+    """The todo list as it was sent last; empty if it never was."""
+    lists = [event.todo for event in events if isinstance(event, TodoListStatus | CompleteEvent)]
+    return next((todo for todo in reversed(lists) if todo), ())

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from shared.platform.errors import ConflictError, NotFoundError
-from shared.runs.events import LogSlice, RunEvent
+from shared.runs.events import RunEvent, parse_event
+from shared.runs.log_lines import LogSlice
 from shared.runs.run_log import RunLog
 
 
@@ -24,7 +25,7 @@ class MemoryRunLog(RunLog):
         lines = self._of(run_id)
         if at_offset is not None and at_offset != len(lines):
             raise ConflictError("The log has grown since.")
-        lines.extend(event.model_dump_json() for event in events)
+        lines.extend(event.to_line() for event in events)
         async with self._grown:
             self._grown.notify_all()
         return len(lines)
@@ -49,7 +50,7 @@ class MemoryRunLog(RunLog):
             ended = run.done()  # asked before reading: what the task wrote last is read below
             lines = self._of(run_id)
             for line in lines[position:]:
-                yield RunEvent.from_kept(line)
+                yield parse_event(line)
             position = len(lines)
             if ended:
                 run.result()

@@ -1,19 +1,14 @@
-"""run_log."""
-
-# For annotations alone: the start of the app need not build every model.
-from __future__ import annotations
+"""The port of the run log, and the end of a log as a process remembers it for its readers."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from shared.runs.events import LogSlice
+from shared.runs.log_lines import LogSlice
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+if TYPE_CHECKING:  # a worker that starts needs the names of the events, and not yet their models
     from shared.runs.events import RunEvent
-
 
 KEPT_CHARS = 64 * 1024
 """Of lines, per run that is followed: some 30 s of a fast model. Who is further behind reads from storage."""
@@ -96,7 +91,7 @@ class RunLog(Protocol):
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
 
-    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+    async def append(self, run_id: str, events: "Sequence[RunEvent]", *, at_offset: int | None = None) -> int:
         """Append atomically: readers see all of these events or none, in order. Returns the new end.
 
         Raises:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.telemetry import get_logger
-from shared.runs.event_log import Journal, RunClosedError, join_journal
-from shared.runs.events import EventName
+from shared.runs.event_log import EventLog, RunClosedError, join_event_log
+from shared.runs.events import RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
 from shared.runs.models import ToolUse
 from shared.runs.run_log import RunLog
 from shared.subagents.models import SubagentState, TurnInput
@@ -22,40 +22,52 @@ Phase = Literal["started", "turn", "artifact", "failed", "ended"]
 class ChildEvents:
     """Tells of one turn. Every method raises RunClosedError, and nothing else."""
 
-    def __init__(self, journal: Journal | None, turn: TurnInput) -> None:
-        self._journal = journal
+    def __init__(self, event_log: EventLog | None, turn: TurnInput) -> None:
+        self._event_log = event_log
         self._turn = turn
 
-    async def phase(self, phase: Phase, state: SubagentState, **more: Any) -> None:
+    async def phase(
+        self,
+        phase: Phase,
+        state: SubagentState,
+        *,
+        error_type: str | None = None,
+        status: str | None = None,
+    ) -> None:
         """A `status` with counts."""
         await self._write(
-            "STATUS",
-            state="sub_agent",
-            phase=phase,
-            turn=self._turn.turn,
-            passages=len(state.hits),
-            findings=len(state.findings),
-            proved=sum(bool(finding.proofs) for finding in state.findings),
-            **more,
+            SubagentStatus(
+                phase=phase,
+                turn=self._turn.turn,
+                passages=len(state.hits),
+                findings=len(state.findings),
+                proved=sum(bool(finding.proofs) for finding in state.findings),
+                error_type=error_type,
+                status=status,
+            )
         )
 
     async def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
         """A tool is called."""
         shown = {name: _shown(value) for name, value in arguments.items()}
-        await self._write("TOOL_STARTED", tool=tool, arguments=shown)
+        await self._write(ToolStartedEvent(tool=tool, arguments=shown))
 
     async def tool_ended(self, use: ToolUse) -> None:
         """A tool has answered, or was refused."""
-        data: dict[str, Any] = {"tool": use.tool, "success": use.success, "result_count": use.result_count}
-        if use.error_type:
-            data["error_type"] = use.error_type
-        await self._write("TOOL_RESULT", **data)
+        await self._write(
+            ToolResultEvent(
+                tool=use.tool,
+                success=use.success,
+                result_count=use.result_count,
+                error_type=use.error_type or None,
+            )
+        )
 
-    async def _write(self, name: EventName, **data: Any) -> None:
-        if self._journal is None:
+    async def _write(self, event: RunEvent) -> None:
+        if self._event_log is None:
             return
         try:
-            await self._journal.write(name, **data)
+            await self._event_log.write(event)
         except RunClosedError:
             raise
         except NotFoundError:
@@ -71,7 +83,7 @@ async def open_events(log: RunLog, turn: TurnInput) -> ChildEvents:
         RunClosedError: the run has ended, or was erased.
     """
     try:
-        journal = await join_journal(log, turn.run_id, turn.step, turn.index, turn.profile)
+        event_log = await join_event_log(log, turn.run_id, turn.step, turn.index, turn.profile)
     except RunClosedError:
         raise
     except NotFoundError:
@@ -79,7 +91,7 @@ async def open_events(log: RunLog, turn: TurnInput) -> ChildEvents:
     except GroundworkError as failed:
         get_logger().warning("sub_agent.untold", run_id=turn.run_id, error_type=failed.code)
         return ChildEvents(None, turn)
-    return ChildEvents(journal, turn)
+    return ChildEvents(event_log, turn)
 
 
 def _shown(value: Any) -> Any:

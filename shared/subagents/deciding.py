@@ -8,11 +8,10 @@ decided is stored before the children start, and the first to be stored counts.
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from shared.platform.concurrency import run_in_background
 from shared.platform.telemetry import get_logger
-from shared.runs.events import EventName
+from shared.runs.events import DelegationStatus
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, put_delegation
 from shared.subagents.control import ControlView, grant, read_control
@@ -58,7 +57,7 @@ class DelegationDecided:
         defer_s: of a deferred decision: seconds after which it is made anew.
     """
 
-    event: tuple[EventName, dict[str, Any]]
+    event: DelegationStatus
     delegation: Delegation | None = None
     starts: tuple[SubagentStart, ...] = ()
     until: datetime | None = None
@@ -99,15 +98,12 @@ async def decide_delegation(
     )
 
 
-def _told(
-    run_id: str, decided: DelegationPolicyOutput, rules: DelegationRules
-) -> tuple[EventName, dict[str, Any]]:
+def _told(run_id: str, decided: DelegationPolicyOutput, rules: DelegationRules) -> DelegationStatus:
     """Log the decision, and give its event."""
-    event = decision_event(run_id, decided, rules).model_dump(mode="json")
-    name = event.pop("event")
-    get_logger().info(name, **event)
-    reasons = [REASON_WORDS[code] for code in decided.reason_codes]
-    return "STATUS", {"state": "delegation", "event": name, **event, "reasons": reasons}
+    event = decision_event(run_id, decided, rules)
+    get_logger().info(event.event, **event.model_dump(mode="json", exclude={"event"}))
+    reasons = tuple(REASON_WORDS[code] for code in decided.reason_codes)
+    return DelegationStatus(**event.model_dump(), reasons=reasons)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from shared.conversations.threads import new_thread
 from shared.platform.errors import CallerError, GroundworkError, NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.tracing import link_to
-from shared.runs.event_log import events_of
+from shared.runs.events import AskUserEvent, events_of
 from shared.runs.models import ChatRequest, Clarification, ClarificationAnswer, RunRecord
 from shared.runs.records import owned_run
 from shared.runs.run_log import RunLog
@@ -137,7 +137,7 @@ async def _waiting(run_id: str, visit: Visit) -> tuple[RunRecord | None, Clarifi
 async def _asked_at(record: RunRecord, run_log: RunLog) -> int:
     """The number of the event that asked."""
     events = events_of(await run_log.read(record.run_id))
-    asked = (number for number, event in enumerate(events, start=1) if event.name == "ASK_USER")
+    asked = (number for number, event in enumerate(events, start=1) if isinstance(event, AskUserEvent))
     return max(asked, default=0)
 
 

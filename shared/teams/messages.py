@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from shared.runs.events import RunEvent
+from shared.runs.events import RunEvent, SubagentStatus, TodoListStatus, ToolStartedEvent
+from shared.runs.plan import TodoItem
 from shared.teams.markdown import visible
 from shared.teams.models import Language
 
@@ -91,23 +91,19 @@ _TOOLS = {
 
 def progress_line(event: RunEvent, language: Language) -> str | None:
     """What is being done from this event on; None when it changes nothing that people see."""
-    data = event.data
-    if event.name == "TOOL_STARTED":
-        said = _TOOLS.get(str(data.get("tool")))
+    if isinstance(event, ToolStartedEvent):
+        said = _TOOLS.get(event.tool)
         return said[language] if said else None
-    if event.name != "STATUS":
-        return None
-    if data.get("state") == "sub_agent" and data.get("phase") == "started":
+    if isinstance(event, SubagentStatus) and event.phase == "started":
         return _READING[language]
-    todo = data.get("todo")
-    return _of_plan(todo, language) if isinstance(todo, list) else None
+    return _of_plan(event.todo, language) if isinstance(event, TodoListStatus) else None
 
 
-def _of_plan(todo: Sequence[Mapping[str, Any]], language: Language) -> str | None:
+def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
     """The first step that is not done."""
     for number, item in enumerate(todo, start=1):
-        if item.get("status") in ("pending", "in_progress"):
-            line = _STEP[language].format(number, len(todo), _unlinked(str(item["description"])))
+        if item.status in ("pending", "in_progress"):
+            line = _STEP[language].format(number, len(todo), _unlinked(item.description))
             return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
     return None
 

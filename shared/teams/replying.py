@@ -25,7 +25,17 @@ from shared.platform.errors import (
 )
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import unrecorded
-from shared.runs.events import TERMINAL_EVENTS, LogSlice, RunEvent
+from shared.runs.events import (
+    AskUserEvent,
+    CompleteEvent,
+    ErrorEvent,
+    RunEvent,
+    TokenEvent,
+    is_terminal,
+    parse_event,
+    withdraws_step,
+)
+from shared.runs.log_lines import LogSlice
 from shared.runs.models import Clarification, RunAnswer, RunRecord, asker_after_wait
 from shared.runs.run_log import LogTail, RunLog
 from shared.runs.working_memory import WorkingMemory
@@ -61,14 +71,13 @@ class LiveText:
 
     async def take(self, event: RunEvent, write: Write) -> None:
         """Look at the next event; events that are no text change nothing."""
-        step = event.data.get("step")
-        if event.name == "STATUS" and event.data.get("state") in ("restarted", "discarded"):
-            if step == self._step:
+        if withdraws_step(event):
+            if event.step == self._step:
                 self._begin(None)
-        elif event.name == "TOKEN" and "child" not in event.data:
-            if step != self._step:
-                self._begin(step)
-            self._now += self._converting.feed(str(event.data.get("text", "")))
+        elif isinstance(event, TokenEvent):
+            if event.step != self._step:
+                self._begin(event.step)
+            self._now += self._converting.feed(event.text)
             await self._show(write)
 
     def _begin(self, step: int | None) -> None:
@@ -105,7 +114,7 @@ async def follow(
             for line in written.lines:
                 number += 1
                 if number > after:
-                    yield number, RunEvent.from_kept(line)
+                    yield number, parse_event(line)
             now = time.monotonic()
             if now >= ends:
                 return
@@ -320,9 +329,9 @@ async def _follow(telling: Telling) -> ReplyStep:
                 await writer.keep_typing()
                 continue
             number, event = found
-            if event.name in TERMINAL_EVENTS:
+            if is_terminal(event):
                 return await _tell_end(event, telling)
-            if event.name == "ASK_USER":
+            if isinstance(event, AskUserEvent):
                 return await _tell_question(event, number, telling)
             if (now := progress_line(event, telling.language)) is not None and now != line:
                 line = now
@@ -350,13 +359,11 @@ async def _go_on_later(number: int, telling: Telling) -> ReplyStep:
     return telling.step.model_copy(update=update)
 
 
-async def _tell_question(event: RunEvent, number: int, telling: Telling) -> ReplyStep:
+async def _tell_question(event: AskUserEvent, number: int, telling: Telling) -> ReplyStep:
     """The run asks: its options become buttons. Whose answer it is stands there before they are shown."""
     world, place, run_id = telling.world, telling.place, telling.step.run_id
-    ask_step = int(event.data["step"])
-    asked = Clarification.model_validate(
-        {name: event.data[name] for name in ("question", "options", "expires_at")}
-    )
+    ask_step = event.step
+    asked = Clarification.model_validate(event.model_dump(include=set(Clarification.model_fields)))
     await remember(place.conversation, place.owner_id, world, lambda turn: {"waiting_run_id": run_id})
     buttons = tuple(
         ShownButton(
@@ -375,10 +382,11 @@ async def _tell_end(event: RunEvent, telling: Telling) -> ReplyStep:
     """The run has ended: its answer, or that there is none."""
     world, step = telling.world, telling.step
     record = await world.services.runs.get(step.run_id)
-    if event.name == "COMPLETE" and record is not None:
+    if isinstance(event, CompleteEvent) and record is not None:
         reply = await _answer(record, telling)
     else:
-        text = messages.error_text(str(event.data.get("type")), step.run_id[:8], telling.language)
+        error_type = event.type if isinstance(event, ErrorEvent) else None
+        text = messages.error_text(error_type, step.run_id[:8], telling.language)
         reply = BotReply(text=text)
     message_id = await telling.writer.finish(reply)
     await telling.memory.note_sent(step.ask_step, message_id)

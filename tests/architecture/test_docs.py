@@ -11,7 +11,7 @@ import shared.platform.errors
 from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
 from scripts.settings_table import PAGE, current_page, render_page
 from shared.platform.errors import GroundworkError
-from shared.runs.events import EventName
+from shared.runs.log_lines import EventName
 from tests.architecture.source_tree import ROOT, parse, python_files, tracked_files
 
 DOCS = [path for path in tracked_files() if path.suffix == ".md" and not path.is_relative_to("samples")]

@@ -28,7 +28,7 @@ EARLY = (
     "shared.platform.telemetry",
     "shared.platform.tracing",
     "shared.runs",
-    "shared.runs.events",
+    "shared.runs.log_lines",
     "shared.wiring",
 )
 # Generators of orchestrations, and what only they use: `orchestrations.orchestrators` hands over to them.

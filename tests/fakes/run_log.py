@@ -1,10 +1,28 @@
 """Run logs in memory."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from shared.platform.errors import ConflictError, NotFoundError
-from shared.runs.events import LogSlice, RunEvent
+from shared.runs.events import RunEvent, parse_event
+from shared.runs.log_lines import EventName, LogSlice
 from shared.runs.run_log import RunLog
+
+_REQUIRED: dict[EventName, dict[str, Any]] = {
+    "STATUS": {"state": "warning", "text": "slow"},
+    "THOUGHT": {"text": "Reading"},
+    "TOKEN": {"text": "a"},
+    "TOOL_STARTED": {"tool": "rerank", "arguments": {}},
+    "ERROR": {"type": "NetworkError", "message": "stopped"},
+    "COMPLETE": {"run_id": "r", "thread_id": "t", "answer": {"text": "a"}},
+}
+
+
+def run_event(name: EventName, **data: Any) -> RunEvent:
+    """An event with these fields, and any value where it needs more."""
+    required = {} if "state" in data else _REQUIRED.get(name, {})
+    return parse_event(json.dumps({"name": name, "data": {**required, **data}}))
 
 
 class InMemoryRunLog(RunLog):
@@ -20,7 +38,7 @@ class InMemoryRunLog(RunLog):
         log = self._find(run_id)
         if at_offset not in (None, len(log)):
             raise ConflictError("The log of this run grew meanwhile.")
-        log.extend("".join(f"{event.model_dump_json()}\n" for event in events).encode())
+        log.extend("".join(f"{event.to_line()}\n" for event in events).encode())
         return len(log)
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
@@ -33,7 +51,7 @@ class InMemoryRunLog(RunLog):
     def events(self, run_id: str) -> list[RunEvent]:
         """What was written so far, for assertions."""
         lines = self._find(run_id).decode().split("\n")[:-1]
-        return [RunEvent.model_validate_json(line) for line in lines]
+        return [parse_event(line) for line in lines]
 
     def cut_last(self, run_id: str) -> None:
         """Forget the last event, as if the process had died before it was written."""

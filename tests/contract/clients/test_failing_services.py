@@ -16,7 +16,7 @@ from shared.platform.errors import (
 from shared.platform.search import SearchRequest
 from shared.platform.tables import Table
 from shared.runs.blob_run_log import BlobRunLog
-from shared.runs.events import RunEvent
+from shared.runs.events import TokenEvent
 from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
@@ -33,7 +33,7 @@ BUSY_TABLE = Answer(
     {"content-type": "application/json", "x-ms-error-code": "ServerBusy"},
 )
 LOST = Answer(lost=True)
-EVENTS = [RunEvent(name="TOKEN", data={"text": "a"})]
+EVENTS = [TokenEvent(text="a")]
 
 
 def storage(server: ScriptedServer, connect: Connect) -> Connections:

@@ -15,7 +15,7 @@ from shared.platform.calls import StorageLimits
 from shared.platform.errors import CallTimeoutError
 from shared.platform.tables import Change, Table
 from shared.runs.blob_run_log import BlobRunLog
-from shared.runs.events import RunEvent
+from shared.runs.events import TokenEvent
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.contract.clients.test_failing_services import storage
@@ -61,7 +61,7 @@ BLOB_CALLS: dict[str, Callable[[AzureBlobStore], Awaitable[Any]]] = {
 }
 LOG_CALLS: dict[str, Callable[[BlobRunLog], Awaitable[Any]]] = {
     "create": lambda log: log.create("r1"),
-    "append": lambda log: log.append("r1", [RunEvent(name="TOKEN", data={"text": "a"})]),
+    "append": lambda log: log.append("r1", [TokenEvent(text="a")]),
     "read": lambda log: log.read("r1"),
     "read_piece": lambda log: log.read_piece("r1", 7),
     "delete": lambda log: log.delete("r1"),

@@ -18,7 +18,7 @@ from shared.platform.language_models.traced import TracedChatModel, TracedEmbedd
 from shared.platform.search import SearchRequest
 from shared.platform.tables import Table
 from shared.runs.blob_run_log import BlobRunLog
-from shared.runs.events import RunEvent
+from shared.runs.events import ThoughtEvent
 from shared.tools.web_search import SearxngWebSearch
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
@@ -60,7 +60,7 @@ async def test_storage_is_spans_by_what_was_done(to_storage: Connections, record
         with pytest.raises(NotFoundError):
             await blobs.read(container, "SECRET-none")
         await log.create(run_id)
-        await log.append(run_id, [RunEvent(name="THOUGHT", data={"text": "SECRET"})])
+        await log.append(run_id, [ThoughtEvent(text="SECRET")])
         await table.insert({"PartitionKey": "SECRET", "RowKey": "SECRET", "text": "SECRET"})
         assert len([row async for row in table.query("PartitionKey eq 'SECRET'")]) == 1
         await queues.send(container, "SECRET")

@@ -6,7 +6,7 @@ from local.azurite.server import AzuriteServer
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.names import CONTAINERS, WORK
 from shared.platform.search import SearchRequest, VectorQuery
-from shared.runs.events import RunEvent
+from shared.runs.events import TokenEvent
 from shared.wiring import build_services
 from tests.contract.clients.test_search_index import definition
 from tests.fakes.services import fake_settings
@@ -45,7 +45,7 @@ async def test_a_block_is_embedded_written_and_found_again(
     await services.run_log.create("r1")
     prompt = Prompt(name="answer", system="Answer.", user="Who are you?")
     async for piece in services.chat_model.stream(prompt, limits):
-        await services.run_log.append("r1", [RunEvent(name="TOKEN", data={"text": piece})])
+        await services.run_log.append("r1", [TokenEvent(text=piece)])
     assert (await services.run_log.read("r1")).lines
     assert await services.runs.get("r1") is None
     assert await services.documents.get("d1") is None

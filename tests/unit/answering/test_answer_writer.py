@@ -11,7 +11,7 @@ from shared.evidence.models import QuoteRepair
 from shared.platform.errors import ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
 from shared.retrieval.models import Hit
-from shared.runs.event_log import open_journal
+from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import NoConversations
 from tests.unit.answering.figure_world import picture
@@ -44,7 +44,7 @@ async def write(
     log = MemoryRunLog()
     await log.create("r")
     writer = AnswerWriter(
-        journal=await open_journal(log, "r", 3),
+        event_log=await open_event_log(log, "r", 3),
         book=CitationBook(hits),
         repairer=QuoteRepairer(model, "<documents/>", lambda: CallLimits(timeout_s=1), "How much?"),
     )
@@ -284,7 +284,7 @@ async def test_notes_stand_behind_all_else_that_is_added() -> None:
     log = MemoryRunLog()
     await log.create("r")
     repairer = QuoteRepairer(RepairingModel(None), "<documents/>", lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_journal(log, "r", 3), CitationBook((HIT, picture)), repairer)
+    writer = AnswerWriter(await open_event_log(log, "r", 3), CitationBook((HIT, picture)), repairer)
     await writer.feed('It runs at 15 bar. <cite doc_id="d1" quote="runs at 15 bar"/>')
     await writer.finish(["*(Note: one)*", "*(Note: two)*"])
     assert "![The pump]" in writer.text

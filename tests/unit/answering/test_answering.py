@@ -28,7 +28,7 @@ from shared.platform.errors import (
     OutputCutError,
     PayloadTooLargeError,
 )
-from shared.runs.events import RunEvent
+from shared.runs.events import RunEvent, ThoughtEvent
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.records import owned_run
 from shared.wiring import Services
@@ -153,7 +153,7 @@ async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
 async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
     services = await world()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    half_done = [RunEvent(name="THOUGHT", data={"step": 1, "text": "Reading"})]
+    half_done = [ThoughtEvent(step=1, text="Reading")]
     await services.run_log.append(request.run_id, half_done)
     observation = await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
     assert isinstance(observation, PlanMade)

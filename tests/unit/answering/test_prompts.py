@@ -14,7 +14,7 @@ from shared.answering.synthesis import answer_prompt, documents_xml, rag_system_
 from shared.evidence.citations import CitationBook
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
-from shared.runs.event_log import open_journal
+from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryType
@@ -60,7 +60,7 @@ async def written(text: str) -> AnswerWriter:
     log = MemoryRunLog()
     await log.create("r")
     repairer = QuoteRepairer(ScriptedChatModel(), "", lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_journal(log, "r", 1), CitationBook(hits()), repairer)
+    writer = AnswerWriter(await open_event_log(log, "r", 1), CitationBook(hits()), repairer)
     await writer.feed(text)
     await writer.finish()
     return writer

@@ -15,7 +15,7 @@ from shared.answering.runs import begin_run, view_run
 from shared.answering.shown_answer import shown_text
 from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, WriteAnswer
 from shared.platform.errors import ConflictError
-from shared.runs.events import RunEvent
+from shared.runs.events import RunEvent, TokenEvent
 from shared.runs.models import ChatRequest, RunAnswer
 from shared.runs.records import owned_run
 from shared.runs.working_memory import WorkingMemory
@@ -158,7 +158,7 @@ async def test_a_crash_between_storing_and_showing_is_made_good_by_the_next_atte
     run_id = await begun(services, steps=2)
     stored = RunAnswer(run_id=run_id, text="Stored.")
     await WorkingMemory(services.blobs, run_id).put(3, stored)
-    half_shown = [RunEvent(name="TOKEN", data={"step": 3, "text": "Something else"})]
+    half_shown = [TokenEvent(step=3, text="Something else")]
     await services.run_log.append(run_id, half_shown)
     await perform(StepInput(run_id=run_id, action=WRITE), services)
     assert shown_text(events(services, run_id), 3) == "Stored."

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from shared.access.models import UserContext
 from shared.answering.cited_pages import own_citation
 from shared.evidence.models import Citation
-from shared.runs.event_log import open_journal
+from shared.runs.event_log import open_event_log
 from shared.runs.models import RunRecord
+from tests.fakes.run_log import run_event
 from tests.fakes.services import fake_services
 
 ANNA = UserContext(user_id="anna")
@@ -34,10 +35,10 @@ async def test_of_an_attempt_that_was_withdrawn_nothing_is_marked() -> None:
     await services.runs.create(record)
     await services.run_log.create("r1")
     for quote in ("first", "second"):  # the second attempt says that the first one's text is to be dropped
-        journal = await open_journal(services.run_log, "r1", 4)
-        await journal.write("CITATION", **cited(quote))
+        event_log = await open_event_log(services.run_log, "r1", 4)
+        await event_log.write(run_event("CITATION", **cited(quote)))
     found = await own_citation("r1", 1, "d1", ANNA, services)
     assert found is not None
     assert found.quote == "second"
-    await journal.write("STATUS", state="discarded", error_type="NetworkError")
+    await event_log.write(run_event("STATUS", state="discarded", error_type="NetworkError"))
     assert await own_citation("r1", 1, "d1", ANNA, services) is None

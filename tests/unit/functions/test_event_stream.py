@@ -8,9 +8,11 @@ import pytest
 
 from functions.http.event_stream import follow, is_at_the_end, last_event_id
 from shared.platform.errors import CallerError
-from shared.runs.events import EventName, LogSlice, RunEvent
+from shared.runs.events import RunEvent
+from shared.runs.log_lines import EventName, LogSlice
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.run_log import LogTail
+from tests.fakes.run_log import run_event
 
 
 async def never() -> None:
@@ -20,7 +22,7 @@ async def never() -> None:
 async def log_of(*names: EventName) -> MemoryRunLog:
     log = MemoryRunLog()
     await log.create("r")
-    await log.append("r", [RunEvent(name=name, data={"text": f"ü\n{name}"}) for name in names])
+    await log.append("r", [run_event(name) for name in names])
     return log
 
 
@@ -29,8 +31,10 @@ async def frames(log: MemoryRunLog, after: int = 0, seconds: float = 5) -> list[
 
 
 async def test_events_are_numbered_from_one_and_end_with_the_last() -> None:
-    received = await frames(await log_of("STATUS", "TOKEN", "COMPLETE"))
-    assert received[1] == 'id: 2\nevent: token\ndata: {"text":"ü\\nTOKEN"}\n\n'.encode()
+    log = await log_of("STATUS")
+    await log.append("r", [run_event("TOKEN", step=3, text="ü\nTOKEN"), run_event("COMPLETE")])
+    received = await frames(log)
+    assert received[1] == 'id: 2\nevent: token\ndata: {"step":3,"text":"ü\\nTOKEN"}\n\n'.encode()
     assert len(received) == 3
 
 
@@ -54,7 +58,7 @@ async def test_a_run_that_died_is_closed_for_its_reader(monkeypatch: pytest.Monk
     log = await log_of("TOKEN")
 
     async def close() -> None:
-        await log.append("r", [RunEvent(name="ERROR", data={"message": "stopped"})])
+        await log.append("r", [run_event("ERROR")])
 
     received = [frame async for frame in follow(log, "r", 0, 5, close)]
     assert received[-1].startswith(b"id: 2\nevent: error\n")
@@ -94,7 +98,7 @@ class WatchedLog(MemoryRunLog):
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         end = await super().append(run_id, events, at_offset=at_offset)
-        lines = [event.model_dump_json() for event in events]
+        lines = [event.to_line() for event in events]
         self.tail.add(end - len(lines), lines, end, written_here=True)
         return end
 
@@ -102,11 +106,11 @@ class WatchedLog(MemoryRunLog):
 async def test_a_reader_beside_the_writer_reads_the_beginning_and_is_told_the_rest() -> None:
     log = WatchedLog()
     await log.create("r")
-    await log.append("r", [RunEvent(name="STATUS", data={})])
+    await log.append("r", [run_event("STATUS")])
     received = []
     async for frame in follow(log, "r", 0, 5, never):
         received.append(frame)
-        await log.append("r", [RunEvent(name="TOKEN" if len(received) < 9 else "COMPLETE", data={})])
+        await log.append("r", [run_event("TOKEN" if len(received) < 9 else "COMPLETE")])
     assert len(received) == 10
     assert log.readings == 1
     assert await frames(log) == received
@@ -115,14 +119,14 @@ async def test_a_reader_beside_the_writer_reads_the_beginning_and_is_told_the_re
 async def test_what_a_reader_was_told_does_not_hide_what_others_write() -> None:
     log = WatchedLog()
     await log.create("r")
-    await log.append("r", [RunEvent(name="STATUS", data={})])
+    await log.append("r", [run_event("STATUS")])
     received = []
     async for frame in follow(log, "r", 0, 5, never):
         received.append(frame)
         if len(received) == 1:  # another process writes: nobody here is told
-            await MemoryRunLog.append(log, "r", [RunEvent(name="TOKEN", data={})])
+            await MemoryRunLog.append(log, "r", [run_event("TOKEN")])
         elif len(received) == 2:
-            await log.append("r", [RunEvent(name="COMPLETE", data={})])
+            await log.append("r", [run_event("COMPLETE")])
     assert [frame.split(b"\n")[0] for frame in received] == [b"id: 1", b"id: 2", b"id: 3"]
 
 
@@ -132,8 +136,9 @@ async def test_many_readers_ask_storage_as_often_as_one() -> None:
     reading = [asyncio.create_task(frames(log)) for _ in range(50)]
     await asyncio.sleep(0.1)
     began = log.readings
-    for name in ("STATUS", "TOKEN", "TOKEN", "COMPLETE"):
-        await MemoryRunLog.append(log, "r", [RunEvent(name=name, data={})])
+    names: tuple[EventName, ...] = ("STATUS", "TOKEN", "TOKEN", "COMPLETE")
+    for name in names:
+        await MemoryRunLog.append(log, "r", [run_event(name)])
         await asyncio.sleep(0.06)
     received = await asyncio.gather(*reading)
     assert all(one == received[0] for one in received)
@@ -166,7 +171,7 @@ async def test_nobody_has_seen_what_was_not_written_yet() -> None:
 async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> None:
     log = await log_of("STATUS")
     begun = await log.read("r")
-    await log.append("r", [RunEvent(name="COMPLETE", data={})])
+    await log.append("r", [run_event("COMPLETE")])
     received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]
     assert received == await frames(log)
 
@@ -174,13 +179,13 @@ async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> Non
 async def test_a_run_that_was_just_begun_here_is_waited_for_without_asking_storage_all_the_time() -> None:
     log = WatchedLog()
     await log.create("r")
-    await MemoryRunLog.append(log, "r", [RunEvent(name="STATUS", data={})])  # before anybody watched
+    await MemoryRunLog.append(log, "r", [run_event("STATUS")])  # before anybody watched
     begun = await log.read("r")
     log.readings = 0
 
     async def work() -> None:
         await asyncio.sleep(0.3)  # until its first step
-        await log.append("r", [RunEvent(name="COMPLETE", data={})])
+        await log.append("r", [run_event("COMPLETE")])
 
     working = asyncio.create_task(work())
     received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]

@@ -17,7 +17,7 @@ from shared.platform.language_models.models import CallLimits
 from shared.quality.measures import purge_old_quality, quality_metrics
 from shared.quality.models import AnswerRecord, QualityRecord
 from shared.quality.recording import key_of
-from shared.runs.events import LogSlice
+from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shared.runs.events import LogSlice
+from shared.runs.log_lines import LogSlice
 from shared.runs.run_log import KEPT_CHARS, LogTail
 
 

@@ -41,9 +41,7 @@ def written(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 async def told(given: Any, find: Any = None, **settings: Any) -> dict[str, Any]:
-    name, data = (await decided(given, services_with(**settings), find)).event
-    assert name == "STATUS"
-    return data
+    return (await decided(given, services_with(**settings), find)).event.data
 
 
 async def test_unsure_evidence_is_delegated_within_what_is_left() -> None:
@@ -139,7 +137,7 @@ async def test_a_table_that_fails_costs_no_answer(written: pytest.LogCaptureFixt
             raise DependencyError("The table is out of reach.")
 
     made = await decided(occasion(), services_with(Broken()))
-    assert (made.delegation, made.event[1]["reason_codes"]) == (None, ["POLICY_EVAL_ERROR"])
+    assert (made.delegation, made.event.data["reason_codes"]) == (None, ["POLICY_EVAL_ERROR"])
     failed = [line for line in map(json.loads, written.messages) if line["event"] == "delegation.failed"]
     assert [line["error_type"] for line in failed] == ["DependencyError"]
 
@@ -217,9 +215,8 @@ async def test_a_decision_is_told_and_logged_as_the_contract_says(written: pytes
     (line,) = [line for line in lines if line["event"] == NAME]
     contract = set(DelegationEvent.model_fields)
     assert line.keys() - {"timestamp", "level"} == contract
-    name, shown = made.event
-    assert name == "STATUS"
-    assert shown.keys() == contract | {"state", "reasons"}
+    shown = made.event.data
+    assert shown.keys() == contract | {"step", "state", "reasons"}
     assert {field: shown[field] for field in contract} == {field: line[field] for field in contract}
     assert shown["reasons"] == [REASON_WORDS["LOW_RETRIEVAL_CONFIDENCE"]]
 

@@ -45,7 +45,7 @@ def control_with(**state: Any) -> InMemoryControlStore:
 async def test_an_ordinary_question_asks_nobody_about_other_sub_agents() -> None:
     clear = occasion(found={"hits": (hit("manual", 0, 0.9), hit("other", 0, 0.2))})
     made = await decided(clear, services_with(UntouchedControl()))
-    assert made.event[1]["reason_codes"] == ["CONFIDENT_FACT_LOOKUP"]
+    assert made.event.data["reason_codes"] == ["CONFIDENT_FACT_LOOKUP"]
     assert (made.delegation, made.starts, made.until, made.defer_s) == (None, (), None, None)
 
 
@@ -79,8 +79,8 @@ async def test_other_sub_agents_and_their_failures_count(
     state: dict[str, Any], code: str, decision: str
 ) -> None:
     made = await decided(occasion(), services_with(control_with(**state)))
-    assert made.event[1]["reason_codes"][0] == code
-    assert (made.event[1]["decision"], made.delegation) == (decision, None)
+    assert made.event.data["reason_codes"][0] == code
+    assert (made.event.data["decision"], made.delegation) == (decision, None)
     assert made.defer_s == (0.75 if decision == "defer" else None)
 
 
@@ -95,7 +95,7 @@ async def test_sub_agents_that_fail_too_often_are_paused() -> None:
             [SubagentEnd(child_id=made.starts[0].child_id, status="failed")],
         )
     made = await decided(occasion(), services)
-    assert made.event[1]["reason_codes"] == ["CIRCUIT_OPEN"]
+    assert made.event.data["reason_codes"] == ["CIRCUIT_OPEN"]
 
 
 async def test_with_one_slot_left_one_reader_reads_both_documents() -> None:
@@ -117,7 +117,7 @@ async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
             return self.state
 
     made = await decided(occasion(), services_with(Raced()))
-    assert made.event[1]["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
+    assert made.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
     assert made.delegation is None
 
 
@@ -132,7 +132,7 @@ async def test_who_loses_every_race_gives_up_and_says_why() -> None:
             return ControlState(leases=leases(19 if self.reads % 2 else 20, begun=True))
 
     made = await decided(occasion(), services_with(Flickering()))
-    assert made.event[1]["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
+    assert made.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
 
 
 async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None:
@@ -141,7 +141,7 @@ async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None
         *(decided(occasion(asked={"run_id": f"run-{n}"}), services) for n in range(10))
     )
     assert sum(one.delegation is not None for one in made) == 4
-    refused = [one.event[1]["reason_codes"] for one in made if one.delegation is None]
+    refused = [one.event.data["reason_codes"] for one in made if one.delegation is None]
     assert refused == [["ACTIVE_LIMIT_REACHED"]] * 6
 
 
@@ -172,7 +172,7 @@ async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
         state = SubagentState(child_id=task.child_id, profile="doc_reader", status="done", tokens=1_000)
         await services.blobs.write(WORK, state_path(RUN, STEP, task.index), state.model_dump_json().encode())
     limit = await decided(_at_step(occasion(failures=1), 9), services)
-    assert limit.event[1]["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
+    assert limit.event.data["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
 
 
 async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> None:
@@ -192,7 +192,7 @@ async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> Non
     services = services_with(subagents_max_per_request=5, max_total_tokens_per_request=16_000)
     assert (await decided(comparison("a", "b"), services)).delegation is not None
     made = await decided(_at_step(occasion(failures=1), 9), services)
-    assert made.event[1]["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
+    assert made.event.data["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
 
 
 async def test_what_is_stored_is_never_replaced() -> None:
@@ -227,7 +227,7 @@ async def test_whatever_others_do_no_more_are_started_than_there_is_room_for(see
     free = (await read_control(services.settings, services.subagent_control)).free
     made = await decided(chance.choice((summary("a", "b"), comparison("a", "b"))), services)
     taken = len(control.state.leases) - len(state.leases)
-    codes = set(made.event[1]["reason_codes"])
+    codes = set(made.event.data["reason_codes"])
     if made.delegation is None:
         assert taken == 0
         assert codes & {"ACTIVE_LIMIT_REACHED", "QUEUE_FULL", "CIRCUIT_OPEN"}

@@ -7,7 +7,7 @@ from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, GERMAN, Messages
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
-from shared.runs.event_log import open_journal
+from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.subagents.merge import proofs_of_each
 from shared.subagents.models import FoundProof
@@ -30,7 +30,7 @@ async def written(
     await log.create("r")
     limits = CallLimits(timeout_s=1)
     writer = AnswerWriter(
-        journal=await open_journal(log, "r", 1),
+        event_log=await open_event_log(log, "r", 1),
         book=CitationBook(hits=hits),
         repairer=QuoteRepairer(ScriptedChatModel(), "", lambda: limits, question="Q?"),
         words=words,

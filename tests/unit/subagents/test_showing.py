@@ -14,7 +14,7 @@ from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallTimeoutError, NotFoundError
 from shared.platform.names import RUN_LOG, WORK
 from shared.platform.search import SearchPage, SearchRequest
-from shared.runs.event_log import open_journal
+from shared.runs.event_log import open_event_log
 from shared.runs.fresh_urls import refresh_answer
 from shared.runs.models import ChatRequest, RunAnswer, RunRequest, RunView, SubagentView
 from shared.runs.records import owned_run
@@ -38,7 +38,7 @@ async def delegating(services: Services) -> RunRequest:
     given = type(given)(request, given.stored, given.evidence, step=STEP)
     made = await decided(given, services)
     assert made.delegation is not None
-    await open_journal(services.run_log, request.run_id, STEP, None, [made.event])
+    await open_event_log(services.run_log, request.run_id, STEP, None, [made.event])
     return request
 
 

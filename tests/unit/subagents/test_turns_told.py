@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.platform.names import WORK
-from shared.runs.events import RunEvent
 from shared.subagents.artifacts import state_path
+from tests.fakes.run_log import run_event
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import (
     FILTER,
@@ -53,7 +53,7 @@ async def test_a_run_that_has_ended_ends_its_sub_agent_at_its_next_turn(ends: st
     world = await child_world(model)
     await world.take()
     if ends == "cancelled":
-        await world.services.run_log.append(RUN, [RunEvent(name="ERROR", data={})])
+        await world.services.run_log.append(RUN, [run_event("ERROR")])
     else:
         await world.services.run_log.delete(RUN)
     before = len(world.events()) if ends == "cancelled" else 0
@@ -68,7 +68,7 @@ async def test_a_run_that_ends_meanwhile_ends_the_report() -> None:
         async def stream_output(
             self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
         ) -> AsyncGenerator[str | ModelUsage, None]:
-            await world.services.run_log.append(RUN, [RunEvent(name="ERROR", data={})])
+            await world.services.run_log.append(RUN, [run_event("ERROR")])
             text = THREE.model_dump_json()
             for start in range(0, len(text), 20):
                 await asyncio.sleep(0.15)

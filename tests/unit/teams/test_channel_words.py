@@ -6,8 +6,10 @@ from shared.access.admission import plain_user
 from shared.access.models import UserContext
 from shared.access.security_filter import may_read, principals
 from shared.platform.errors import CallerError, NotAuthenticatedError
-from shared.runs.events import RunEvent
+from shared.runs.events import TodoListStatus
+from shared.runs.log_lines import EventName
 from shared.runs.models import ClarificationOption
+from shared.runs.plan import TodoItem
 from shared.teams.messages import MAX_CHARS, error_text, progress_line
 from shared.teams.models import BotConversation, BotIgnored, BotMessage, BotSender
 from shared.teams.parsing import (
@@ -20,6 +22,7 @@ from shared.teams.parsing import (
     owner_of,
     reply_key,
 )
+from tests.fakes.run_log import run_event
 
 PLACE = BotConversation(
     channel="msteams", service_url="https://smba.example/", conversation_id="a:1", bot_id="28:bot"
@@ -181,8 +184,22 @@ def test_every_error_has_words(code: str | None) -> None:
     assert "{" not in error_text(code, "ref-1", "de")
 
 
+READING = {
+    "state": "sub_agent",
+    "phase": "started",
+    "child": 0,
+    "turn": 1,
+    "passages": 0,
+    "findings": 0,
+    "proved": 0,
+}
+
+
 def todo(*statuses: str) -> list[dict[str, object]]:
-    return [{"description": f"Item\n{n}", "status": status} for n, status in enumerate(statuses, start=1)]
+    return [
+        {"position": n, "description": f"Item\n{n}", "acceptance_criteria": "", "status": status}
+        for n, status in enumerate(statuses, start=1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -190,24 +207,24 @@ def todo(*statuses: str) -> list[dict[str, object]]:
     [
         ("STATUS", {"state": "done", "todo": todo("done", "in_progress", "pending")}, "Step 2 of 3: Item 2"),
         ("STATUS", {"state": "done", "todo": todo("done")}, None),
-        ("STATUS", {"state": "started"}, None),
-        ("STATUS", {"state": "sub_agent", "phase": "started", "child": 0}, "Reading more closely …"),
+        ("STATUS", {"state": "started", "attempt": "1"}, None),
+        ("STATUS", READING, "Reading more closely …"),
         ("TOOL_STARTED", {"tool": "rag_semantic_search"}, "Searching the documents …"),
         ("TOOL_STARTED", {"tool": "rerank"}, None),
         ("TOKEN", {"text": "x"}, None),
     ],
 )
-def test_progress_is_the_step_of_the_plan(name: str, data: dict[str, object], line: str | None) -> None:
-    assert progress_line(RunEvent.model_validate({"name": name, "data": data}), "en") == line
+def test_progress_is_the_step_of_the_plan(name: EventName, data: dict[str, object], line: str | None) -> None:
+    assert progress_line(run_event(name, **data), "en") == line
 
 
 def test_a_step_of_the_plan_links_nowhere() -> None:
-    todo = [{"status": "pending", "description": "Read [this](https://evil.example)\u202e"}]
-    line = progress_line(RunEvent.model_validate({"name": "STATUS", "data": {"todo": todo}}), "en")
+    item = TodoItem(position=1, description="Read [this](https://evil.example)\u202e", acceptance_criteria="")
+    line = progress_line(TodoListStatus(state="done", todo=(item,)), "en")
     assert line == "Step 1 of 1: Read [this] (https: //evil.example)"
 
 
 def test_a_long_step_is_cut() -> None:
-    item = {"description": "x" * 1000, "status": "pending"}
-    event = RunEvent(name="STATUS", data={"state": "done", "todo": [item]})
+    item = TodoItem(position=1, description="x" * 1000, acceptance_criteria="")
+    event = TodoListStatus(state="done", todo=(item,))
     assert len(progress_line(event, "de") or "") == MAX_CHARS

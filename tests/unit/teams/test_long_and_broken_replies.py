@@ -9,7 +9,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
 from shared.platform.errors import AccessDeniedError, DependencyError
-from shared.runs.events import RunEvent
+from shared.runs.log_lines import EventName
 from shared.runs.records import owned_run
 from shared.teams.models import ReplyStep
 from shared.teams.parsing import reply_key
@@ -17,6 +17,7 @@ from shared.teams.steps import PAUSES_S, perform_reply
 from shared.teams.store import purge_taken
 from shared.teams.turns import handle
 from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.run_log import run_event
 from tests.unit.teams.chat import ANSWERED, GROUP, QUESTION, Chat, chat, first_step
 
 DOWN = DependencyError("The channel is out of reach.")
@@ -34,11 +35,9 @@ async def taken(text: str = QUESTION, **fields: Any) -> tuple[Chat, ReplyStep]:
     return bot, step
 
 
-async def tell(bot: Chat, step: ReplyStep, events: Sequence[tuple[str, dict[str, object]]]) -> None:
+async def tell(bot: Chat, step: ReplyStep, events: Sequence[tuple[EventName, dict[str, object]]]) -> None:
     """What a run writes into its log."""
-    await bot.services.run_log.append(
-        step.run_id, [RunEvent.model_validate({"name": name, "data": data}) for name, data in events]
-    )
+    await bot.services.run_log.append(step.run_id, [run_event(name, **data) for name, data in events])
 
 
 async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when_it_is_done() -> None:
@@ -148,7 +147,7 @@ async def test_text_that_was_withdrawn_is_shown_again_only_from_where_it_goes_on
         step,
         [
             ("TOKEN", {"step": 3, "text": "One two "}),
-            ("STATUS", {"step": 3, "state": "restarted"}),
+            ("STATUS", {"step": 3, "state": "restarted", "attempt": "2"}),
             ("TOKEN", {"step": 3, "text": "One "}),
             ("TOKEN", {"step": 3, "text": "two three. "}),
             ("STATUS", {"step": 3, "state": "discarded"}),

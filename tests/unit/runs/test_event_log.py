@@ -5,9 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.runs.event_log import RunClosedError, StaleAttemptError, join_journal, open_journal
-from shared.runs.events import RunEvent
+from shared.runs.event_log import RunClosedError, StaleAttemptError, join_event_log, open_event_log
+from shared.runs.events import RunEvent, SubagentStatus, TokenEvent
 from shared.runs.memory_run_log import MemoryRunLog
+from tests.fakes.run_log import run_event
+
+STARTED = SubagentStatus(phase="started", turn=0, passages=0, findings=0, proved=0)
 
 
 async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
@@ -18,8 +21,8 @@ async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
 async def test_a_first_attempt_is_started_and_a_second_restarted() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    await (await open_journal(log, "r", 3)).write("TOKEN", text="half")
-    await (await open_journal(log, "r", 3)).write("TOKEN", text="whole")
+    await (await open_event_log(log, "r", 3)).write(TokenEvent(text="half"))
+    await (await open_event_log(log, "r", 3)).write(TokenEvent(text="whole"))
     assert await written(log) == [
         ("STATUS", 3, "started"),
         ("TOKEN", 3, None),
@@ -31,33 +34,33 @@ async def test_a_first_attempt_is_started_and_a_second_restarted() -> None:
 async def test_an_attempt_that_was_overtaken_writes_nothing_more() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    slow = await open_journal(log, "r", 3)
-    await open_journal(log, "r", 3)
+    slow = await open_event_log(log, "r", 3)
+    await open_event_log(log, "r", 3)
     before = await written(log)
     with pytest.raises(StaleAttemptError):
-        await slow.write("TOKEN", text="late")
+        await slow.write(TokenEvent(text="late"))
     assert await written(log) == before
 
 
 async def test_another_step_may_write_in_between() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    first, second = await open_journal(log, "r", 1), await open_journal(log, "r", 2)
-    await second.write("TOKEN", text="b")
-    await first.write("TOKEN", text="a")
+    first, second = await open_event_log(log, "r", 1), await open_event_log(log, "r", 2)
+    await second.write(TokenEvent(text="b"))
+    await first.write(TokenEvent(text="a"))
     assert [(name, step) for name, step, _ in await written(log)][-2:] == [("TOKEN", 2), ("TOKEN", 1)]
 
 
 async def test_nothing_follows_the_last_event() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    slow = await open_journal(log, "r", 1)
-    await (await open_journal(log, "r", 2)).write("ERROR", message="stopped")
+    slow = await open_event_log(log, "r", 1)
+    await (await open_event_log(log, "r", 2)).write(run_event("ERROR"))
     before = await written(log)
     with pytest.raises(RunClosedError):
-        await open_journal(log, "r", 3)
+        await open_event_log(log, "r", 3)
     with pytest.raises(RunClosedError):
-        await slow.write("TOKEN", text="late")
+        await slow.write(TokenEvent(text="late"))
     assert await written(log) == before
 
 
@@ -72,19 +75,19 @@ class ForgetfulLog(MemoryRunLog):
 async def test_an_append_whose_answer_was_lost_is_not_written_twice() -> None:
     log = ForgetfulLog()
     await log.create("r")
-    await (await open_journal(log, "r", 3)).write("TOKEN", text="once")
+    await (await open_event_log(log, "r", 3)).write(TokenEvent(text="once"))
     assert await written(log) == [("STATUS", 3, "started"), ("TOKEN", 3, None)]
 
 
 async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    step = await open_journal(log, "r", 3)
-    one = await join_journal(log, "r", 3, 0, "comparator")
-    other = await join_journal(log, "r", 3, 1, "doc_reader")
-    await one.write("STATUS", state="sub_agent", phase="started")
-    await other.write("TOOL_STARTED", tool="retrieve_documents")
-    await step.write("THOUGHT", text="goes on")  # nobody has taken the step over
+    step = await open_event_log(log, "r", 3)
+    one = await join_event_log(log, "r", 3, 0, "comparator")
+    other = await join_event_log(log, "r", 3, 1, "doc_reader")
+    await one.write(STARTED)
+    await other.write(run_event("TOOL_STARTED"))
+    await step.write(run_event("THOUGHT"))  # nobody has taken the step over
     events = [json.loads(line)["data"] for line in (await log.read("r")).lines]
     assert events[1] == {
         "step": 3,
@@ -92,6 +95,10 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
         "profile": "comparator",
         "state": "sub_agent",
         "phase": "started",
+        "turn": 0,
+        "passages": 0,
+        "findings": 0,
+        "proved": 0,
     }
     assert (events[2]["child"], "child" in events[3]) == (1, False)
 
@@ -99,21 +106,21 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
 async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    child = await join_journal(log, "r", 3, 0, "comparator")
-    await open_journal(log, "r", 3)
-    await child.write("STATUS", state="sub_agent", phase="ended")
+    child = await join_event_log(log, "r", 3, 0, "comparator")
+    await open_event_log(log, "r", 3)
+    await child.write(STARTED)
     assert len(await written(log)) == 2
 
 
 async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    child = await join_journal(log, "r", 3, 0, "comparator")
-    await log.append("r", [RunEvent(name="ERROR", data={})])
+    child = await join_event_log(log, "r", 3, 0, "comparator")
+    await log.append("r", [run_event("ERROR")])
     with pytest.raises(RunClosedError):
-        await child.write("STATUS", state="sub_agent", phase="ended")
+        await child.write(STARTED)
     with pytest.raises(RunClosedError):
-        await join_journal(log, "r", 3, 1, "comparator")
+        await join_event_log(log, "r", 3, 1, "comparator")
     assert len(await written_names(log)) == 1
 
 
