@@ -2,7 +2,6 @@
 
 import json
 
-import httpx
 import openai
 import pytest
 from openai import AsyncOpenAI
@@ -10,7 +9,7 @@ from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
 from shared.subagents.models import ComparatorReport
-from tests.contract.model_server.conftest import CHAT, EMBEDDING, KEY, OpenClient
+from tests.contract.model_server.conftest import CHAT, EMBEDDING
 from tests.contract.model_server.test_chat import PROMPT, QuestionPlan
 from tests.contract.model_server.test_sub_agents import NEW, OLD, TOOLS, task
 
@@ -118,52 +117,3 @@ async def test_what_breaks_a_stream_leaves_nothing_of_a_whole_body(client: Async
     for ask in (answer, report, work):
         with pytest.raises((openai.APIConnectionError, openai.InternalServerError)):
             await ask(client, knob)
-
-
-async def test_a_loop_of_the_second_kind_calls_though_it_is_told_not_to(client: AsyncOpenAI) -> None:
-    told_not_to = await work(client, "toolloop=2", tool_choice="none")
-    assert told_not_to.choices[0].finish_reason == "tool_calls"
-    obeying = await work(client, "toolloop=1", tool_choice="none")
-    assert obeying.choices[0].finish_reason == "stop"
-    none_offered = await answer(client, "toolloop=2")
-    assert none_offered.choices[0].message.tool_calls
-
-
-async def test_one_token_a_second_is_slower_than_the_reader_waits(open_client: OpenClient) -> None:
-    client = open_client(timeout=1.5)
-    for ask in (answer, report):
-        with pytest.raises(openai.APITimeoutError):
-            await ask(client, "tps=1")
-    with pytest.raises(openai.APITimeoutError):
-        await work(client, "tps=1", tool_choice="required")
-
-
-async def test_chaos_is_the_same_in_every_run_and_counted(open_client: OpenClient, address: str) -> None:
-    client = open_client(timeout=30)
-    outcomes = [await _outcomes(client, address) for _ in range(2)]
-    assert outcomes[0] == outcomes[1]
-    assert len(set(outcomes[0])) > 4
-
-
-async def _outcomes(client: AsyncOpenAI, address: str) -> list[str]:
-    """What became of eight requests since the last reset, by the kinds of their errors."""
-    seed = 5  # one that brings no fault that takes long
-    headers = {"api-key": KEY}
-    async with httpx.AsyncClient(base_url=address, headers=headers, timeout=30) as raw:
-        await raw.post("/v1/stats/reset")
-        kinds = []
-        for _ in range(8):
-            try:
-                reply = await answer(client, f"chaos={seed}")
-                kinds.append(_kind_of(reply))
-            except (openai.APIError, json.JSONDecodeError) as error:
-                kinds.append(type(error).__name__)
-        stats = (await raw.get("/v1/stats")).json()
-    assert sum(stats["faults_drawn"].values()) == 8
-    return kinds
-
-
-def _kind_of(reply: ChatCompletion) -> str:
-    if not reply.choices:
-        return "foreign"
-    return reply.choices[0].finish_reason if reply.choices[0].message.content else "silent"

@@ -66,11 +66,6 @@ async def test_time_to_first_token_and_pace_are_kept(client: AsyncOpenAI) -> Non
     assert elapsed_s(started) >= 0.3 + 20 / 50
 
 
-async def test_length_sets_the_number_of_pieces(client: AsyncOpenAI) -> None:
-    chunks = [chunk async for chunk in await stream(client, "length=300")]
-    assert len([chunk for chunk in chunks if chunk.choices[0].delta.content]) == 300
-
-
 async def test_drip_sends_single_characters(client: AsyncOpenAI) -> None:
     chunks = [chunk async for chunk in await stream(client, "drip=1,length=5")]
     pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices[0].delta.content]
@@ -139,18 +134,3 @@ async def test_a_filtered_or_refused_answer_is_marked_as_such(client: AsyncOpenA
     refused = (await ask(client, "refuse=1")).choices[0].message
     assert refused.content is None
     assert refused.refusal
-
-
-async def test_a_tool_loop_calls_again_after_results(client: AsyncOpenAI) -> None:
-    reply = await client.chat.completions.create(
-        model=f"{CHAT}@toolloop=1",
-        messages=[{"role": "user", "content": HELLO}, {"role": "tool", "tool_call_id": "1", "content": "{}"}],
-        tools=[SEARCH],
-    )
-    assert reply.choices[0].finish_reason == "tool_calls"
-
-
-async def test_a_misspelt_knob_is_refused(client: AsyncOpenAI) -> None:
-    with pytest.raises(openai.BadRequestError, match="unknown knob 'fial'") as refused:
-        await ask(client, "fial=500")
-    assert refused.value.param == "model"

@@ -62,14 +62,6 @@ def test_a_bad_body_is_a_400_in_openais_shape(address: str, body: bytes) -> None
     assert set(reply.json()["error"]) == {"message", "type", "param", "code"}
 
 
-def test_azure_paths_insist_on_an_api_version(address: str) -> None:
-    path = f"{address}/openai/deployments/{CHAT}/chat/completions"
-    body = {"messages": [{"role": "user", "content": "Hello"}]}
-    assert httpx.post(path, json=body, headers={"api-key": KEY}, timeout=30).status_code == 404
-    reply = httpx.post(f"{path}?api-version=2024-10-21", json=body, headers={"api-key": KEY}, timeout=30)
-    assert reply.json()["model"] == CHAT
-
-
 def test_a_taken_port_is_one_line_and_exit_2(address: str) -> None:
     port = int(address.rsplit(":", 1)[1])
     second = start_server(port)

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import time
 from collections.abc import Iterator
 
 import httpx
@@ -12,10 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from benchmarks.load.crowd import Behaviour, Turn, person, turns
-from benchmarks.load.report import growth, percentiles, phase
+from benchmarks.load.crowd import Behaviour, Turn
 from benchmarks.load.visitor import Asked, Visitor
-from benchmarks.load.watching import Sample, Watch, slope_mb_per_minute
 
 COMPLETE = {"answer": {"abstained": False, "warnings": []}}
 WHOLE = (
@@ -69,14 +66,6 @@ async def asked_of(app: App, behaviour: Behaviour = "reads") -> Asked:
     return visitor.asked[0]
 
 
-def test_people_ask_the_same_in_each_run_and_not_the_same_as_others() -> None:
-    first, again, other = (list(itertools.islice(turns(7, number), 200)) for number in (0, 0, 1))
-    assert first == again != other
-    assert first[0].begins
-    assert {turn.behaviour for turn in first} == {"reads", "reconnects", "cancels"}
-    assert person(3) != person(5)
-
-
 async def test_an_answer_is_timed_and_is_no_fault() -> None:
     asked = await asked_of(App())
     assert (asked.outcome, asked.faults, asked.events) == ("answered", [], 4)
@@ -111,27 +100,3 @@ async def test_a_cancelled_run_is_none_of_ours_unless_we_cancelled_it() -> None:
 async def test_what_is_not_as_promised_is_a_fault(app: App, fault: str) -> None:
     asked = await asked_of(app)
     assert asked.faults[0].startswith(fault)
-
-
-def test_percentiles_are_of_the_ranked() -> None:
-    assert percentiles([float(value) for value in range(101)]) == {
-        "p50": 50.0,
-        "p95": 95.0,
-        "p99": 99.0,
-        "max": 100.0,
-    }
-    assert percentiles([])["p95"] is None
-
-
-def test_memory_that_goes_on_growing_is_told() -> None:
-    assert slope_mb_per_minute([(0.0, 100.0), (30.0, 110.0), (60.0, 120.0)]) == pytest.approx(20)
-    now = time.monotonic()
-    for megabytes, grown in ((0.0, 0), (1.0, 1)):
-        watch = Watch({"Functions host": 1})
-        watch.samples = [
-            Sample(now + second, {"Functions host": 100 + megabytes * second}, {"Functions host": second / 2})
-            for second in range(60)
-        ]
-        told = phase([Asked("reads", now)], watch, now, now + 60, 1)
-        assert told["processes"]["Functions host"]["cores"] == pytest.approx(0.5)
-        assert (told["outcomes"], len(growth(told))) == ({"no end": 1}, grown)

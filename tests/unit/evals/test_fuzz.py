@@ -2,14 +2,13 @@
 
 import collections
 import json
-import random
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from evals.fuzz.generating import SLOW, requests, shares
+from evals.fuzz.generating import requests
 from evals.fuzz.report import as_text, is_clean, report
 from evals.fuzz.sending import Seen, Sender
 from evals.fuzz.things import Things
@@ -22,20 +21,6 @@ NAMES = sorted(operation.name for operation in OPERATIONS)
 
 def seen(name: str = "chat", status: int | None = 200, *complaints: str) -> Seen:
     return Seen(name, "anna", True, status, complaints, "POST /chat")
-
-
-@pytest.mark.parametrize("cases", [1, len(NAMES), 200, 5000])
-def test_shares_add_up(cases: int) -> None:
-    given_out = shares(NAMES, cases)
-    assert sum(given_out.values()) == cases
-    assert min(given_out.values()) >= (2 if cases >= 2 * len(NAMES) else 0)
-
-
-def test_slow_calls_get_less() -> None:
-    given_out = shares(NAMES, 5000)
-    assert set(NAMES) >= SLOW
-    slowest = max(given_out[name] for name in SLOW)
-    assert slowest * 3 < min(given_out[name] for name in NAMES if name not in SLOW)
 
 
 def test_the_same_seed_makes_the_same_requests_of_every_call() -> None:
@@ -129,22 +114,3 @@ def test_an_app_that_fails_or_answers_otherwise_is_found(wrong_app: str) -> None
         "answered with 200 to nobody",
     ):
         assert any(expected in complaint for complaint in complaints), (expected, complaints)
-
-
-def test_an_app_that_is_not_there_is_found() -> None:
-    document = Description([one for one in OPERATIONS if one.name == "get_health"]).document()
-    nowhere = Sender("http://127.0.0.1:9/api", {"anna": "x"}, Things(), 1)  # the discard port: nobody listens
-    told = report(nowhere.send_all(requests(document, 2, 1)), [])
-    assert (told["no_answer"], told["statuses"]) == (2, {"None": 2})
-    assert not is_clean(told)
-
-
-def test_things_are_learned_from_answers_and_the_newest_are_kept() -> None:
-    things = Things()
-    for number in range(50):
-        things.learn({"doc_id": f"doc-{number}", "status": "queued"})
-    things.learn(["doc_id"])
-    chance = random.Random(1)
-    chosen = {things.choose("doc_id", chance) for _ in range(500)}
-    assert chosen == {f"doc-{number}" for number in range(10, 50)}
-    assert things.choose("run_id", chance) is None

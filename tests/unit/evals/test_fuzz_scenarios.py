@@ -124,10 +124,3 @@ def test_what_another_user_gets_or_is_still_there_is_a_fault(
     told = played(app)
     assert set(complaints(told)) == {complaint}
     assert not is_clean(report(told.seen[:1], [], told))
-
-
-@pytest.mark.parametrize("app", ["nothing"], indirect=True)
-def test_an_app_that_is_gone_is_found(app: str) -> None:
-    told = played("http://127.0.0.1:9/api", count=2)  # the discard port: nobody listens
-    assert [one.status for one in told.seen] == [None, None]
-    assert report([], [], told)["no_answer"] == 2

@@ -7,6 +7,7 @@ import pytest
 
 from evals.ingest_report.corpus import find_files
 from evals.ingest_report.report import Ending, FileReport, ending_of, summarize
+from evals.word_recall import word_recall
 from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import _Worker
 
@@ -95,3 +96,22 @@ def test_the_summary_counts_each_file_once_and_medians_by_suffix() -> None:
     assert counts == (2, 1, 1, 1, 1)
     assert summary.median_recall == {"": 0.25, ".pdf": 0.9}
     assert (summary.files, summary.pages, summary.blocks, summary.seconds) == (6, 12, 18, 12.3)
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "recall"),
+    [
+        ("the red pump", "The pump, red.", 1.0),
+        ("one two three four", "one two", 0.5),
+        ("yes yes yes yes", "yes", 0.25),
+        ("", "anything", 1.0),
+        ("<!-- image -->", "", 1.0),
+        ("**bold** and `code`", "bold and code", 1.0),
+        ("[the manual](https://example.org/a_(b)) ![a pump](pump.png)", "the manual a pump", 1.0),
+        ("R&amp;D in my\\_file", "R&D in my_file", 1.0),
+        ("| a | b |\n| --- | --- |\n| 1 | 2 |", "a b 1 2", 1.0),
+        ("- [x] done", "done", 1.0),
+    ],
+)
+def test_recall_counts_the_words_a_reader_sees(reference: str, text: str, recall: float) -> None:
+    assert word_recall(reference, text) == recall

@@ -6,8 +6,6 @@ from local.model_server.answers.compose import answer_from_documents
 from local.model_server.answers.material import read_material
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.text.asked import asked_of
-from local.model_server.text.names import missing_names, names_of, occurs
-from local.model_server.text.words import stem, stems_of
 from tests.unit.model_server.conftest import block, document, prompt
 
 TRAVEL = document(
@@ -108,40 +106,6 @@ def test_what_they_do_not_say_is_declined(embedder: EmbeddingService, question: 
 )
 def test_what_only_says_the_form_of_the_answer_is_not_asked_about(question: str, asked: str) -> None:
     assert asked_of(question) == asked
-
-
-def test_names_are_capitalised_words_and_numbers_but_no_places_in_the_document() -> None:
-    assert names_of("Did Claire move to Lyon in 2019, as Figure 7 on page 12 says?") == [
-        "claire",
-        "lyon",
-        "2019",
-    ]
-    assert names_of("Hat die Abteilung ACME im Jahr 2019 den X200 gekauft?") == ["acme", "2019", "x200"]
-
-
-def test_a_name_is_there_in_another_form_or_with_a_slip_but_not_as_another_number() -> None:
-    text = set(stems_of("Saxophones were sold from 2018 on, on the 1 st of May, for 1,200 EUR."))
-    assert missing_names("Were the Saxohones sold in FY2018 for 1,200 EUR?", text) == []
-    assert missing_names("Were the Trumpets sold in 2019 for 1,300 EUR?", text) == [
-        "trumpets",
-        "2019",
-        "1,300",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("written", "meant", "same"),
-    [
-        ("helth", "health", True),
-        ("healht", "health", True),
-        ("heallth", "health", True),
-        ("haelth", "wealth", False),
-        ("cost", "post", False),
-        ("pumps", "dumps", False),
-    ],
-)
-def test_a_slip_is_one_letter_behind_the_first(written: str, meant: str, same: bool) -> None:
-    assert occurs(stem(written), {stem(meant)}) is same
 
 
 def test_the_organisation_s_name_in_every_document_answers_nothing(embedder: EmbeddingService) -> None:

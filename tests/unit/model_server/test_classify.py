@@ -3,7 +3,6 @@
 import pytest
 
 from local.model_server.schemas.classify import intent_of, query_type_of
-from local.model_server.schemas.cue_spelling import mend, slips_between
 
 
 @pytest.mark.parametrize(
@@ -78,24 +77,3 @@ def test_the_intent_is_what_the_answer_is_wanted_for(question: str, intent: str)
 )
 def test_misspelt_cues_are_understood(misspelt: str, query_type: str) -> None:
     assert query_type_of(misspelt) == query_type
-
-
-@pytest.mark.parametrize(
-    "right", ["the contrast of the file", "a quota for stops", "Zeit und Leiste", "mit einem Vortrag"]
-)
-def test_other_words_are_not_mended_into_cues(right: str) -> None:
-    assert mend(right) == right
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "slips"),
-    [
-        ("steps", "steps", 0),
-        ("stpes", "steps", 1),
-        ("step", "steps", 1),
-        ("comapre", "compare", 1),
-        ("", "ab", 2),
-    ],
-)
-def test_two_letters_that_changed_places_are_one_slip(one: str, other: str, slips: int) -> None:
-    assert slips_between(one, other) == slips

@@ -3,16 +3,9 @@
 import re
 from html import unescape
 
-import pytest
-
 from local.model_server.answers.compose import answer_from_documents
 from local.model_server.answers.material import read_material
-from local.model_server.answers.subjects import is_about_several, meant_documents
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.prompt_reader import read_documents
-from local.model_server.schemas.classify import query_type_of
-from local.model_server.text.aspects import aspects_of
-from local.model_server.text.run_ons import split_run_on
 from tests.unit.model_server.conftest import block, document, prompt
 
 CITE = re.compile(r'<cite doc_id="([^"]*)" quote="([^"]*)"/>')
@@ -97,22 +90,6 @@ def test_a_document_that_the_question_does_not_mean_has_no_column(embedder: Embe
     assert set(cited(answer(embedder, question, *documents))) == {"Norhafen2021", "Norhafen2022"}
 
 
-def test_kinship_of_file_names_stands_in_for_a_name_that_no_passage_says() -> None:
-    message = "".join(
-        document(name, block(text), filename=f"{name}.pdf")
-        for name, text in (
-            ("2021 nhf", "Norhafen earned 21 million euros."),
-            ("2022 nhf", "Norhafen earned 22 million euros."),
-            ("2023 nhf", "Fees brought in 23 million euros."),
-            ("2023 spt", "Fees brought in 9 million euros."),
-        )
-    )
-    documents = read_documents(f"<documents>{message}</documents>")
-    meant = meant_documents("What did Norhafen earn over time?", documents)
-    assert [document.doc_id for document in meant] == ["2021 nhf", "2022 nhf", "2023 nhf"]
-    assert meant_documents("What was earned over time?", documents) == documents
-
-
 def test_what_sub_agents_set_against_each_other_heads_the_table(embedder: EmbeddingService) -> None:
     findings = (
         '<findings><finding kind="difference" about="Cost of repairs"><statement>They differ.</statement>'
@@ -134,78 +111,3 @@ def test_a_question_about_several_documents_cites_each_of_them(embedder: Embeddi
     assert "**In the other documents:**" in given
     single = answer(embedder, "What was the income from harbour fees?", *quarters(), kind="CONTENT_SEARCH")
     assert len(cited(single)) < len(QUARTERS)
-
-
-def test_a_foreign_question_about_several_documents_is_still_not_answered(embedder: EmbeddingService) -> None:
-    given = answer(
-        embedder, "What do these reports say about the painter Vermeer?", *quarters(), kind="CONTENT_SEARCH"
-    )
-    assert given.startswith("<abstain")
-    assert not cited(given)
-
-
-@pytest.mark.parametrize(
-    ("question", "is_several"),
-    [
-        ("What do these reports say on noise?", True),
-        ("What is in both contracts about notice?", True),
-        ("Was sagen diese Berichte über Lärm?", True),
-        ("What does the report say on noise?", False),
-        ("Who signs the contract?", False),
-    ],
-)
-def test_several_documents_are_told_from_one(question: str, is_several: bool) -> None:
-    assert is_about_several(question) == is_several
-
-
-@pytest.mark.parametrize(
-    ("question", "query_type"),
-    [
-        ("How did the water level fluctuate across the quarters?", "COMPARISON"),
-        ("Are there trends in absences over the reported months?", "COMPARISON"),
-        ("List the number of accidents separately for each year", "COMPARISON"),
-        ("Wie haben sich die Mieten über die Jahre verändert?", "COMPARISON"),
-        ("Which changes in opening hours are told in these minutes?", "COMPARISON"),
-        ("How has the market for pumps developed?", "CONTENT_SEARCH"),
-        ("What was the water level in each basin?", "CONTENT_SEARCH"),
-        ("Which presentations were changed in the last three months?", "METADATA_SEARCH"),
-    ],
-)
-def test_several_times_are_set_against_each_other(question: str, query_type: str) -> None:
-    assert query_type_of(question) == query_type
-
-
-@pytest.mark.parametrize(
-    ("question", "aspects"),
-    [
-        ("Compare the price and the weight of the pumps", ["the price", "the weight"]),
-        ("Vergleiche Preis, Gewicht und Garantie der Pumpen", ["Preis", "Gewicht", "Garantie"]),
-        ("How do they differ in terms of noise and power?", ["noise", "power"]),
-        (
-            "What does it weigh and when is it serviced?",
-            ["What does it weigh", "when is it serviced"],
-        ),
-        ("What is the price?", ["What is the price?"]),
-    ],
-)
-def test_the_things_asked_about_are_told_apart(question: str, aspects: list[str]) -> None:
-    assert aspects_of(question) == aspects
-
-
-def test_a_table_without_lines_is_cut_into_its_rows() -> None:
-    head = (
-        "Three months ended June 30, 2023 June 30, 2022 Change in the income of the harbour by kind of source"
-    )
-    rows = [
-        "Harbour fees 5.2 4.9 6 %",
-        "Rents and leases 1.1 1.0 10 %",
-        "Total income (in euros) 6.3 5.9 7 %",
-    ]
-    prose = " ".join(["word"] * 20)
-    assert split_run_on(f"{head} 2 3 {' '.join(rows)} {prose}")[2:] == [
-        rows[0],
-        rows[1],
-        f"{rows[2]} {prose}",
-    ]
-    sentence = "The 3 cranes and 12 boats of 2023 cost 5 million euros."
-    assert split_run_on(sentence) == [sentence]

@@ -6,8 +6,7 @@ import pytest
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.schemas.dates import find_date
-from local.model_server.schemas.document_metadata import extract_metadata, find_author, find_title
-from local.model_server.schemas.document_types import department_of, document_type_of
+from local.model_server.schemas.document_metadata import extract_metadata
 from local.model_server.schemas.quote_repair import repair_quote
 from local.model_server.schemas.task import SchemaTask
 from tests.unit.model_server.conftest import block, document
@@ -55,18 +54,6 @@ def test_an_empty_document_is_named_after_its_file(embedder: EmbeddingService) -
 
 
 @pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("Annual Report 2023\nNorthwind Traders\nRevenue rose.", "Annual Report 2023"),
-        ("This is a long sentence that ends with a stop.\nTravel Policy\n", "Travel Policy"),
-        ("**Price List**\n| a | b |", "Price List"),
-    ],
-)
-def test_the_title_is_the_first_line_that_looks_like_one(text: str, title: str) -> None:
-    assert find_title(text, "file.pdf") == title
-
-
-@pytest.mark.parametrize(
     ("text", "date"),
     [
         ("Issued 2024-02-30 and 2024-02-28", "2024-02-28"),
@@ -81,27 +68,6 @@ def test_the_title_is_the_first_line_that_looks_like_one(text: str, title: str) 
 )
 def test_printed_dates_become_iso_dates(text: str, date: str | None) -> None:
     assert find_date(text) == date
-
-
-@pytest.mark.parametrize(
-    ("text", "author"),
-    [
-        ("Prepared by: Contoso Health Team", "Contoso Health Team"),
-        ("by Jane Miller", "Jane Miller"),
-        ("Verfasser: Max Müller", "Max Müller"),
-        ("by the way, no author", None),
-    ],
-)
-def test_the_author_is_read_from_a_line_that_says_so(text: str, author: str | None) -> None:
-    assert find_author(text) == author
-
-
-def test_type_and_department_come_from_telling_words() -> None:
-    assert document_type_of("list.xlsx", "Price List 2024", "") == "price_list"
-    assert document_type_of("notes.txt", "Notes", "nothing telling") == "document"
-    assert department_of("Owner: Human Resources\n") == "Human Resources"
-    assert department_of("Ask the Finance Department about it.") == "Finance"
-    assert department_of("Nothing.") is None
 
 
 @pytest.mark.parametrize(

@@ -75,42 +75,9 @@ def test_numbers_with_units_are_metrics(embedder: EmbeddingService, text: str, v
     assert metric.name
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (
-            "The maximum operating pressure of the Heron is 6.5 bar.",
-            "maximum operating pressure of the Heron",
-        ),
-        ("Unless told otherwise, the fuse is rated at 32 A.", "fuse is rated"),
-        ("| Model | Mass | Price |\n|---|---|---|\n| X200 | 1,250 kg | - |", "X200: Mass"),
-        ("| Quantity | Value |\n|---|---|\n| Maximum head | 65 m |", "Maximum head"),
-    ],
-)
-def test_a_metric_is_named_by_words_of_the_text(embedder: EmbeddingService, text: str, name: str) -> None:
-    assert [metric.name for metric in read(embedder, window(text)).metrics] == [name]
-
-
-def test_numbers_on_the_focus_come_first(embedder: EmbeddingService) -> None:
-    many = " ".join(
-        f"The part {letter * 3} weighs {weight} kg." for weight, letter in enumerate("abcdefghijkl", 2)
-    )
-    summary = read(embedder, window(f"{many} The valve opens at 9 bar.", focus="When does the valve open?"))
-    assert (summary.metrics[0].value, len(summary.metrics)) == ("9", 10)
-
-
-def test_a_number_that_nothing_names_is_no_metric(embedder: EmbeddingService) -> None:
-    assert read(embedder, window("Above 7.2 bar it opens.")).metrics == ()
-
-
 def test_numbers_without_units_and_parts_of_names_are_none(embedder: EmbeddingService) -> None:
     text = "Version 3.2 of chapter 4 names the X200s and the barge 5 barges 1/2 min-max of 2024."
     assert read(embedder, window(text)).metrics == ()
-
-
-def test_the_mark_of_a_list_is_no_part_of_a_finding(embedder: EmbeddingService) -> None:
-    (finding,) = read(embedder, window("- The casing is made of cast iron.")).findings
-    assert finding.text == finding.quote == "The casing is made of cast iron."
 
 
 def test_a_window_without_sentences_gives_no_findings(embedder: EmbeddingService) -> None:

@@ -31,23 +31,11 @@ def test_a_text_has_the_same_vector_in_any_company(network: MiniLM) -> None:
     assert np.abs(together - alone).max() < 1e-5
 
 
-def test_texts_are_cut_at_256_tokens_and_not_at_128(network: MiniLM) -> None:
-    lengths = [len(network.tokenizer.encode("word " * words).ids) for words in (10, 200, 400)]
-    assert lengths == [12, 202, 256]
-
-
 def test_weights_that_are_not_the_genuine_ones_are_refused(tmp_path: Path) -> None:
     for name in ("model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_bytes(b"something else")
     with pytest.raises(WeightsError, match="sha256"):
         MiniLM(tmp_path)
-
-
-def test_the_service_keeps_the_order_of_texts_and_repetitions(embedder: EmbeddingService) -> None:
-    texts = [f"sentence number {index} " + "x " * (index % 7) for index in range(13)]
-    vectors = embedder.embed([*texts, texts[3]])
-    assert np.array_equal(vectors[13], vectors[3])
-    assert np.abs(embedder.embed([texts[11]])[0] - vectors[11]).max() < 1e-6
 
 
 def test_tokens_are_counted_and_cut_by_the_models_tokenizer(embedder: EmbeddingService) -> None:

@@ -25,17 +25,6 @@ def test_a_picture_that_has_nothing_to_do_with_the_question_is_left_out(embedder
     assert not FIGURE.search(answer(embedder, QUESTION, "CONTENT_SEARCH", document("m", TEXT, LOBBY)))
 
 
-def test_a_picture_of_a_document_that_is_not_cited_is_left_out(embedder: EmbeddingService) -> None:
-    given = answer(embedder, QUESTION, "CONTENT_SEARCH", document("m", TEXT), document("other", CURVE))
-    assert not FIGURE.search(given)
-
-
-def test_an_abstention_shows_no_picture(embedder: EmbeddingService) -> None:
-    given = answer(embedder, "Who painted the Mona Lisa?", "CONTENT_SEARCH", document("m", TEXT, CURVE))
-    assert given.startswith("<abstain")
-    assert "<figure" not in given
-
-
 def test_a_picture_goes_below_a_table(embedder: EmbeddingService) -> None:
     old = document("old", block("The maximum pressure of the pump is 200 bar.", page="3"), CURVE, title="Old")
     new = document("new", TEXT, title="New")

@@ -51,11 +51,6 @@ def test_a_thing_that_nobody_speaks_of_is_looked_for_in_the_documents_of_the_tas
     )
 
 
-def test_a_document_that_is_silent_where_others_speak_is_asked_again(embedder: EmbeddingService) -> None:
-    reply = take_turn(request("What does the warranty exclude?", NEW, OLD), embedder)
-    assert call_of(reply)[1]["doc_ids"] == ["old"]
-
-
 @pytest.mark.parametrize("task", ["Compare the pressure of the manuals", "Summarise the press manuals"])
 def test_with_all_at_hand_no_tool_is_called(embedder: EmbeddingService, task: str) -> None:
     reply = take_turn(request(task, NEW, OLD), embedder)
@@ -77,16 +72,6 @@ def test_a_call_that_was_made_is_not_made_again(embedder: EmbeddingService) -> N
     assert take_turn(again, embedder).text == READY
 
 
-def test_the_web_is_searched_before_it_is_reported_on(embedder: EmbeddingService) -> None:
-    asked = request("How much rain fell in Bremen in 2023?", tools="web_search retrieve_documents")
-    assert call_of(take_turn(asked, embedder))[0] == "web_search"
-
-
-def test_an_author_that_is_not_given_is_asked_of_the_metadata(embedder: EmbeddingService) -> None:
-    reply = take_turn(request("Who wrote the press manuals?", NEW, OLD), embedder)
-    assert call_of(reply)[0] == "query_metadata"
-
-
 def test_who_is_told_not_to_call_does_not_call(embedder: EmbeddingService) -> None:
     asked = request("Compare the pressure of the press manuals", NEW, tool_choice="none")
     assert write_reply(asked, embedder).reply.text == READY
@@ -97,18 +82,3 @@ def test_who_is_told_not_to_call_does_not_call(embedder: EmbeddingService) -> No
 def test_who_is_told_to_call_calls(embedder: EmbeddingService) -> None:
     asked = request("Compare the pressure of the press manuals", NEW, OLD, tool_choice="required")
     assert write_reply(asked, embedder).reply.tool_call is not None
-
-
-def test_a_turn_in_a_loop_never_repeats_itself(embedder: EmbeddingService) -> None:
-    asked = request("Compare the pressure of the press manuals", NEW)
-    result: JsonValue = {"role": "tool", "tool_call_id": "1", "content": "Nothing."}
-    later = ChatRequest.model_validate(
-        {
-            **asked.model_dump(mode="json"),
-            "messages": [*(message.model_dump(mode="json") for message in asked.messages), result],
-        }
-    )
-    first, second = (write_reply(one, embedder, tool_loop=1).reply.tool_call for one in (asked, later))
-    assert first is not None
-    assert second is not None
-    assert first.arguments != second.arguments

@@ -2,11 +2,9 @@
 
 import json
 
-import pytest
 from pydantic import BaseModel
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.prompt_reader import read_passages
 from local.model_server.schemas.registry import fill_schema
 from local.model_server.schemas.task import SchemaTask
 from shared.retrieval.models import PassageGrades, PassageScores, QueryRewrite
@@ -22,13 +20,6 @@ PASSAGES = """<passages>
 def filled(kind: type[BaseModel], message: str, embedder: EmbeddingService) -> BaseModel:
     schema = json.loads(json.dumps(kind.model_json_schema()))
     return kind.model_validate_json(fill_schema(SchemaTask(kind.__name__, schema, message, embedder)))
-
-
-def test_passages_are_read_unescaped_and_numbered() -> None:
-    read = read_passages(
-        '<passages><passage number="7" document="a&amp;b">x &lt; y</passage><passage>no</passage></passages>'
-    )
-    assert [(one.number, one.document, one.text) for one in read] == [(7, "a&b", "x < y")]
 
 
 def test_the_passage_that_answers_scores_best(embedder: EmbeddingService) -> None:
@@ -65,8 +56,3 @@ def test_a_follow_up_is_rewritten_with_different_phrasings(embedder: EmbeddingSe
     assert isinstance(written, QueryRewrite)
     assert "X200 pump" in written.standalone_question
     assert 2 <= len(set(written.search_queries)) == len(written.search_queries) <= 4
-
-
-@pytest.mark.parametrize("message", ["", "<passages></passages>", "no markup"])
-def test_no_passages_get_no_judgement(embedder: EmbeddingService, message: str) -> None:
-    assert filled(PassageScores, message, embedder) == PassageScores(scores=())

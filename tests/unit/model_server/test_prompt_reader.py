@@ -1,11 +1,9 @@
 """Reading prompts: what an application escapes comes back letter by letter; broken markup never raises."""
 
-from html import escape
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.model_server.prompt_reader import element_text, read_documents, read_turns, unescape
+from local.model_server.prompt_reader import element_text, read_documents
 from tests.unit.model_server.conftest import block, document, prompt
 
 
@@ -43,20 +41,7 @@ def test_text_that_looks_like_markup_stays_text() -> None:
     assert [(found.doc_id, found.blocks[0].text) for found in documents] == [("d", hostile)]
 
 
-def test_entities_are_resolved_once() -> None:
-    assert unescape("&amp;lt; &#65;&#x42; &unknown; &#9999999;") == "&lt; AB &unknown; &#9999999;"
-
-
 def test_broken_markup_gives_nothing_rather_than_an_error() -> None:
     assert read_documents("<documents><document doc_id='a'>") == []
     assert read_documents("no markup at all") == []
     assert element_text("<question>cut off", "question") is None
-
-
-def test_turns_come_oldest_first() -> None:
-    turns = f'<turn role="user">{escape("a < b?")}</turn><turn role="assistant">Yes.</turn>'
-    message = f"<conversation>{turns}</conversation>"
-    assert [(turn.role, turn.text) for turn in read_turns(message)] == [
-        ("user", "a < b?"),
-        ("assistant", "Yes."),
-    ]

@@ -79,15 +79,6 @@ def test_a_document_that_no_passage_is_from_is_named_as_unread(embedder: Embeddi
     assert any("press-2021.pdf" in sentence for sentence in given.uncertainty)
 
 
-def test_a_german_task_is_reported_on_in_german(embedder: EmbeddingService) -> None:
-    text = "Der höchste Druck beträgt 250 bar. Der Filter wird alle 500 Stunden gewechselt."
-    manual = document("d", block(text, page="3"), title="Pressenhandbuch", page_count="8")
-    given = report(embedder, DocReaderReport, "Wie hoch ist der höchste Druck laut Handbuch?", manual)
-    assert given.sections[0].heading == "Seite 3"
-    assert given.claims[0].proofs[0].quote == "Der höchste Druck beträgt 250 bar."
-    assert any("der 8 Seiten" in sentence for sentence in given.uncertainty)
-
-
 def test_each_document_has_a_side_in_each_contrast(embedder: EmbeddingService) -> None:
     third = document("third", block("The press weighs 900 kg."), title="Data sheet")
     given = report(embedder, ComparatorReport, "Compare the pressure of all presses", NEW, OLD, third)
@@ -97,12 +88,6 @@ def test_each_document_has_a_side_in_each_contrast(embedder: EmbeddingService) -
     quoted = {side.doc_id for one in contrasts for side in one.sides if side.quote}
     assert {"new", "old"} <= quoted
     assert all(side.quote in TEXTS + "The press weighs 900 kg." for one in contrasts for side in one.sides)
-
-
-def test_what_is_said_alike_is_a_similarity_with_a_proof_of_each(embedder: EmbeddingService) -> None:
-    given = report(embedder, ComparatorReport, "Compare the pressure and the filter of the manuals", NEW, OLD)
-    proofs = {proof.doc_id: proof.quote for proof in given.similarities[0].proofs}
-    assert proofs == dict.fromkeys(("new", "old"), "The filter is replaced every 500 hours.")
 
 
 def test_a_dimension_that_no_document_speaks_of_is_open_and_has_no_contrast(
@@ -159,13 +144,6 @@ def test_sites_that_agree_are_sources_of_one_claim(embedder: EmbeddingService) -
     }
     assert any("2 sites" in note for note in given.trust_notes)
     assert any("public body" in note for note in given.trust_notes)
-
-
-@pytest.mark.parametrize(("more", "note"), [(WEB, "says anything"), ("", "No page")])
-def test_nothing_on_the_web_is_told_as_such(embedder: EmbeddingService, more: str, note: str) -> None:
-    given = report(embedder, WebReport, "Who won the cup of 1987?", more=more)
-    assert given.claims == ()
-    assert note in given.trust_notes[0]
 
 
 @pytest.mark.parametrize("kind", [DocReaderReport, ComparatorReport, EvidenceReport, WebReport])

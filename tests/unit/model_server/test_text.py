@@ -4,11 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.model_server.text.bm25 import bm25_scores
 from local.model_server.text.languages import detect_language
-from local.model_server.text.parts import question_parts
 from local.model_server.text.sentences import split_sentences, table_rows
-from local.model_server.text.words import stem, stems_of, topic_words, words_of
 
 
 @pytest.mark.parametrize(
@@ -44,34 +41,6 @@ def test_table_rows_read_with_their_header() -> None:
     ]
 
 
-def test_words_keep_numbers_and_codes_whole() -> None:
-    assert words_of("The X-200 costs 1,200.50 EUR (X200b).") == [
-        "the",
-        "x",
-        "200",
-        "costs",
-        "1,200.50",
-        "eur",
-        "x200b",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("valves", "valve"), ("policies", "policy"), ("Verträge", "Vertrag"), ("replaced", "replace")],
-)
-def test_inflections_share_a_stem(one: str, other: str) -> None:
-    assert stems_of(one) == stems_of(other)
-
-
-def test_years_are_not_stemmed() -> None:
-    assert stem("2023") != stem("202")
-
-
-def test_topic_words_leave_out_what_only_asks() -> None:
-    assert topic_words("Please explain what the safety valve does") == ["safety", "valve"]
-
-
 @pytest.mark.parametrize(
     ("text", "language"),
     [
@@ -87,19 +56,3 @@ def test_topic_words_leave_out_what_only_asks() -> None:
 )
 def test_language_is_told_by_stop_words(text: str, language: str) -> None:
     assert detect_language(text) == language
-
-
-def test_bm25_prefers_the_rare_word_and_never_goes_below_zero() -> None:
-    texts = [stems_of(text) for text in ("the valve leaks", "the pump runs", "the pump leaks oil")]
-    scores = bm25_scores(stems_of("valve pump"), texts)
-    assert scores[0] > scores[1] > 0
-    assert bm25_scores(["absent"], texts) == [0, 0, 0]
-    assert bm25_scores(["x"], []) == []
-
-
-def test_a_question_is_split_where_a_second_one_begins() -> None:
-    assert question_parts("What is the limit and how often is it checked?") == [
-        "What is the limit",
-        "how often is it checked",
-    ]
-    assert question_parts("What are rules and limits?") == ["What are rules and limits?"]

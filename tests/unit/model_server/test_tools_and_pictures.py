@@ -85,14 +85,6 @@ def test_tool_choice_is_obeyed(choice: JsonValue, name: str | None) -> None:
     assert (call.name if call else None) == name
 
 
-def test_a_tool_loop_never_ends_and_never_repeats_itself() -> None:
-    first = choose_tool_call(request(QUESTION), is_tool_loop=True)
-    second = choose_tool_call(request(QUESTION, RESULT), is_tool_loop=True)
-    assert first is not None
-    assert second is not None
-    assert first.arguments != second.arguments
-
-
 @pytest.mark.parametrize(
     "content", ["not json", "[1, 2]", '{"results": "none"}', '{"results": [{"doc_id": 3}]}', "null"]
 )
