@@ -7,13 +7,12 @@ from tests.contract.durable.app_activities import work
 from tests.contract.durable.app_flows import flows
 from tests.contract.durable.app_odd import odd
 from tests.contract.durable.app_plans import plans
-from tests.contract.durable.app_races import races
 from tests.contract.durable.app_waits import waits
 from tests.contract.durable.sdk_functions import SdkFunctions
 
 
 def make_functions() -> SdkFunctions:
     app = df.DFApp()
-    for blueprint in (work, flows, waits, odd, plans, races, fan_out_activities.blueprint):
+    for blueprint in (work, flows, waits, odd, plans, fan_out_activities.blueprint):
         app.register_functions(blueprint)
     return SdkFunctions(app)

@@ -48,11 +48,6 @@ def fail_first(times: int) -> str:
     return f"succeeded at attempt {stage.runs['fail_first']}"
 
 
-@work.activity_trigger(input_name="value")
-def quotes_garbage(value: Any) -> None:
-    raise ValueError("half a surrogate pair: \ud800")
-
-
 @work.activity_trigger(input_name="number")
 def busy(number: int) -> int:
     with stage.lock:

@@ -65,14 +65,6 @@ def catches(context: Context) -> Any:
 
 
 @flows.orchestration_trigger(context_name="context")
-def catches_garbage(context: Context) -> Any:
-    try:
-        yield context.call_activity("quotes_garbage", None)
-    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
-        return str(error).splitlines()[0]
-
-
-@flows.orchestration_trigger(context_name="context")
 def does_not_catch(context: Context) -> Any:
     yield context.call_activity("fail_first", 99)
 
@@ -125,14 +117,6 @@ def child(context: Context) -> Any:
     number = context.get_input()["number"]
     squared = yield context.call_activity("square", number)
     return {"squared": squared, "id": context.instance_id, "parent": context.parent_instance_id}
-
-
-@flows.orchestration_trigger(context_name="context")
-def parent_of_failing(context: Context) -> Any:
-    try:
-        yield context.call_sub_orchestrator("does_not_catch", None)
-    except Exception as error:  # noqa: BLE001  # the SDK raises plain Exception
-        return str(error)
 
 
 @flows.orchestration_trigger(context_name="context")

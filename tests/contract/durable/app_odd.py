@@ -80,12 +80,6 @@ def retry_against_timer(context: Context) -> Any:
 
 
 @odd.orchestration_trigger(context_name="context")
-def returns_nan(context: Context) -> Any:
-    yield context.call_activity("square", 1)
-    return float("nan")
-
-
-@odd.orchestration_trigger(context_name="context")
 def goes_on_beside_a_retry(context: Context) -> Any:
     """Catches the first failure of a task_all and yields on, while a retry of it is in flight."""
     try:
@@ -109,21 +103,3 @@ def sets_custom_status(context: Context) -> Any:
 def sets_status_of_size(context: Context) -> Any:
     context.set_custom_status("x" * context.get_input())
     yield context.call_activity("square", 1)
-
-
-@odd.orchestration_trigger(context_name="context")
-def races_old_and_new_tasks(context: Context) -> Any:
-    old = context.call_activity("hold", "old")
-    yield context.task_any([old, context.call_activity("square", 1)])
-    yield context.task_any([old, context.call_activity("hold", "new")])
-    context.set_custom_status("went on")
-    return (yield context.call_activity("square", 5))
-
-
-@odd.orchestration_trigger(context_name="context")
-def cancels_a_long_timer(context: Context) -> Any:
-    timer = context.create_timer(context.current_utc_datetime + timedelta(hours=2))
-    yield context.task_any([context.call_activity("square", 1), timer])
-    timer.cancel()
-    context.set_custom_status("cancelled")
-    return "done"

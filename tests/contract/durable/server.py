@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from local.durable.executor import DurableExecutor
 from local.durable.protocol import TimerLimits
 from tests.conftest import find_free_port
 from tests.contract.durable.sdk_functions import SdkFunctions
+from tests.contract.durable.stage import stage
 
 HANG_GUARD_S = 90.0
 ENDED = ("Completed", "Failed", "Terminated")
@@ -38,6 +40,14 @@ class _QuickServer(uvicorn.Server):
             connection.shutdown()
         for server in self.servers:
             await server.wait_closed()
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Poll; the guard only keeps a broken run from hanging."""
+    give_up_at = time.monotonic() + HANG_GUARD_S
+    while not await condition():
+        assert time.monotonic() < give_up_at, f"no {what}"
+        await asyncio.sleep(0.01)
 
 
 class DurableServer:
@@ -111,12 +121,27 @@ class DurableServer:
         return await self.until(await self.start(name, value, instance_id), *ENDED)
 
     async def until_custom_status(self, instance_id: str, wanted: object) -> None:
-        give_up_at = time.monotonic() + HANG_GUARD_S
-        while time.monotonic() < give_up_at:
-            if (await self.status(instance_id)).custom_status == wanted:
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError(f"{instance_id} never had the custom status {wanted!r}")
+        async def is_set() -> bool:
+            return bool((await self.status(instance_id)).custom_status == wanted)
+
+        await eventually(is_set, f"custom status {wanted!r} of {instance_id}")
+
+    async def until_recorded(self, instance_id: str, *wanted: str) -> None:
+        """Until the activity has ended and these events, no more and no fewer, were taken."""
+
+        async def are_recorded() -> bool:
+            kinds = [event["EventType"] for event in await self.history(instance_id) or []]
+            return [kind for kind in kinds if kind in ("TaskCompleted", "EventRaised")] == [*wanted]
+
+        await eventually(are_recorded, f"{wanted} in the history of {instance_id}")
+
+    async def until_begun(self, activity: str, runs: int = 1) -> None:
+        """Until the activity of that name has begun so many times."""
+
+        async def has_begun() -> bool:
+            return stage.runs[activity] == runs
+
+        await eventually(has_begun, f"run {runs} of {activity}")
 
     async def history(self, instance_id: str) -> list[dict[str, Any]]:
         status = await self.status(instance_id, show_history=True, show_history_output=True)

@@ -68,10 +68,6 @@ async def test_of_several_starts_with_one_id_one_wins(server: DurableServer) -> 
     assert sum(result == "one" for result in results) == 1
 
 
-async def test_a_status_of_nothing_is_false(server: DurableServer) -> None:
-    assert not await server.status("nobody")
-
-
 async def test_a_status_tells_everything_about_an_instance(server: DurableServer) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     await server.run("retries", 1, instance_id="one")
@@ -181,14 +177,6 @@ async def test_what_ended_is_gone_and_what_never_was_is_not_found(server: Durabl
     assert (await server.status("ended")).runtime_status is Status.Completed
 
 
-async def test_purging_one_instance(server: DurableServer) -> None:
-    await server.run("sequence", [1], instance_id="one")
-
-    assert (await server.client.purge_instance_history("one")).instances_deleted == 1
-    assert not await server.status("one")
-    assert (await server.client.purge_instance_history("one")).instances_deleted == 0
-
-
 async def test_purging_a_running_instance_forgets_its_work(server: DurableServer) -> None:
     await server.start("holds", "work", instance_id="one")
     await server.until("one", "Running")
@@ -234,12 +222,6 @@ async def test_an_instance_is_restarted_with_its_input(server: DurableServer) ->
     assert (await server.until("one", "Completed")).output == 9
     with pytest.raises(Exception, match="No instance"):
         await server.client.restart("nobody")
-
-
-async def test_rewind_is_not_supported(server: DurableServer) -> None:
-    await server.run("does_not_catch", instance_id="one")
-    with pytest.raises(Exception, match="Rewind is not supported"):
-        await server.client.rewind("one", "again")
 
 
 async def test_the_addresses_of_the_management_payload_work(server: DurableServer) -> None:

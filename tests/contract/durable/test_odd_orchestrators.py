@@ -1,12 +1,7 @@
 """What must fail, clearly; and what an orchestrator may rely on at every replay."""
 
-import math
-from pathlib import Path
-
 import pytest
 
-from local.durable.protocol import TimerLimits
-from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 
@@ -82,20 +77,6 @@ async def test_ids_and_times_are_the_same_at_every_replay(server: DurableServer)
     assert output["times"] == sorted(output["times"])
 
 
-async def test_is_replaying_is_false_once_for_each_step(server: DurableServer) -> None:
-    await server.run("looks_around")
-
-    for number in range(3):
-        flags = [replaying for n, _, _, replaying in stage.seen if n == number]
-        assert flags == [False] + [True] * (2 - number)
-
-
-async def test_the_version_given_at_the_start_reaches_the_orchestrator(server: DurableServer) -> None:
-    instance_id = await server.client.start_new("looks_around", version="2.1")
-
-    assert (await server.until(instance_id, "Completed")).output["version"] == "2.1"
-
-
 async def test_trap_a_retry_raced_against_a_timer_that_is_cancelled(server: DurableServer) -> None:
     """On the host the cancelled timer ends the race before the retry counts its own timer: numbers shift."""
     status = await server.run("retry_against_timer")
@@ -116,48 +97,6 @@ async def test_trap_going_on_beside_a_retry_gives_wrong_results_and_a_warning(
 
     assert status.output is None, "9 is what the code says"
     assert "durable.generator_ahead orchestrator=goes_on_beside_a_retry" in caplog.text
-
-
-async def test_trap_a_race_of_old_and_new_tasks_waits_for_the_new_one(
-    server: DurableServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    instance_id = await server.start("races_old_and_new_tasks")
-    stage.gate("old").set()
-    await server.until_custom_status(instance_id, "went on")
-    await server.run("sequence", [1, 2, 3])
-    assert (await server.status(instance_id)).runtime_status.value == "Running"
-    assert "durable.generator_ahead orchestrator=races_old_and_new_tasks" in caplog.text
-
-    stage.gate("new").set()
-
-    assert (await server.until(instance_id, "Completed")).output == 25
-
-
-async def test_trap_a_long_timer_cannot_be_cancelled(functions: SdkFunctions, tmp_path: Path) -> None:
-    limits = TimerLimits(maximum_short_timer="00:00:01", long_timer_interval="01:00:00")
-    async with DurableServer(functions, tmp_path / "s.sqlite", timer_limits=limits) as server:
-        instance_id = await server.start("cancels_a_long_timer")
-        await server.until_custom_status(instance_id, "cancelled")
-        await server.run("sequence", [1, 2, 3])
-
-        assert (await server.status(instance_id)).runtime_status.value == "Running"
-
-
-async def test_no_warning_about_an_ordinary_orchestrator(
-    server: DurableServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    stage.gate("slow").set()
-    for name in ("nested", "yields_the_same_tasks_again", "never_yielded"):
-        await server.run(name)
-
-    assert "generator_ahead" not in caplog.text
-
-
-async def test_an_output_that_is_not_a_number_can_be_read(server: DurableServer) -> None:
-    status = await server.run("returns_nan")
-
-    assert status.runtime_status.value == "Completed"
-    assert math.isnan(status.output)
 
 
 async def test_a_falsy_custom_status_clears_the_former_one(server: DurableServer) -> None:

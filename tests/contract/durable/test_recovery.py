@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -10,34 +9,18 @@ import pytest
 from local.durable.database import StoreInUse
 from local.durable.executor import DurableExecutor
 from tests.contract.durable.sdk_functions import SdkFunctions
-from tests.contract.durable.server import HANG_GUARD_S, DurableServer
+from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
 
 
-async def _runs(activity: str, wanted: int) -> None:
-    give_up_at = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < give_up_at:
-        if stage.runs[activity] == wanted:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{activity} ran {stage.runs[activity]} times, not {wanted}")
-
-
-async def _has_recorded_an_end(server: DurableServer, instance_id: str) -> None:
-    give_up_at = time.monotonic() + HANG_GUARD_S
-    while "TaskCompleted" not in {event["EventType"] for event in await server.history(instance_id) or []}:
-        assert time.monotonic() < give_up_at
-        await asyncio.sleep(0.01)
-
-
 async def test_an_activity_without_recorded_end_runs_again(server: DurableServer) -> None:
     instance_id = await server.start("holds", "work")
-    await _runs("work", 1)
+    await server.until_begun("work")
 
     await server.restart()
-    await _runs("work", 2)
+    await server.until_begun("work", 2)
     stage.gate("work").set()
 
     assert (await server.until(instance_id, "Completed")).output == "work"
@@ -47,7 +30,7 @@ async def test_an_activity_without_recorded_end_runs_again(server: DurableServer
 async def test_an_activity_with_recorded_end_does_not_run_again(server: DurableServer) -> None:
     instance_id = await server.start("works_then_waits")
     stage.gate("work").set()
-    await _has_recorded_an_end(server, instance_id)
+    await server.until_recorded(instance_id, "TaskCompleted")
     await server.client.raise_event(instance_id, "unrelated", 0)
 
     await server.restart()
@@ -57,14 +40,6 @@ async def test_an_activity_with_recorded_end_does_not_run_again(server: DurableS
 
     assert (await server.until(instance_id, "Completed")).output == ['"first"', '"second"', 64]
     assert stage.runs["work"] == 1
-
-
-async def test_timers_are_armed_again(server: DurableServer) -> None:
-    instance_id = await server.start("sleeps", 1.0)
-    await server.until(instance_id, "Running")
-    await server.restart()
-
-    assert (await server.until(instance_id, "Completed")).output is True
 
 
 async def test_a_timer_that_fell_due_meanwhile_fires_at_once(server: DurableServer) -> None:
@@ -90,14 +65,6 @@ async def test_suspension_outlives_a_restart(server: DurableServer) -> None:
     assert (await server.until(instance_id, "Completed")).output == "1"
 
 
-async def test_requests_while_stopped_are_refused(server: DurableServer) -> None:
-    await server.executor.stop()
-    with pytest.raises(Exception, match="not running"):
-        await server.start("sequence", [1])
-    await server.executor.start()
-    assert (await server.run("sequence", [1])).output == 1
-
-
 async def test_a_store_has_one_owner(functions: SdkFunctions, tmp_path: Path) -> None:
     first = DurableExecutor(tmp_path / "s.sqlite", functions)
     second = DurableExecutor(tmp_path / "s.sqlite", functions)
@@ -109,17 +76,6 @@ async def test_a_store_has_one_owner(functions: SdkFunctions, tmp_path: Path) ->
     await second.stop()
 
 
-async def test_starting_twice_is_a_mistake_and_stopping_twice_is_not(
-    functions: SdkFunctions, tmp_path: Path
-) -> None:
-    executor = DurableExecutor(tmp_path / "s.sqlite", functions)
-    await executor.start()
-    with pytest.raises(RuntimeError, match="running already"):
-        await executor.start()
-    await executor.stop()
-    await executor.stop()
-
-
 async def test_a_file_of_another_schema_is_refused(functions: SdkFunctions, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.sqlite") as other:
         other.execute("PRAGMA user_version = 99")
@@ -127,11 +83,6 @@ async def test_a_file_of_another_schema_is_refused(functions: SdkFunctions, tmp_
 
     with pytest.raises(ValueError, match="schema version 99"):
         await DurableExecutor(tmp_path / "s.sqlite", functions).start()
-
-
-def test_parallelism_must_be_positive(functions: SdkFunctions, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must be positive"):
-        DurableExecutor(tmp_path / "s.sqlite", functions, max_parallel_activities=0)
 
 
 async def test_an_instance_whose_orchestrator_is_gone_fails_clearly(

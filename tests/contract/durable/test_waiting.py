@@ -1,4 +1,4 @@
-"""Timers, external events, the open-task rule, continue-as-new, suspend and terminate."""
+"""Timers, events, the open-task rule, continue-as-new, suspend, terminate, children that race a deadline."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ import pytest
 
 from local.durable.protocol import TimerLimits
 from tests.contract.durable.sdk_functions import SdkFunctions
-from tests.contract.durable.server import HANG_GUARD_S, DurableServer
+from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
@@ -78,7 +78,7 @@ async def test_two_awaits_of_one_name_take_two_events(server: DurableServer) -> 
     instance_id = await server.start("waits_twice_for_one_name")
     stage.gate("work").set()
     for number in (1, 2):
-        await _awaits_events(server, instance_id, number - 1)
+        await server.until_recorded(instance_id, "TaskCompleted", *["EventRaised"] * (number - 1))
         await server.client.raise_event(instance_id, "more", number)
 
     assert (await server.until(instance_id, "Completed")).output == ["1", "2"]
@@ -93,18 +93,6 @@ async def test_trap_two_early_events_of_one_name_lose_the_first_in_the_sdk(serve
     stage.gate("work").set()
 
     assert (await server.until(instance_id, "Completed")).output == ["2", "2"]
-
-
-async def _awaits_events(server: DurableServer, instance_id: str, raised: int) -> None:
-    """Until the activity has ended and so many events were taken."""
-    wanted = ["TaskCompleted", *["EventRaised"] * raised]
-    give_up_at = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < give_up_at:
-        kinds = [event["EventType"] for event in await server.history(instance_id) or []]
-        if [kind for kind in kinds if kind in ("TaskCompleted", "EventRaised")] == wanted:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the orchestrator does not wait")
 
 
 async def test_an_open_timer_holds_the_instance_open(server: DurableServer) -> None:
@@ -136,7 +124,7 @@ async def test_a_parent_that_has_its_child_terminated_ends_at_once(server: Durab
 
 async def test_the_result_of_an_activity_of_a_terminated_instance_is_dropped(server: DurableServer) -> None:
     instance_id = await server.start("holds", "work")
-    await _has_begun("work")
+    await server.until_begun("work")
     await server.client.terminate(instance_id, "enough, “really”?")
     before = await server.until(instance_id, "Terminated")
 
@@ -148,22 +136,13 @@ async def test_the_result_of_an_activity_of_a_terminated_instance_is_dropped(ser
     assert after.last_updated_time == before.last_updated_time
 
 
-async def _has_begun(activity: str) -> None:
-    give_up_at = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < give_up_at:
-        if stage.runs[activity]:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{activity} did not begin")
-
-
 async def test_a_late_result_does_not_reach_the_next_instance_of_the_same_id(server: DurableServer) -> None:
     await server.start("holds", "old", instance_id="one")
-    await _has_begun("old")
+    await server.until_begun("old")
     await server.client.terminate("one", "start over")
     await server.until("one", "Terminated")
     await server.start("holds", "new", instance_id="one")
-    await _has_begun("new")
+    await server.until_begun("new")
 
     stage.gate("old").set()
     await server.run("sequence", [1, 2, 3])
@@ -176,7 +155,7 @@ async def test_a_late_result_does_not_reach_the_next_instance_of_the_same_id(ser
 async def test_terminating_a_parent_leaves_its_children_running(server: DurableServer) -> None:
     """As with Azure Storage. The product ends its children itself."""
     await server.start("calls_child_holding", "work", instance_id="parent")
-    await _has_begun("work")
+    await server.until_begun("work")
     await server.client.terminate("parent", "stop")
     await server.until("parent", "Terminated")
 
@@ -188,7 +167,7 @@ async def test_terminating_a_parent_leaves_its_children_running(server: DurableS
 
 async def test_a_suspended_instance_takes_its_results_after_it_is_resumed(server: DurableServer) -> None:
     instance_id = await server.start("works_then_waits")
-    await _has_begun("work")
+    await server.until_begun("work")
     await server.client.suspend(instance_id, "pause")
     await server.until(instance_id, "Suspended")
 
@@ -198,9 +177,9 @@ async def test_a_suspended_instance_takes_its_results_after_it_is_resumed(server
 
     await server.client.resume(instance_id, "go on")
     await server.until(instance_id, "Running")
-    await _awaits_events(server, instance_id, 0)
+    await server.until_recorded(instance_id, "TaskCompleted")
     await server.client.raise_event(instance_id, "first", 1)
-    await _awaits_events(server, instance_id, 1)
+    await server.until_recorded(instance_id, "TaskCompleted", "EventRaised")
     await server.client.raise_event(instance_id, "second", 2)
     assert (await server.until(instance_id, "Completed")).output == ["1", "2", 64]
 
@@ -233,7 +212,7 @@ async def test_continue_as_new_carries_the_events_that_come_meanwhile(server: Du
 async def test_trap_continue_as_new_drops_the_events_that_nobody_awaited(server: DurableServer) -> None:
     """The host keeps only what comes after continue_as_new; the Python SDK cannot ask for more."""
     instance_id = await server.start("continues_without_awaiting", "first")
-    await _has_begun("work")
+    await server.until_begun("work")
     await server.client.raise_event(instance_id, "item", "lost")
     stage.gate("work").set()
     await server.until_custom_status(instance_id, "second execution")
@@ -250,3 +229,27 @@ async def test_continue_as_new_waits_for_open_tasks(server: DurableServer) -> No
     status = await server.until(instance_id, "Completed")
 
     assert (status.output, status.input_) == ("second execution", '"second"')
+
+
+async def test_children_in_time_leave_no_timer_behind(server: DurableServer) -> None:
+    begun = time.monotonic()
+    status = await server.run("races_children", {"gates": ["", "raises", ""], "at_once": 2, "seconds": 60})
+    assert status.output == ["done", "failed", "done", 49]
+    assert time.monotonic() - begun < 30  # an open timer would have held the parent for its minute
+
+
+async def test_late_children_are_terminated_and_the_parent_ends(server: DurableServer) -> None:
+    given = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": 2.0}
+    status = await server.run("races_children", given, instance_id="parent")
+    assert status.output == ["done", "late", "late", 49]
+    for child in ("parent:c1", "parent:c2"):
+        assert (await server.status(child)).runtime_status.value == "Terminated"
+    stage.gate("slow child").set()
+    stage.gate("slower child").set()
+
+
+async def test_the_deadline_holds_in_a_later_wave_too(server: DurableServer) -> None:
+    given = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": 2.5}
+    status = await server.run("races_children", given, instance_id="waves")
+    assert status.output == ["done", "done", "late", "done", 49]
+    stage.gate("slow child").set()

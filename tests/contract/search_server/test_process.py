@@ -64,11 +64,6 @@ def test_acknowledged_documents_survive_kill(server: SearchServerProcess) -> Non
     _kill_and_look(server, rounds=2)
 
 
-@pytest.mark.e2e
-def test_acknowledged_documents_survive_eight_kills(server: SearchServerProcess) -> None:
-    _kill_and_look(server, rounds=8)
-
-
 def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
     """Kill in the middle of uploads; whatever was answered must be there, in the store and in every index."""
     chance = random.Random(7)

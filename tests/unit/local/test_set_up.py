@@ -39,11 +39,6 @@ def test_an_old_python_is_refused_in_one_clear_line(
     assert said.count("\n") == 1
 
 
-def test_nothing_is_current_before_the_first_set_up(project: Path) -> None:
-    assert not set_up.is_current("run")
-    assert not set_up.is_current("test")
-
-
 def test_the_tests_packages_are_enough_to_run(project: Path) -> None:
     set_up.stamp("test").write_text(set_up.fingerprint("test"))
     assert set_up.is_current("test")

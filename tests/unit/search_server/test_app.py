@@ -3,29 +3,12 @@
 from pathlib import Path
 
 import httpx
-import pytest
 from starlette.routing import Route
 
 from local.search_server.app import create_app
 from local.search_server.errors import RequestError
 
 FIELDS = [{"name": "id", "type": "Edm.String", "key": True}]
-
-
-@pytest.mark.parametrize("turn", [1, 2])
-async def test_it_serves_without_a_process_in_any_event_loop(tmp_path: Path, turn: int) -> None:
-    app = create_app(tmp_path / f"data-{turn}", "secret")
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://local") as http,
-    ):
-        assert (await http.get("/health")).json() == {"status": "ok"}
-        assert (await http.get("/indexes", headers={"api-key": "wrong"})).status_code == 403
-        http.headers["api-key"] = "secret"
-        assert (await http.post("/indexes", json={"name": "made", "fields": FIELDS})).status_code == 201
-        await http.post("/indexes('made')/docs/search.index", json={"value": [{"id": "1"}]})
-        assert (await http.get("/indexes('made')/docs/$count")).text == "1"
 
 
 async def test_writes_and_searches_are_counted(tmp_path: Path) -> None:

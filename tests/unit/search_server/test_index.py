@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from local.search_server.catalog import Catalog
-from local.search_server.definition import IndexDefinition
 from tests.unit.search_server.conftest import Document, MakeIndex, upload
 
 FIELDS: list[Document] = [
@@ -32,16 +30,6 @@ def test_a_view_keeps_showing_what_it_showed(make_index: MakeIndex) -> None:
         assert len(view.select("acl/any(x: x eq 'nobody')").slots) == 1
 
 
-def test_a_filter_is_evaluated_once_until_something_is_written(make_index: MakeIndex) -> None:
-    index = make_index(FIELDS, _documents("a"))
-    text = "acl/any(x: x eq 'all')"
-    with index.view() as first, index.view() as second:
-        assert first.select(text) is second.select(text)
-    upload(index, _documents("b"))
-    with index.view() as view:
-        assert len(view.select(text).slots) == 2
-
-
 def test_a_write_that_fails_leaves_nothing_behind(make_index: MakeIndex, tmp_path: Path) -> None:
     index = make_index(FIELDS, _documents("a"))
     with sqlite3.connect(tmp_path / "made.sqlite") as other:
@@ -59,20 +47,3 @@ def test_a_write_that_fails_leaves_nothing_behind(make_index: MakeIndex, tmp_pat
     other.close()
     upload(index, _documents("b"))
     assert index.count() == 2
-
-
-def test_everything_is_derived_again_at_start(
-    make_index: MakeIndex, catalog: Catalog, tmp_path: Path
-) -> None:
-    make_index(FIELDS, _documents("a", "b"))
-    catalog.close()
-    again = Catalog(tmp_path)
-    index = again.get("made")
-    with index.view() as view:
-        assert view.searcher.num_docs == 2
-        assert len(view.select("acl/any()").slots) == 2
-    assert again.create_or_update(
-        IndexDefinition.model_validate({"name": "made", "fields": FIELDS, "description": "new"}), None, None
-    ) == (index, False)
-    assert index.schema.definition.description == "new"
-    again.close()

@@ -6,7 +6,7 @@ from tantivy import Query
 
 from local.search_server.definition import IndexDefinition
 from local.search_server.schema import Schema
-from local.search_server.text_index import TextIndex, best_slots, matching_slots, selected_only, text_name
+from local.search_server.text_index import TextIndex, best_slots, selected_only, text_name
 
 FIELDS = [
     {"name": "id", "type": "Edm.String", "key": True, "searchable": False},
@@ -29,15 +29,6 @@ def _common(text_index: TextIndex) -> Query:
         IndexDefinition.model_validate({"name": "texts", "fields": FIELDS}).with_defaults()
     ).fields["text"]
     return Query.term_query(text_index.layout, text_name(field), "common")
-
-
-def test_deleted_slots_are_gone(text_index: TextIndex) -> None:
-    text_index.add([(COUNT, {"text": "common"})])
-    assert text_index.commit().num_docs == COUNT + 1
-    text_index.delete([COUNT])
-    searcher = text_index.commit()
-    assert searcher.num_docs == COUNT
-    assert matching_slots(searcher, _common(text_index)).tolist() == list(range(COUNT))
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 5, 900, 2999, 3000])

@@ -63,14 +63,3 @@ def test_a_server_that_ignores_sigterm_is_still_ended(start: Start, monkeypatch:
         pass
     child.stop()
     assert not child.is_running()
-
-
-def test_the_tail_of_a_long_log_is_its_last_lines(tmp_path: Path) -> None:
-    log_path = tmp_path / "long.log"
-    log_path.write_text("\n".join(f"line {number}" for number in range(100_000)))
-    assert tail(log_path).splitlines()[-1] == "line 99999"
-    assert len(tail(log_path).splitlines()) == 25
-
-
-def test_a_log_that_is_not_there_has_a_tail_all_the_same(tmp_path: Path) -> None:
-    assert tail(tmp_path / "none.log") == "(no log)"

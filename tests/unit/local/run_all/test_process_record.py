@@ -1,7 +1,6 @@
 """What a killed launcher leaves behind is ended by the next one; a living launcher is left in peace."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,10 +51,3 @@ def test_a_released_folder_can_be_claimed_again(tmp_path: Path) -> None:
     process_record.claim(tmp_path)
     process_record.release(tmp_path)
     process_record.claim(tmp_path)
-
-
-def test_a_process_that_does_not_exist_has_no_birth() -> None:
-    assert process_record.birth(os.getpid()) is not None
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
-        assert process_record.birth(ended.pid) is None

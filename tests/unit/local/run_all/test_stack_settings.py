@@ -6,18 +6,13 @@ from dataclasses import astuple
 import pytest
 
 from local.run_all.errors import StackError
-from local.run_all.stack_settings import FREE_PORTS, PORT_SETTINGS, Ports, read_stack_settings, settle_ports
+from local.run_all.stack_settings import FREE_PORTS, Ports, read_stack_settings, settle_ports
 
 
 def test_without_settings_the_documented_ports_are_used() -> None:
     settings = read_stack_settings({})
     assert settings.ports == Ports(7071, 7072, 7073, 10000, 10001, 10002)
     assert settings.data.parts[-2:] == (".local", "data")
-
-
-def test_every_server_has_its_own_port_setting() -> None:
-    environment = {setting: str(21000 + index) for index, setting in enumerate(PORT_SETTINGS.values())}
-    assert astuple(read_stack_settings(environment).ports) == (21000, 21001, 21002, 21003, 21004, 21005)
 
 
 @pytest.mark.parametrize("text", ["eighty", "-1", "70000", "7071.0", "٧٠٧١"])
@@ -30,11 +25,6 @@ def test_two_servers_on_one_port_are_refused_by_both_names() -> None:
     environment = {"GROUNDWORK_HTTP_PORT": "9000", "GROUNDWORK_BLOB_PORT": "9000"}
     with pytest.raises(StackError, match="GROUNDWORK_HTTP_PORT and GROUNDWORK_BLOB_PORT are both 9000"):
         read_stack_settings(environment)
-
-
-def test_several_servers_may_ask_for_any_free_port() -> None:
-    environment = dict.fromkeys(PORT_SETTINGS.values(), "0")
-    assert read_stack_settings(environment).ports == FREE_PORTS
 
 
 def test_free_ports_are_all_different() -> None:
