@@ -19,16 +19,14 @@ if TYPE_CHECKING:
     from azure.search.documents.aio import SearchClient
 
     from shared.access.directory import CachedDirectory, GroupDirectory
-    from shared.access.idempotency import IdempotencyStore
-    from shared.access.idempotency_store import TableIdempotencyStore
-    from shared.access.limit_store import TableUserLimitStore
-    from shared.access.limits import UserLimitStore
+    from shared.access.idempotency import IdempotencyStore, TableIdempotencyStore
+    from shared.access.limits import TableUserLimitStore, UserLimitStore
     from shared.conversations.table_thread_store import TableThreadStore
     from shared.conversations.thread_store import ThreadStore
     from shared.documents.state import DocumentStore
     from shared.ingestion.parser_services import ParserServices
     from shared.platform.blobs import BlobStore
-    from shared.platform.connection import Closable, Connection
+    from shared.platform.connections import Closable, Connection
     from shared.platform.language_models.chat_model import OpenAIChatModel
     from shared.platform.language_models.embeddings import OpenAIEmbedder
     from shared.platform.language_models.models import ChatModel, Embedder
@@ -307,9 +305,9 @@ def build_services(settings: Settings) -> Services:
     process (a test, a program around `asyncio.run`) calls `await services.close()` first.
     """
     from shared.documents.state_store import TableDocumentStore
-    from shared.platform.azure_blobs import AzureBlobStore
-    from shared.platform.azure_queues import AzurePoisonQueues, AzureTaskQueues
+    from shared.platform.blobs import AzureBlobStore
     from shared.platform.names import DOCUMENTS_TABLE, RUNS_TABLE
+    from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
     from shared.platform.tables import Table
     from shared.runs.blob_run_log import BlobRunLog
     from shared.runs.table_run_store import TableRunStore
@@ -418,7 +416,7 @@ def _quality_store(to: Connections) -> TableQualityStore:
 
 
 def _idempotency_store(to: Connections) -> TableIdempotencyStore:
-    from shared.access.idempotency_store import TableIdempotencyStore
+    from shared.access.idempotency import TableIdempotencyStore
     from shared.platform.names import IDEMPOTENCY_TABLE
     from shared.platform.tables import Table
 
@@ -426,7 +424,7 @@ def _idempotency_store(to: Connections) -> TableIdempotencyStore:
 
 
 def _user_limit_store(to: Connections) -> TableUserLimitStore:
-    from shared.access.limit_store import TableUserLimitStore
+    from shared.access.limits import TableUserLimitStore
     from shared.platform.names import USER_LIMITS_TABLE
     from shared.platform.tables import Table
 

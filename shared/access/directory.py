@@ -32,10 +32,9 @@ from shared.platform.calls import (
     rate_limited,
     refused,
 )
-from shared.platform.connection import Connection
-from shared.platform.connections import Credentials
+from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import DependencyError, NotFoundError
-from shared.platform.web_page import Wire, http_errors, not_understood
+from shared.platform.http_client import Wire, http_errors, not_understood
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

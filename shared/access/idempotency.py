@@ -1,8 +1,8 @@
 """Requests that are sent again: the same person's same request under the same key makes one thing.
 
 A key is claimed before anything is made, with the id that the thing will have; then each write creates what
-is not there yet. So a crash anywhere in between is made good by the next repeat, and two at once make one.
-Unlike the limits this does not give way when the store fails: who sends a key relies on it.
+is not there yet. So the next repeat completes what a crash interrupted, and two at once make one thing.
+Unlike the limits this fails when the store fails: a caller who sends a key relies on it.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -14,9 +14,10 @@ from typing import Protocol
 
 from shared.access.limits import UserLimitStore
 from shared.access.models import UserContext
-from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError
+from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError, NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.models import Model
+from shared.platform.tables import Entity, Table, revision_of
 from shared.platform.telemetry import get_logger
 
 
@@ -47,7 +48,8 @@ class IdempotencyStore(Protocol):
     async def create(self, user_id: str, key: str, claim: Claim) -> Claim:
         """The claim as stored. ConflictError when the person's key has one."""
 
-    async def get(self, user_id: str, key: str) -> Claim | None: ...
+    async def get(self, user_id: str, key: str) -> Claim | None:
+        """What the person's key was first used for, or None."""
 
     async def replace(self, user_id: str, key: str, claim: Claim) -> Claim:
         """The claim as stored. ConflictError when it changed, or went, since `claim.revision` was read."""
@@ -56,10 +58,10 @@ class IdempotencyStore(Protocol):
         """Forget it; one that is gone is no error."""
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove claims made before `moment`; how many, at most `most`."""
+        """Remove claims made before `moment` and not renewed, at most `most`; returns how many."""
 
     async def forget(self, user_id: str) -> int:
-        """Remove all claims of a person; how many."""
+        """Remove all claims of a person; returns how many."""
 
 
 LIFETIME = timedelta(hours=24)  # who retries does so within minutes; a day spans a night's outage
@@ -107,21 +109,24 @@ async def claim_key(
     """
     now = datetime.now(UTC)
     new = Claim(route=route, body=body, resource_id=resource_id, created_at=now)
-    store = idempotency
     for _ in range(_TRIES):
         try:
-            return Claimed(user.user_id, key, await store.create(user.user_id, key, new), is_repeat=False)
+            return Claimed(
+                user.user_id, key, await idempotency.create(user.user_id, key, new), is_repeat=False
+            )
         except ConflictError:
-            known = await store.get(user.user_id, key)
+            known = await idempotency.get(user.user_id, key)
         if known is None:
             continue  # it was purged just now
         if known.created_at > now - LIFETIME:
             if (known.route, known.body) != (route, body):
                 raise reused()
             return Claimed(user.user_id, key, known, is_repeat=True)
-        anew = new.model_copy(update={"revision": known.revision})
+        renewed = new.model_copy(update={"revision": known.revision})
         try:
-            return Claimed(user.user_id, key, await store.replace(user.user_id, key, anew), is_repeat=False)
+            return Claimed(
+                user.user_id, key, await idempotency.replace(user.user_id, key, renewed), is_repeat=False
+            )
         except ConflictError:
             continue  # another request was quicker
     raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
@@ -152,7 +157,7 @@ async def finish(claimed: Claimed, idempotency: IdempotencyStore, content: str |
 
 
 async def give_up(claimed: Claimed, idempotency: IdempotencyStore) -> None:
-    """Forget a key whose thing could not be begun: the next request under it begins anew. Never fails."""
+    """Forget a key whose thing could not be begun: the next request under it starts again. Never fails."""
     try:
         await idempotency.delete(claimed.user_id, claimed.key)
     except GroundworkError as failed:
@@ -175,3 +180,45 @@ def reused() -> IdempotencyKeyReusedError:
         "The Idempotency-Key was used for another request within 24 hours.",
         "Send a new key with each new request, and the same one only with the very same request.",
     )
+
+
+_ALL = 1_000_000_000  # rows of one deletion: all there are
+
+
+class TableIdempotencyStore(IdempotencyStore):
+    """A table with a partition per person and a row per key. Both are stored as digests only:
+
+    ids of identity providers, and keys, may hold characters that a table's keys cannot.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def create(self, user_id: str, key: str, claim: Claim) -> Claim:
+        revision = await self._table.insert(_to_entity(user_id, key, claim))
+        return claim.model_copy(update={"revision": revision})
+
+    async def get(self, user_id: str, key: str) -> Claim | None:
+        entity = await self._table.get(digest(user_id), digest(key))
+        return Claim.from_payload({**entity, "revision": revision_of(entity)}) if entity else None
+
+    async def replace(self, user_id: str, key: str, claim: Claim) -> Claim:
+        try:
+            revision = await self._table.replace(_to_entity(user_id, key, claim), claim.revision)
+        except NotFoundError:
+            raise ConflictError("The record of the key is gone.") from None
+        return claim.model_copy(update={"revision": revision})
+
+    async def delete(self, user_id: str, key: str) -> None:
+        await self._table.delete(digest(user_id), digest(key))
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        return await self._table.delete_before("created_at", moment, most)
+
+    async def forget(self, user_id: str) -> int:
+        return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", _ALL)
+
+
+def _to_entity(user_id: str, key: str, claim: Claim) -> Entity:
+    fields = claim.model_dump(exclude={"revision"}, exclude_none=True)
+    return {"PartitionKey": digest(user_id), "RowKey": digest(key), **fields}

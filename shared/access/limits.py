@@ -1,4 +1,4 @@
-"""What one person may use up, held to by all instances: decided in core, changed as limit_rows.py does.
+"""What one person may use up: rules, one row per person that all instances share, and its table.
 
 When the store fails or is slow, callers are let in: the limits keep people from harming each other, they
 guard nothing (decision 18). What only gives back never raises: a slot that is not given back expires.
@@ -17,11 +17,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
+from pydantic import ValidationError
+
 from shared.access.models import UserContext
-from shared.platform.errors import ConflictError, GroundworkError, TooManyRequestsError, TooManyRunsError
+from shared.platform.errors import (
+    ConflictError,
+    DependencyError,
+    GroundworkError,
+    NotFoundError,
+    TooManyRequestsError,
+    TooManyRunsError,
+)
+from shared.platform.hashing import digest
 from shared.platform.models import Model
 from shared.platform.names import USER_LIMITS_TABLE
 from shared.platform.settings import Settings
+from shared.platform.tables import Table, revision_of
 from shared.platform.telemetry import get_logger
 
 
@@ -153,16 +164,20 @@ class UserLimitStore(Protocol):
     """What each person has used up."""
 
     async def read(self, user_id: str) -> UserLimits:
-        """Their row; an empty one without revision when there is none yet."""
+        """Their row; an empty one without revision when there is none yet.
+
+        Raises:
+            DependencyError: the row cannot be read.
+        """
 
     async def write(self, user_id: str, state: UserLimits) -> UserLimits:
-        """The row as stored. ConflictError when it changed since `state.revision` was read."""
+        """The row as stored. ConflictError if it changed, or went, since `state.revision` was read."""
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove rows that nobody wrote to since `moment`; how many, at most `most`."""
+        """Remove rows not written since `moment`, at most `most`; returns how many."""
 
     async def forget(self, user_id: str) -> int:
-        """Remove a person's row; how many there were."""
+        """Remove a person's row; returns how many there were."""
 
 
 LIMIT_S = 2.0  # of one write with all its tries: rather let in than kept waiting
@@ -416,3 +431,44 @@ async def _booked(
 def _log_failure(action: str, failed: Exception) -> None:
     code = failed.code if isinstance(failed, GroundworkError) else type(failed).__name__
     get_logger().warning("user_limits.failed", action=action, error_type=code, table=USER_LIMITS_TABLE)
+
+
+_ROW_KEY = "limits"
+
+
+class TableUserLimitStore(UserLimitStore):
+    """A table with one row per person, whose etag is the revision. Of the user id it keeps a digest only."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def read(self, user_id: str) -> UserLimits:
+        entity = await self._table.get(digest(user_id), _ROW_KEY)
+        if entity is None:
+            return UserLimits()
+        try:
+            state = UserLimits.from_kept(str(entity["state"]))
+        except (KeyError, ValidationError):
+            raise DependencyError(
+                "The record of a person's limits cannot be read.",
+                f"Delete the row of the table {USER_LIMITS_TABLE}: a new one is made.",
+            ) from None
+        return state.model_copy(update={"revision": revision_of(entity)})
+
+    async def write(self, user_id: str, state: UserLimits) -> UserLimits:
+        content = state.model_dump_json(exclude={"revision"})
+        entity = {"PartitionKey": digest(user_id), "RowKey": _ROW_KEY, "state": content}
+        try:
+            if state.revision is None:
+                revision = await self._table.insert(entity)
+            else:
+                revision = await self._table.replace(entity, state.revision)
+        except NotFoundError:
+            raise ConflictError("The record of a person's limits is gone.") from None
+        return state.model_copy(update={"revision": revision})
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        return await self._table.delete_before("Timestamp", moment, most)
+
+    async def forget(self, user_id: str) -> int:
+        return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", 1)

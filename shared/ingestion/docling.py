@@ -15,23 +15,14 @@ from pydantic import Field, ValidationError
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece, PieceKind
-from shared.ingestion.parser_services import LayoutReader
+from shared.ingestion.parser_services import Cell, LayoutReader, cannot_read, filled_rows
 from shared.platform.calls import DOCLING as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused, timed_out
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError
+from shared.platform.http_client import Wire, folded, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
-from shared.platform.web_page import (
-    Cell,
-    Wire,
-    cannot_read,
-    filled_rows,
-    folded,
-    http_errors,
-    not_understood,
-    read_bounded,
-)
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece, PageTexts, PieceKind
-from shared.ingestion.parser_services import LayoutReader, PageReader
+from shared.ingestion.parser_services import Cell, LayoutReader, PageReader, cannot_read, filled_rows
 from shared.platform.calls import DOCUMENT_INTELLIGENCE as SERVICE
 from shared.platform.calls import (
     Deadline,
@@ -27,20 +27,11 @@ from shared.platform.calls import (
     retry_after_s,
     timed_out,
 )
-from shared.platform.connection import Connection
-from shared.platform.connections import Credentials, credential_modules
+from shared.platform.connections import Connection, Credentials, credential_modules
 from shared.platform.errors import ConfigurationError, GroundworkError
+from shared.platform.http_client import Wire, folded, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
-from shared.platform.web_page import (
-    Cell,
-    Wire,
-    cannot_read,
-    filled_rows,
-    folded,
-    not_understood,
-    read_bounded,
-)
 
 if TYPE_CHECKING:
     from azure.ai.documentintelligence.aio import DocumentIntelligenceClient

@@ -1,12 +1,51 @@
 """What reads documents besides our own parsers: services for layout and for text recognition."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from shared.ingestion.models import Layout, PageTexts
+from shared.platform.calls import Dependency
+from shared.platform.errors import BadDocumentError
 from shared.platform.language_models.models import CallLimits
+
+_MAX_PLACES = 200_000  # of one table: what its size promises is made only up to here
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table; places count from 0, the ends are excluded."""
+
+    row: int
+    row_end: int
+    column: int
+    column_end: int
+    text: str
+
+
+def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tuple[tuple[str, ...], ...]:
+    """The table's rows; a cell that spans several places stands in each.
+
+    Raises:
+        ValueError: a table of impossible size.
+    """
+    if row_count < 0 or column_count < 0 or row_count * column_count > _MAX_PLACES:
+        raise ValueError(f"a table of {row_count} by {column_count}")
+    rows = [[""] * column_count for _ in range(row_count)]
+    for cell in cells:
+        for row in rows[max(cell.row, 0) : cell.row_end]:
+            for column in range(max(cell.column, 0), min(cell.column_end, column_count)):
+                row[column] = cell.text
+    return tuple(tuple(row) for row in rows)
+
+
+def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
+    """The service refuses the document."""
+    reason = f" ({said})" if said else ""
+    return BadDocumentError(
+        f"The file cannot be read by {dependency.name}{reason}.", "Check that it opens in a viewer."
+    )
 
 
 class LayoutReader(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from shared.platform.connection import Connection
-from shared.platform.connections import ask
+from shared.platform.calls import ask
+from shared.platform.connections import Connection
 from shared.platform.errors import (
     ConfigurationError,
     DependencyError,

@@ -1,16 +1,41 @@
-"""blobs."""
+"""Blob storage: the port, and its adapter over azure-storage-blob. Memory stays bounded for any blob."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
 
+import asyncio
+import mimetypes
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field
 
+from shared.platform.calls import (
+    BLOB_SIGNING,
+    BLOBS,
+    STORAGE_LIMITS,
+    PieceClock,
+    StatusTranslation,
+    StorageLimits,
+    azure_errors,
+    call_span,
+    calling,
+    each_within,
+    listed,
+)
+from shared.platform.concurrency import run_together
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.models import Model
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from azure.storage.blob import BlobSasPermissions, ContentSettings, UserDelegationKey
+    from azure.storage.blob.aio import BlobClient, BlobServiceClient
+
+    from shared.platform.connections import Connection
 
 
 class BlobProperties(Model):
@@ -31,7 +56,7 @@ class ByteSpan(Model):
 
 
 class SignedUrl(Model):
-    """An address that needs no identity. Whoever has it may use it: never logged, never stored."""
+    """An address that needs no identity. Anyone who has it may use it: never logged, never stored."""
 
     url: str = Field(repr=False)
     expires_at: datetime
@@ -40,55 +65,349 @@ class SignedUrl(Model):
 class BlobStore(Protocol):
     """The blob containers of the application."""
 
-    async def properties(self, container: str, name: str) -> BlobProperties | None: ...
+    async def properties(self, container: str, name: str) -> BlobProperties | None:
+        """What is known of a blob without reading it; None when there is none."""
 
     async def read(self, container: str, name: str) -> bytes:
         """Whole content. NotFoundError when it is gone."""
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
-        """Stream the content into a file; memory stays bounded. NotFoundError when it is gone."""
+        """Stream the content of one version into a file; after an error no file is left behind.
+
+        Raises:
+            NotFoundError: it is gone.
+            ConflictError: it was replaced while it was read.
+        """
 
     def chunks(
         self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
     ) -> AsyncIterator[bytes]:
-        """One version, piece by piece, from byte `first` on. NotFoundError, ConflictError: it is no more."""
+        """The content of one version, in pieces, from byte `first` on; `length` None = to the end.
+
+        Raises:
+            NotFoundError, ConflictError: this version is gone. The service chooses which of the two.
+        """
 
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
-        """Create or replace."""
+        """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
 
     async def create(self, container: str, name: str, content: bytes) -> bool:
-        """Create; False, and nothing changed, when there is such a blob already: the first writer wins."""
+        """Create. False if the blob exists already, perhaps from a try of ours whose answer was lost."""
 
     async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
         """Whole content, with the etag of that very version. NotFoundError when it is gone."""
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-        """Replace the version of this etag, or with None create what is not there yet; gives the new etag.
+        """Replace the version with this etag, or with None create the blob; returns the new etag.
 
         Raises:
-            ConflictError: it is another version by now, be it our own of a try whose answer was lost.
+            ConflictError: it has another version, perhaps our own from a try whose answer was lost.
         """
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come; memory stays bounded.
 
-        The blob appears, or changes, when all of them are there; if `parts` raises, nothing has happened.
+        The blob appears or changes once all pieces are there; if `parts` raises, nothing has happened.
         """
 
     def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
-        """Every blob whose name begins so, in the order of names; none when there is no container."""
+        """Every blob whose name starts with `prefix`, by name; none when there is no container."""
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """An address by which anybody may read this one blob, until it expires."""
+        """An address that lets anyone read this blob until it expires."""
 
     async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """An address by which anybody may create or replace this one blob, until it expires."""
+        """An address that lets anyone create or replace this blob until it expires."""
 
     async def delete(self, container: str, name: str) -> None:
-        """Remove; an absent blob is no error."""
+        """Remove it with its snapshots; an absent blob is no error."""
 
-    async def delete_prefix(self, container: str, prefix: str) -> None: ...
+    async def delete_prefix(self, container: str, prefix: str) -> None:
+        """Remove every blob whose name starts with `prefix`."""
 
-    async def ensure_containers(self, containers: Sequence[str]) -> None: ...
+    async def ensure_containers(self, containers: Sequence[str]) -> None:
+        """Create those that are missing."""
+
+
+CLOCK_SKEW = timedelta(minutes=5)
+KEY_LIFETIME = timedelta(hours=12)
+KEY_RESERVE = timedelta(hours=3)  # a key with less left is replaced: links are wanted for two hours at most
+
+
+class BlobSigner:
+    """Signs for one storage account. The delegation key is asked for once, and kept."""
+
+    def __init__(
+        self, connection: Connection[BlobServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
+    ) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+        self._key: UserDelegationKey | None = None
+        self._key_ends = datetime.min.replace(tzinfo=UTC)
+        self._asking = asyncio.Lock()
+
+    async def sign(
+        self, container: str, name: str, permission: BlobSasPermissions, lifetime_s: float
+    ) -> SignedUrl:
+        """The blob's address with a signature. It ends after `lifetime_s`, or with the key if that is sooner.
+
+        Raises:
+            AuthenticationError: the app's identity may not ask for a delegation key.
+        """
+        client = await self._connection.opened()
+        from azure.storage.blob import generate_blob_sas
+
+        moment = datetime.now(UTC)
+        expiry = moment + timedelta(seconds=lifetime_s)
+        signing = await self._signing(moment)
+        if "user_delegation_key" in signing:
+            expiry = min(expiry, self._key_ends)
+        blob = client.get_blob_client(container, name)
+        signature = generate_blob_sas(
+            str(client.account_name),
+            container,
+            name,
+            permission=permission,
+            start=moment - CLOCK_SKEW,
+            expiry=expiry,
+            # Only an emulator is reached without TLS.
+            protocol="https" if blob.url.startswith("https://") else "https,http",
+            **signing,
+        )
+        return SignedUrl(url=f"{blob.url}?{signature}", expires_at=expiry.replace(microsecond=0))
+
+    async def _signing(self, moment: datetime) -> dict[str, Any]:
+        limit_s = self._timeout_s
+        async with calling(self._connection, BLOB_SIGNING, timeout_s=limit_s, operation="sign") as client:
+            account_key = getattr(client.credential, "account_key", None)
+            if account_key:
+                return {"account_key": account_key}
+            async with self._asking:
+                if self._key is None or self._key_ends - moment < KEY_RESERVE:
+                    ends = moment + KEY_LIFETIME
+                    self._key = await client.get_user_delegation_key(moment - CLOCK_SKEW, ends)
+                    self._key_ends = ends
+        return {"user_delegation_key": self._key}
+
+
+DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at most
+
+
+class AzureBlobStore(BlobStore):
+    """The containers of one storage account."""
+
+    def __init__(
+        self, connection: Connection[BlobServiceClient], limits: StorageLimits = STORAGE_LIMITS
+    ) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._signer = BlobSigner(connection, timeout_s=limits.call_s)
+
+    async def properties(self, container: str, name: str) -> BlobProperties | None:
+        try:
+            async with self._call("properties") as client:
+                return _properties(await _blob(client, container, name).get_blob_properties())
+        except NotFoundError:
+            return None
+
+    async def read(self, container: str, name: str) -> bytes:
+        _, pieces = await self._download(container, name, _gone(container, name))
+        return b"".join([piece async for piece in pieces])
+
+    async def download(self, container: str, name: str, target: Path) -> BlobProperties:
+        try:
+            known, pieces = await self._download(container, name, _gone(container, name))
+            with await asyncio.to_thread(target.open, "wb") as file:
+                async for piece in pieces:
+                    await asyncio.to_thread(file.write, piece)
+        except BaseException:
+            await asyncio.to_thread(target.unlink, missing_ok=True)
+            raise
+        return known
+
+    async def chunks(
+        self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
+    ) -> AsyncIterator[bytes]:
+        await self._connection.opened()
+        from azure.core import MatchConditions
+
+        version = {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
+        # The SDK takes no length without a place to start at.
+        span = {} if length is None and not first else {"offset": first, "length": length}
+        _, pieces = await self._download(
+            container, name, _gone_or_changed(container, name), **version, **span
+        )
+        async for piece in pieces:
+            yield piece
+
+    async def write(
+        self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
+    ) -> None:
+        client = await self._connection.opened()
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                await _blob(client, container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    metadata=metadata,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                )
+
+    async def create(self, container: str, name: str, content: bytes) -> bool:
+        try:
+            await self.write_version(container, name, content, etag=None)
+        except ConflictError:
+            return False
+        return True
+
+    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+        known, pieces = await self._download(container, name, _gone_or_changed(container, name))
+        return b"".join([piece async for piece in pieces]), known.etag
+
+    async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        client = await self._connection.opened()
+        from azure.core import MatchConditions
+
+        missing = {"match_condition": MatchConditions.IfMissing}
+        same = {"match_condition": MatchConditions.IfNotModified, "etag": f'"{etag}"'}
+        operation = "create" if etag is None else "write"
+        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await _blob(client, container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                    **(missing if etag is None else same),
+                )
+        return str(done["etag"]).strip('"')
+
+    async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
+        # Blocks are staged, and committed together at the end; the service drops what was staged and never
+        # committed after a week.
+        blob = _blob(await self._connection.opened(), container, name)
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await blob.upload_blob(
+                    PieceClock(limit, self._limits.piece_s).waiting_for(parts),
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                )
+        async with self._call("properties", _gone(container, name)):
+            # Asked for this very version: another one may have come meanwhile.
+            return _properties(await blob.get_blob_properties()).model_copy(
+                update={"etag": str(done["etag"]).strip('"')}
+            )
+
+    async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        client = await self._connection.opened()
+        blobs = client.get_container_client(container).list_blobs(
+            name_starts_with=prefix or None, include=["metadata"]
+        )
+        try:
+            async for found in listed(each_within(self._limits.call_s, blobs, BLOBS), BLOBS, "list"):
+                yield _properties(found)
+        except NotFoundError:
+            return
+
+    async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        await self._connection.opened()
+        from azure.storage.blob import BlobSasPermissions
+
+        return await self._signer.sign(container, name, BlobSasPermissions(read=True), lifetime_s)
+
+    async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        await self._connection.opened()
+        from azure.storage.blob import BlobSasPermissions
+
+        permission = BlobSasPermissions(create=True, write=True)
+        return await self._signer.sign(container, name, permission, lifetime_s)
+
+    async def delete(self, container: str, name: str) -> None:
+        try:
+            async with self._call("delete") as client:
+                await _blob(client, container, name).delete_blob(delete_snapshots="include")
+        except NotFoundError:
+            return
+
+    async def delete_prefix(self, container: str, prefix: str) -> None:
+        client = await self._connection.opened()
+        names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
+        listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
+        found = [name async for name in listed]
+        await run_together(*(self.delete(container, name) for name in found), at_once=DELETES_AT_ONCE)
+
+    async def ensure_containers(self, containers: Sequence[str]) -> None:
+        for container in containers:
+            try:
+                async with self._call("create container") as client:
+                    await client.create_container(container)
+            except ConflictError:  # it exists
+                continue
+
+    def _call(
+        self, operation: str, read_status: StatusTranslation | None = None
+    ) -> AbstractAsyncContextManager[BlobServiceClient]:
+        limit_s = self._limits.call_s
+        return calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation=operation)
+
+    async def _download(
+        self, container: str, name: str, read_status: StatusTranslation, **options: Any
+    ) -> tuple[BlobProperties, AsyncIterator[bytes]]:
+        """What is known of a blob, and its content. `options` are the SDK's: which version, which bytes."""
+        # The first piece comes with the opening.
+        limit_s = self._limits.piece_s
+        opening = calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation="read")
+        async with opening as client:
+            # As it is stored: Content-Encoding is whatever a client once said, and may lie, or hide a bomb.
+            stream = await _blob(client, container, name).download_blob(decompress=False, **options)
+        pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
+        return _properties(stream.properties), pieces
+
+
+def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
+    """The client of one blob.
+
+    Raises:
+        NotFoundError: the transport would take a part of the name for a step upwards: to another blob, and
+            that may be in another container.
+    """
+    if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
+        raise NotFoundError(f"There is no {container}/{name}.")
+    return client.get_blob_client(container, name)
+
+
+def _content_settings(name: str) -> ContentSettings:
+    from azure.storage.blob import ContentSettings
+
+    return ContentSettings(content_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+
+
+def _properties(found: Any) -> BlobProperties:
+    return BlobProperties(
+        name=found.name,
+        size_bytes=found.size,
+        etag=found.etag.strip('"'),  # as in events: those carry it without quotes
+        content_type=found.content_settings.content_type,
+        # A listing gives None for a value that is empty.
+        metadata={key.lower(): value or "" for key, value in (found.metadata or {}).items()},
+    )
+
+
+def _gone(container: str, name: str) -> StatusTranslation:
+    def read_status(status: int, message: str) -> GroundworkError | None:
+        return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
+
+    return read_status
+
+
+def _gone_or_changed(container: str, name: str) -> StatusTranslation:
+    def read_status(status: int, message: str) -> GroundworkError | None:
+        if status == 412:
+            return ConflictError(f"{container}/{name} was replaced meanwhile.", "Read it again.")
+        return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
+
+    return read_status

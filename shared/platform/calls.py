@@ -1,13 +1,14 @@
-"""One call, tried again within its limits: the deadline covers all tries and all waits."""
+"""calls."""
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from shared.platform.connection import Connection, SdkClient
+from shared.platform.connections import Connection, SdkClient
 from shared.platform.errors import (
     AuthenticationError,
     CallTimeoutError,
@@ -18,13 +19,42 @@ from shared.platform.errors import (
     PayloadTooLargeError,
     RateLimitError,
 )
-from shared.platform.rate_gate import RateGate
 from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
 from shared.platform.tracing import Attributes, Span, begin, span
 
 if TYPE_CHECKING:
     from azure.core.exceptions import AzureError, HttpResponseError
+
+
+DEFAULT_PAUSE_S = 1.0  # when the service names none
+
+
+class RateGate:
+    """Shut for as long as the service asked for. Any event loop may use it."""
+
+    def __init__(self) -> None:
+        self._shut_until = 0.0
+
+    async def passed(self, at_most_s: float) -> None:
+        """Return once the gate is open.
+
+        Raises:
+            RateLimitError: it stays shut for longer than `at_most_s`; nothing was asked of the service.
+        """
+        # Again after the wait: another call may have been refused meanwhile.
+        while (wait_s := self._shut_until - time.monotonic()) > 0:
+            if wait_s >= at_most_s:
+                raise RateLimitError(
+                    "The model asked for a pause.", f"Try again in {wait_s:.0f} s.", retry_after_s=wait_s
+                )
+            at_most_s -= wait_s
+            await asyncio.sleep(wait_s)
+
+    def shut(self, refused: RateLimitError) -> None:
+        """Nobody passes for as long as the refusal says; a longer pause stays."""
+        pause_s = refused.retry_after_s or DEFAULT_PAUSE_S
+        self._shut_until = max(self._shut_until, time.monotonic() + pause_s)
 
 
 @dataclass(frozen=True)
@@ -406,3 +436,28 @@ async def _gated(
 
 def _wait_s(tries: int) -> float:
     return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0**tries) * random.uniform(0.75, 1.25)
+
+
+TRIES = 3  # with waits of 0.5 and 1 s: they fit well into 30 s
+
+
+async def ask(
+    connection: Connection[SdkClient],
+    call: Callable[[SdkClient], Awaitable[Answer]],
+    read_status: StatusTranslation,
+    *,
+    timeout_s: float,
+) -> Answer:
+    """One call of the service, all its tries within the limit.
+
+    Also what writes may be tried again after a lost answer: writes are by key, and give the same rows twice.
+    """
+    client = await connection.opened()
+    deadline = Deadline(timeout_s)
+
+    async def attempt() -> Answer:
+        with azure_errors(SEARCH, read_status):
+            async with asyncio.timeout_at(deadline.at):
+                return await call(client)
+
+    return await call_within(deadline, TRIES - 1, attempt)

@@ -1,17 +1,16 @@
-"""How the search service is reached: endpoint, credential, and how often a call is tried.
+"""Clients of Azure's SDKs, made on first use: endpoint, credential and timeouts of each service.
 
-The tries are ours and not the SDK's: that one sleeps as long as a busy service asks for, past any limit, and
-what it was asked for is lost with the cancelled sleep.
+Nothing is connected, and no SDK imported, before the first call.
 """
 
 import asyncio
+import importlib
+import threading
 import urllib.request
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from shared.platform.calls import SEARCH, Deadline, StatusTranslation, azure_errors, call_within
-from shared.platform.connection import Connection, SdkClient
 from shared.platform.errors import ConfigurationError
 from shared.platform.settings import Settings
 
@@ -23,6 +22,55 @@ if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
     from azure.storage.blob.aio import BlobServiceClient
     from azure.storage.queue.aio import QueueServiceClient
+
+
+class Closable(Protocol):
+    """What every async SDK client has."""
+
+    def close(self) -> Awaitable[None]: ...
+
+
+SdkClient = TypeVar("SdkClient", bound=Closable)
+
+# The SDKs' packages import each other in circles: two threads in one of them would fail with a deadlock.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class Connection(Generic[SdkClient]):
+    """A client to be."""
+
+    def __init__(self, make: Callable[[], SdkClient], modules: Sequence[str] = ()) -> None:
+        """`modules` are those that `make` imports and that take long."""
+        self._make = make
+        self._modules = modules
+        self._client: SdkClient | None = None
+
+    async def opened(self) -> SdkClient:
+        """The client. What adapters use: the SDK is imported in a thread before it is made.
+
+        On the event loop an import holds up every stream of the process; openai takes 0.5 to 0.9 s.
+        """
+        if self._client is None:
+            for module in self._modules:
+                await asyncio.to_thread(_import, module)
+        return self.client()
+
+    def client(self) -> SdkClient:
+        """The client; made by the first caller. With no await in between, two callers get the same one."""
+        if self._client is None:
+            self._client = self._make()
+        return self._client
+
+    async def close(self) -> None:
+        """End it, if it was ever made; a later call makes a new one."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+def _import(module: str) -> None:
+    with _ONE_AT_A_TIME:
+        importlib.import_module(module)
 
 
 def credential_modules(key: str | None) -> tuple[str, ...]:
@@ -219,10 +267,6 @@ def _required(url: str | None, setting: str) -> str:
     return url
 
 
-TRIES = 3  # with waits of 0.5 and 1 s: they fit well into 30 s
-Answer = TypeVar("Answer")
-
-
 def connect_index(
     settings: Settings, credentials: Credentials, index_name: str
 ) -> "Connection[SearchClient]":
@@ -254,28 +298,6 @@ def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[S
         make,
         ("azure.search.documents.indexes.aio", "aiohttp", *credential_modules(settings.azure_search_api_key)),
     )
-
-
-async def ask(
-    connection: Connection[SdkClient],
-    call: Callable[[SdkClient], Awaitable[Answer]],
-    read_status: StatusTranslation,
-    *,
-    timeout_s: float,
-) -> Answer:
-    """One call of the service, all its tries within the limit.
-
-    Also what writes may be tried again after a lost answer: writes are by key, and give the same rows twice.
-    """
-    client = await connection.opened()
-    deadline = Deadline(timeout_s)
-
-    async def attempt() -> Answer:
-        with azure_errors(SEARCH, read_status):
-            async with asyncio.timeout_at(deadline.at):
-                return await call(client)
-
-    return await call_within(deadline, TRIES - 1, attempt)
 
 
 def _options(settings: Settings) -> dict[str, Any]:

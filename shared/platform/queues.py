@@ -1,13 +1,25 @@
-"""queues."""
+"""Queues that call functions of the app, and the poison queues of messages that failed every try."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from shared.platform.calls import QUEUES, STORAGE_LIMITS, calling
+from shared.platform.errors import NotFoundError
 from shared.platform.models import Model
+from shared.platform.names import DOCUMENTS, POISON_QUEUES
+
+if TYPE_CHECKING:
+    from azure.storage.queue.aio import QueueServiceClient
+
+    from shared.platform.connections import Connection
 
 
 class PoisonMessage(Model):
@@ -36,10 +48,10 @@ class PoisonList(Model):
 
 
 class PoisonQueues(Protocol):
-    """Where events end that were tried in vain."""
+    """Queues of messages that failed every try."""
 
     async def peek(self) -> list[PoisonMessage]:
-        """The oldest messages of each queue; they stay there."""
+        """The oldest messages of each queue; they stay there. A queue that was never used has none."""
 
     async def remove_of(self, owner_id: str) -> int:
         """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
@@ -53,3 +65,120 @@ class TaskQueues(Protocol):
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
         """Create those that are missing."""
+
+
+NEVER = -1  # as `time_to_live`: a message waits as long as the app is down
+
+
+class AzureTaskQueues(TaskQueues):
+    """Queues of the account with the documents."""
+
+    def __init__(
+        self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
+    ) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+
+    async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
+        content = base64.b64encode(message.encode()).decode()
+        limit_s = self._timeout_s
+        async with calling(self._connection, QUEUES, timeout_s=limit_s, operation="send") as client:
+            await client.get_queue_client(queue).send_message(
+                content, visibility_timeout=round(delay_s), time_to_live=NEVER
+            )
+
+    async def ensure_queues(self, queues: Sequence[str]) -> None:
+        from azure.core.exceptions import ResourceExistsError
+
+        for queue in queues:
+            async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+                # Raised with status 204 for a queue that is there already, as at every later start.
+                with suppress(ResourceExistsError):
+                    await client.create_queue(queue)
+
+
+_PEEKED = 32  # the service's most
+_MOST = 10_000  # of one queue: what a long outage leaves; they are looked at once more by the next pass
+_HIDDEN_S = 30  # while they are looked at; some milliseconds each
+_SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
+
+
+class AzurePoisonQueues(PoisonQueues):
+    """The poison queues of the account with the documents."""
+
+    def __init__(
+        self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
+    ) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+
+    async def peek(self) -> list[PoisonMessage]:
+        found: list[PoisonMessage] = []
+        for queue in POISON_QUEUES:
+            try:
+                async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+                    peeked = await client.get_queue_client(queue).peek_messages(_PEEKED)
+            except NotFoundError:
+                continue
+            found.extend(_message(queue, message) for message in peeked)
+        return found
+
+    async def remove_of(self, owner_id: str) -> int:
+        return sum([await self._remove_of(owner_id, queue) for queue in POISON_QUEUES])
+
+    async def _remove_of(self, owner_id: str, queue: str) -> int:
+        removed = 0
+        try:
+            for _ in range(_MOST // _PEEKED):
+                async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as service:
+                    client = service.get_queue_client(queue)
+                    taken = client.receive_messages(max_messages=_PEEKED, visibility_timeout=_HIDDEN_S)
+                    messages = [message async for message in taken]
+                    theirs = [
+                        one for one in messages if _object(str(one.content)).get("owner_id") == owner_id
+                    ]
+                    for message in theirs:
+                        await client.delete_message(message)
+                removed += len(theirs)
+                if not messages:
+                    break
+        except NotFoundError:
+            return removed
+        return removed
+
+
+def _message(queue: str, message: Any) -> PoisonMessage:
+    content = _object(str(message.content))
+    return PoisonMessage(
+        queue=queue,
+        message_id=message.id,
+        inserted_at=message.inserted_on,
+        dequeue_count=message.dequeue_count or 0,
+        blob_name=_blob_name(content),
+        function=str(content["FunctionId"]) if "FunctionId" in content else None,
+        thread_id=str(content["thread_id"]) if "thread_id" in content else None,
+    )
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """The message's JSON object, which may be wrapped in base64; empty when it is something else."""
+    for decode in (str.encode, _from_base64):
+        try:
+            content = json.loads(decode(text))
+        except (ValueError, binascii.Error):
+            continue
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _blob_name(content: Mapping[str, Any]) -> str | None:
+    """From the blob trigger's own message, or from an Event Grid event."""
+    if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:
+        return str(content["BlobName"])
+    subject = str(content.get("subject", ""))
+    return subject.removeprefix(_SUBJECT_START) if subject.startswith(_SUBJECT_START) else None

@@ -15,7 +15,7 @@ from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 if TYPE_CHECKING:
     from azure.data.tables.aio import TableClient, TableServiceClient
 
-    from shared.platform.connection import Connection
+    from shared.platform.connections import Connection
 
 
 _MAX_PAGE = 1000  # the service's limit
@@ -136,8 +136,13 @@ class Table:
         except NotFoundError:
             return
 
+    async def delete_before(self, field: str, moment: datetime, most: int) -> int:
+        """Remove entities whose `field` is an earlier instant; as `delete_found`."""
+        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return await self.delete_found(f"{field} lt datetime'{instant}'", most)
+
     async def delete_found(self, condition: str, most: int) -> int:
-        """Remove entities that meet the condition and do not change meanwhile; how many, at most `most`."""
+        """Remove at most `most` entities that meet the condition and stay unchanged; returns how many."""
         deleted = 0
         async for entity in self.query(condition, page_size=min(most, _MAX_PAGE)):
             if deleted == most:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from shared.platform.connection import Connection
-from shared.platform.connections import ask
+from shared.platform.calls import ask
+from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, ConflictError, GroundworkError
 from shared.platform.search import IndexRow, SearchAdmin
 from shared.platform.telemetry import get_logger

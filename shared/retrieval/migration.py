@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shared.platform.connection import Connection
-from shared.platform.connections import ask
+from shared.platform.calls import ask
+from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, ConflictError, GroundworkError, IndexNotFoundError
 from shared.platform.search import IndexRow, SearchRequest
 from shared.retrieval.index_admin import VALUE_ATTRIBUTES, changed_attributes, with_missing_parts

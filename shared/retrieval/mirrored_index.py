@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from shared.platform.azure_search import MAX_BATCH_ROWS, batches
-from shared.platform.connection import Connection
-from shared.platform.connections import ask
+from shared.platform.calls import ask
+from shared.platform.connections import Connection
 from shared.platform.errors import GroundworkError
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 

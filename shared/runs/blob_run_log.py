@@ -38,7 +38,7 @@ from shared.runs.run_log import LogTail, RunLog
 if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
-    from shared.platform.connection import Connection
+    from shared.platform.connections import Connection
 
 BUSY_RETRIES = 4
 KEPT_CLIENTS = 64  # of runs that were written or read last; making one costs half as much as an append

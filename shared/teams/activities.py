@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from shared.platform.errors import CallerError
-from shared.platform.web_page import Wire
+from shared.platform.http_client import Wire
 
 
 class ActivityParty(BaseModel):

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from shared.platform.calls import BOT_CHANNEL as SERVICE
 from shared.platform.calls import Deadline, call_within, failed, rate_limited, refused, timed_out, unreachable
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.errors import CallerError, GroundworkError, PayloadTooLargeError
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_service
 

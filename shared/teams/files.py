@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urljoin
 from shared.platform.calls import BOT_FILES as SERVICE
 from shared.platform.calls import azure_errors, failed, rate_limited
 from shared.platform.errors import CallerError, PayloadTooLargeError
-from shared.platform.web_page import http_errors
+from shared.platform.http_client import http_errors
 from shared.teams.ports import BotFiles
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse, ClientSession
 
-    from shared.platform.connection import Connection
-    from shared.platform.connections import Credentials
+    from shared.platform.connections import Connection, Credentials
     from shared.platform.settings import Settings
     from shared.teams.models import BotAttachment, BotConversation
 

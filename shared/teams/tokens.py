@@ -16,10 +16,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from shared.platform.calls import BOT_KEYS as SERVICE
 from shared.platform.calls import failed
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.errors import DependencyError, NotAuthenticatedError
+from shared.platform.http_client import http_errors, not_understood
 from shared.platform.telemetry import get_logger
-from shared.platform.web_page import http_errors, not_understood
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -20,11 +20,11 @@ from pydantic import ValidationError
 
 from shared.platform.calls import WEB_SEARCH as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, DependencyError
+from shared.platform.http_client import Wire, folded, http_errors, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
-from shared.platform.web_page import Wire, folded, http_errors, not_understood
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:

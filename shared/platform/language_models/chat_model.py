@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from shared.platform.calls import Deadline, Dependency, call_within
+from shared.platform.calls import Deadline, Dependency, RateGate, call_within
 from shared.platform.errors import ConfigurationError, ModelFixableError, OutputCutError
 from shared.platform.language_models.chat_request import (
     ChatRequest,
@@ -25,7 +25,6 @@ from shared.platform.language_models.chat_request import (
     read_usage,
     streamed,
 )
-from shared.platform.language_models.delta_text import DeltaText
 from shared.platform.language_models.endpoint import filtered, model_errors, not_the_protocol
 from shared.platform.language_models.features import Feature, FeatureMemory
 from shared.platform.language_models.models import (
@@ -39,6 +38,7 @@ from shared.platform.language_models.models import (
     ToolDefinition,
 )
 from shared.platform.language_models.prompted import (
+    DeltaText,
     ObjectPieces,
     ThoughtFilter,
     holds_no_json,
@@ -46,7 +46,6 @@ from shared.platform.language_models.prompted import (
     read_output,
     with_calls_read,
 )
-from shared.platform.rate_gate import RateGate
 from shared.platform.telemetry import get_logger, tell_usage
 from shared.platform.tracing import note_usage, outgoing
 
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
     from openai.types.chat import ChatCompletionChunk
 
-    from shared.platform.connection import Connection
+    from shared.platform.connections import Connection
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shared.platform.errors import ModelFixableError
-from shared.platform.language_models.delta_text import whole_text
 from shared.platform.language_models.endpoint import filtered
 from shared.platform.language_models.features import Feature
 from shared.platform.language_models.models import (
@@ -21,7 +20,12 @@ from shared.platform.language_models.models import (
     ToolCall,
     ToolDefinition,
 )
-from shared.platform.language_models.prompted import conversation_in_words, schema_in_words, without_thoughts
+from shared.platform.language_models.prompted import (
+    conversation_in_words,
+    schema_in_words,
+    whole_text,
+    without_thoughts,
+)
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage

@@ -10,8 +10,7 @@ from json import JSONDecodeError
 from typing import TYPE_CHECKING
 
 from shared.platform.calls import Dependency, failed, rate_limited, refused, timed_out, unreachable
-from shared.platform.connection import Connection
-from shared.platform.connections import Credentials, credential_modules
+from shared.platform.connections import Connection, Credentials, credential_modules
 from shared.platform.errors import (
     ConfigurationError,
     DependencyError,

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.teams.files import ChannelFiles
 from shared.teams.models import BotAttachment, BotConversation
 from tests.contract.bot.signing import SERVICE, bot_settings, key

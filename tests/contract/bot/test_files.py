@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.errors import (
     CallerError,
     DependencyError,

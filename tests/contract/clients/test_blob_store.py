@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.platform.azure_blobs import AzureBlobStore
-from shared.platform.blobs import BlobStore
+from shared.platform.blobs import AzureBlobStore, BlobStore
 from shared.platform.errors import AuthenticationError, ConflictError, DependencyError, NotFoundError
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect

@@ -11,8 +11,7 @@ import pytest
 from azure.storage.blob import BlobClient, ContentSettings
 
 from local.azurite.server import AzuriteServer
-from shared.platform.azure_blobs import AzureBlobStore
-from shared.platform.blobs import BlobStore
+from shared.platform.blobs import AzureBlobStore, BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name

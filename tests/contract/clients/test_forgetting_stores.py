@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from shared.access.idempotency import Claim
-from shared.access.idempotency_store import TableIdempotencyStore
-from shared.access.limit_store import TableUserLimitStore
-from shared.access.limits import UserLimits
+from shared.access.idempotency import Claim, TableIdempotencyStore
+from shared.access.limits import TableUserLimitStore, UserLimits
 from shared.conversations.models import Thread, ThreadTurn
 from shared.conversations.table_thread_store import TableThreadStore
 from shared.platform.tables import Table

@@ -8,7 +8,7 @@ import pytest
 
 from shared.access.directory import MAX_ANSWER_BYTES, MAX_PAGES, GraphDirectory, connect_graph
 from shared.access.models import DirectoryPerson
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.errors import (
     AuthenticationError,
     CallTimeoutError,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from shared.platform.azure_blobs import AzureBlobStore
-from shared.platform.azure_queues import AzurePoisonQueues, AzureTaskQueues
+from shared.platform.blobs import AzureBlobStore
 from shared.platform.calls import StorageLimits
 from shared.platform.errors import CallTimeoutError
+from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
 from shared.platform.tables import Change, Table
 from shared.runs.blob_run_log import BlobRunLog
 from shared.runs.events import TokenEvent

@@ -7,9 +7,9 @@ import pytest
 from azure.core.exceptions import ResourceExistsError
 
 from local.azurite.server import AzuriteServer
-from shared.platform.azure_queues import AzurePoisonQueues
 from shared.platform.errors import DependencyError
 from shared.platform.names import POISON_QUEUES
+from shared.platform.queues import AzurePoisonQueues
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 

@@ -6,10 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.access.idempotency import Claim, IdempotencyStore, claim_key
-from shared.access.idempotency_store import TableIdempotencyStore
-from shared.access.limit_store import TableUserLimitStore
-from shared.access.limits import Slot, UserLimits, UserLimitStore, admit, slot_of_run
+from shared.access.idempotency import Claim, IdempotencyStore, TableIdempotencyStore, claim_key
+from shared.access.limits import Slot, TableUserLimitStore, UserLimits, UserLimitStore, admit, slot_of_run
 from shared.access.models import UserContext
 from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
 from shared.platform.tables import Table
@@ -118,7 +116,7 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
     await store.write("anna", UserLimits())
     (row,) = [dict(row) async for row in table.query()]
     await table.put({**row, "state": "{spoiled"})
-    with pytest.raises(DependencyError, match="not understood"):
+    with pytest.raises(DependencyError, match="cannot be read"):
         await store.read("anna")
     services = fake_services(user_limits=store)
     assert await admit(ANNA, services.settings, services.user_limits) is None

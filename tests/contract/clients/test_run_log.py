@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.platform.azure_blobs import AzureBlobStore
+from shared.platform.blobs import AzureBlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.runs.blob_run_log import BlobRunLog
 from shared.runs.events import RunEvent, TokenEvent, parse_event

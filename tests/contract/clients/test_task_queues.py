@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.platform.azure_queues import AzureTaskQueues
+from shared.platform.queues import AzureTaskQueues
 from shared.wiring import Connections
 
 pytestmark = pytest.mark.contract

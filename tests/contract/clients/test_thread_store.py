@@ -9,8 +9,8 @@ from local.azurite.server import AzuriteServer
 from shared.conversations.models import Thread, ThreadTurn
 from shared.conversations.table_thread_store import TableThreadStore
 from shared.conversations.thread_store import ThreadStore
-from shared.platform.azure_queues import AzureTaskQueues
 from shared.platform.errors import CallerError, ConflictError, NotFoundError
+from shared.platform.queues import AzureTaskQueues
 from shared.platform.tables import Table
 from shared.runs.models import RunRecord
 from shared.runs.run_store import RunStore

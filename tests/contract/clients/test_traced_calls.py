@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shared.platform import tracing
-from shared.platform.azure_blobs import AzureBlobStore
-from shared.platform.azure_queues import AzureTaskQueues
 from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.blobs import AzureBlobStore
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.platform.language_models.embeddings import OpenAIEmbedder
 from shared.platform.language_models.models import CallLimits, Message
 from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder
+from shared.platform.queues import AzureTaskQueues
 from shared.platform.search import SearchRequest
 from shared.platform.tables import Table
 from shared.runs.blob_run_log import BlobRunLog

@@ -23,8 +23,8 @@ from cryptography.x509.oid import NameOID
 from local.azurite.installation import install
 from local.azurite.node import find_node
 from local.azurite.server import ACCOUNT, DEFAULT_PREFIX, HOST
-from shared.platform.azure_blobs import AzureBlobStore
-from shared.platform.connection import Connection
+from shared.platform.blobs import AzureBlobStore
+from shared.platform.connections import Connection
 from tests.conftest import find_free_port
 
 pytestmark = pytest.mark.contract

@@ -7,7 +7,7 @@ import pytest
 
 from shared.ingestion.docling import Docling
 from shared.ingestion.document_intelligence import DocumentIntelligence, page_ranges
-from shared.platform import web_page
+from shared.platform import http_client
 from shared.platform.errors import (
     AuthenticationError,
     BadDocumentError,
@@ -165,7 +165,7 @@ async def test_nobody_listening_names_the_setting(source: Path) -> None:
 async def test_an_answer_without_end_is_cut(
     backend: Backend, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web_page, "MAX_ANSWER_BYTES", 500)
+    monkeypatch.setattr(http_client, "MAX_ANSWER_BYTES", 500)
     with pytest.raises(BadDocumentError, match="has more than"):
         await backend.client.read_layout(source, "a.pdf", LIMITS)
 

@@ -10,7 +10,7 @@ from shared.ingestion import document_intelligence
 from shared.ingestion.docling import DoclingDocument
 from shared.ingestion.document_intelligence import AnalyzeResult, page_texts
 from shared.ingestion.models import Layout
-from shared.platform.web_page import Cell, filled_rows
+from shared.ingestion.parser_services import Cell, filled_rows
 
 
 def intelligence(**parts: Any) -> Layout:

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 from azure.storage.blob import BlobSasPermissions, UserDelegationKey
 from azure.storage.blob.aio import BlobServiceClient
 
-from shared.platform import azure_blobs
-from shared.platform.azure_blobs import BlobSigner
-from shared.platform.connection import Connection
+from shared.platform import blobs
+from shared.platform.blobs import BlobSigner
+from shared.platform.connections import Connection
 from shared.platform.errors import CallTimeoutError
 
 READ = BlobSasPermissions(read=True)
@@ -65,7 +65,7 @@ async def test_a_key_that_ends_too_soon_is_replaced() -> None:
     service = KeyGivingService()
     signer = BlobSigner(Connection(lambda: service))
     await signer.sign("figures", "a.png", READ, 7200)
-    signer._key_ends = datetime.now(UTC) + azure_blobs.KEY_RESERVE - timedelta(minutes=1)
+    signer._key_ends = datetime.now(UTC) + blobs.KEY_RESERVE - timedelta(minutes=1)
     signed = await signer.sign("figures", "a.png", READ, 7200)
     assert len(service.keys_given) == 2
     assert signed.expires_at - datetime.now(UTC) > timedelta(minutes=110)

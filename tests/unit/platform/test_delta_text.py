@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.platform.language_models.delta_text import DeltaText
+from shared.platform.language_models.prompted import DeltaText
 
 WRENCH = "\U0001f527"
 HIGH, LOW = "\ud83d", "\udd27"  # its halves

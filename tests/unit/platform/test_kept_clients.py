@@ -4,7 +4,7 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
-from shared.platform.connection import Connection
+from shared.platform.connections import Connection
 from shared.platform.tables import Table
 from shared.runs.blob_run_log import KEPT_CLIENTS, BlobRunLog
 

@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from shared.platform.calls import Deadline, call_within
+from shared.platform.calls import Deadline, RateGate, call_within
 from shared.platform.errors import RateLimitError
-from shared.platform.rate_gate import RateGate
 
 PAUSE_S = 0.2
 

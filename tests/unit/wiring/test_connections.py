@@ -7,8 +7,7 @@ from azure.core.credentials import AzureKeyCredential
 from azure.identity.aio import DefaultAzureCredential
 from openai import AsyncAzureOpenAI
 
-from shared.platform.connection import Connection
-from shared.platform.connections import Credentials
+from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import ConfigurationError
 from shared.wiring import Connections
 from tests.fakes.services import fake_settings
