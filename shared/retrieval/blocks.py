@@ -1,11 +1,11 @@
-"""Hybrid search over blocks: keyword and vector results asked for apart, their scores fused in core.
+"""Hybrid search over blocks: keyword and vector searches run separately, and their scores are fused here.
 
 The service itself fuses by rank, which loses to fused scores on every set measured (docs/decisions/0006).
 While a question is embedded, the documents that it names and the blocks that share its words are found. Then
-the blocks that mean the like are asked for: anywhere, and among what words and names found. What words did
-not show is asked for once more, by id, so that scores are compared and never guessed (docs/decisions/0013).
-At most six requests for a question, five for each further phrasing, in three rounds, the first of them beside
-the embedding.
+blocks of similar meaning are searched for: anywhere, and among what words and names found. Blocks that the
+keyword search missed are scored in one more request, by id, so that scores are compared and never guessed
+(docs/decisions/0013). At most six requests for a question and five for each further phrasing, in three
+rounds; the first round runs in parallel with the embedding.
 """
 
 import asyncio
@@ -37,8 +37,10 @@ from shared.retrieval.schema import SEMANTIC_CONFIGURATION
 from shared.retrieval.secured_index import SecuredIndex
 
 CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
-SCORE = "@search.score"
-SCORE_OF_RANKER = "@search.reranker_score"
+MAX_TOP_K = 50
+_MAX_RERANKED = 50  # the service reranks no more
+_PAGE_ROWS = 500  # of one query; a block has about 1 kB
+_MAX_BLOCKS = 20_000  # far more than a summary reads; the service pages to 100,000
 
 FIELDS = (
     "block_id",
@@ -56,196 +58,27 @@ FIELDS = (
 # Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.
 _KEYWORD_FIELDS = ("content", "image_caption")
 _VECTOR_FIELDS: Mapping[BlockType, str] = {"text": "content_vector", "image": "image_caption_vector"}
+_RERANKER_SCORE = "@search.reranker_score"
 
-
-def by_words(text: str, condition: str | None) -> SearchRequest:
-    """The blocks that share words with a question."""
-    return SearchRequest(
-        text=question_query(text),
-        query_type="full",
-        search_fields=_KEYWORD_FIELDS,
-        filter=condition,
-        select=FIELDS,
-        top=CANDIDATES,
-    )
-
-
-def by_meaning(
-    kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
-) -> SearchRequest:
-    """The blocks of one type that mean the like of a question."""
-    # Text blocks have no caption vector and image blocks no content vector; the type keeps rows without
-    # the field out, whatever score a service would give them.
-    return SearchRequest(
-        vectors=(VectorQuery(vector=vector, field=_VECTOR_FIELDS[kind], k=top),),
-        filter=all_of(f"block_type eq '{kind}'", condition),
-        select=FIELDS,
-        top=top,
-    )
-
-
-def focused(
-    vector: tuple[float, ...], condition: str | None, doc_ids: Sequence[str], rows: Sequence[IndexRow]
-) -> SearchRequest | None:
-    """The meaning of the texts that words found, and of those in the documents named; None if there are none.
-
-    One request for both: each may fill half of it.
-    """
-    block_ids = [str(row["block_id"]) for row in rows if row.get("block_type") == "text"]
-    either = [
-        *([search_in("doc_id", doc_ids)] if doc_ids else []),
-        *([search_in("block_id", block_ids)] if block_ids else []),
-    ]
-    if not either:
-        return None
-    top = len(block_ids) + (CANDIDATES if doc_ids else 0)
-    asked = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
-    # What words found is known but for its score.
-    return asked if doc_ids else asked.model_copy(update={"select": ("block_id",)})
-
-
-def words_of(text: str, block_ids: Sequence[str]) -> SearchRequest:
-    """The words that some blocks share with a question: only their scores are wanted."""
-    found = by_words(text, search_in("block_id", block_ids))
-    return found.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
-
-
-def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequence[str]) -> SearchRequest:
-    """Some blocks, all of them, however little they fit: what the semantic ranker is to read."""
-    count = len(block_ids)
-    return SearchRequest(
-        text=keyword_query(text),
-        search_fields=_KEYWORD_FIELDS,
-        vectors=tuple(VectorQuery(vector=vector, field=field, k=count) for field in _VECTOR_FIELDS.values()),
-        filter=search_in("block_id", block_ids),
-        select=("block_id",),
-        top=count,
-    )
-
-
-def as_hit(row: Mapping[str, object], score: float) -> Hit:
-    """A row as a hit."""
-    values = {name: row[name] for name in FIELDS if row.get(name) is not None}
-    return Hit.model_validate({**values, "score": round(score, 6)})
-
-
-_MOST = 50  # the service reranks no more
-
-
-async def semantically_ranked(
-    index: SecuredIndex, question: str, vector: tuple[float, ...], hits: Sequence[Hit]
-) -> list[Hit]:
-    """The same hits, those that the ranker scored first, best first; as they were when it does not answer.
-
-    A service without the ranker, or one whose quota is used up, refuses the query or leaves the scores out.
-    """
-    if not hits:
-        return []
-    ids = [hit.block_id for hit in hits[:_MOST]]
-    request = by_words_and_meaning(question, vector, ids)
-    asked = request.model_copy(
-        update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
-    )
-    try:
-        scores = _scores(await index.search(asked))
-    except GroundworkError as failed:
-        get_logger().warning("search.not_reranked", error_type=failed.code)
-        return list(hits)
-    # Blocks that it passed over keep their order, and a score below every one that it read.
-    least = min(scores.values(), default=1.0)
-    scored = [
-        hit.model_copy(update={"score": scores.get(hit.block_id, min(hit.score, least))}) for hit in hits
-    ]
-    return sorted(scored, key=lambda hit: (hit.block_id not in scores, -hit.score)) if scores else list(hits)
-
-
-def _scores(page: SearchPage) -> dict[str, float]:
-    return {
-        str(row["block_id"]): round(reranked_share(float(row[SCORE_OF_RANKER])), 6)
-        for row in page.rows
-        if row.get(SCORE_OF_RANKER) is not None
-    }
-
-
-_FIELDS = tuple(name for name in Hit.model_fields if name != "score")
-
-
-class BlockLookup:
-    """Gets blocks that one user may read."""
-
-    def __init__(self, index: SecuredIndex) -> None:
-        self._index = index
-
-    async def get_many(self, block_ids: Sequence[str]) -> list[Hit]:
-        """Those of the blocks that exist and are readable, in the order asked for, each once; score 0."""
-        wanted = list(dict.fromkeys(block_ids))
-        if not wanted:
-            return []
-        request = SearchRequest(filter=search_in("block_id", wanted), select=_FIELDS, top=len(wanted))
-        page = await self._index.search(request)
-        found = {row["block_id"]: row for row in page.rows}
-        return [
-            Hit.model_validate(
-                {name: found[block_id][name] for name in _FIELDS if found[block_id].get(name) is not None}
-            )
-            for block_id in wanted
-            if block_id in found
-        ]
-
-
-_PAGE = 500  # rows of one query; a block has about 1 kB
-_MAX_BLOCKS = 20_000  # far more than a summary reads; the service pages to 100,000
-
-
-class DocumentBlocks:
-    """Lists the text blocks of documents."""
-
-    def __init__(self, index: SecuredIndex) -> None:
-        self._index = index
-
-    async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
-        """(block id, tokens) of each text block, by page and moment; at most 20,000.
-
-        Within a page the order is that of ids: the index does not know a finer one.
-        """
-        found: list[tuple[str, int]] = []
-        while len(found) < _MAX_BLOCKS:
-            request = SearchRequest(
-                filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
-                select=("block_id", "content"),
-                order_by=("page_number", "start_seconds", "block_id"),
-                top=_PAGE,
-                skip=len(found),
-            )
-            rows = (await self._index.search(request)).rows
-            found += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
-            if len(rows) < _PAGE:
-                break
-        return found
-
-
-MAX_TOP_K = 50
+Missed = Literal["meaning", "late"]
 
 
 @dataclass(frozen=True)
 class DegradationPolicy:
-    """How a search goes on without what fails or is late, where an answer is better than none.
+    """How a search continues without the parts that fail or are late, where an answer is better than none.
 
     Attributes:
-        embed_limits: of embedding the question; when that fails, words alone are searched for.
-        patience_s: from the beginning of a search on; what only adds to what words found is then given up.
+        embed_limits: for embedding the question; when that fails, only the keyword search runs.
+        patience_s: counted from the start of a search; vector searches that take longer are given up.
     """
 
     embed_limits: CallLimits
     patience_s: float
 
 
-Missed = Literal["meaning", "late"]
-
-
 @dataclass(frozen=True)
 class _Phrasing:
-    """One phrasing, with what its words found. No vector: it could not be embedded."""
+    """One phrasing, with its embedding, if it could be embedded, and what the keyword search found."""
 
     text: str
     vector: tuple[float, ...] | None
@@ -268,9 +101,9 @@ class BlockSearch:
         """Search for one user.
 
         Args:
-            documents: the index of documents for the same user; None = all documents are alike.
-            semantic_ranker: the service's own ranker has the last word: one request more.
-            degradation: None = any failure fails the search. What was gone without is in `missed`.
+            documents: the index of documents for the same user; None = no document is preferred.
+            semantic_ranker: the service's own ranker orders the result; one more request.
+            degradation: None = any failure fails the search. `missed` says what a search had to do without.
         """
         self._index = index
         self._embedder = embedder
@@ -298,7 +131,8 @@ class BlockSearch:
         if not phrasings:
             return []
         condition = render_filters(filters, BLOCK_FIELDS)
-        until = self._patient_until()
+        policy = self._degradation
+        until = asyncio.get_running_loop().time() + policy.patience_s if policy else None
         vectors, (named, pages) = await run_together(
             self._embedded(phrasings),
             run_together(
@@ -320,7 +154,7 @@ class BlockSearch:
         return hits[: min(max(top_k, 1), MAX_TOP_K)]
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
-        """A vector for each phrasing; None for each when there are none and words are to do."""
+        """A vector for each phrasing; None for each when embedding failed and the policy allows that."""
         if self._degradation is None:
             return await self._embedder.embed(phrasings, self._limits)
         limits = self._degradation.embed_limits
@@ -328,27 +162,19 @@ class BlockSearch:
             async with asyncio.timeout(limits.timeout_s):
                 return await self._embedder.embed(phrasings, limits)
         except (TimeoutError, GroundworkError) as failed:
-            code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
-            get_logger().warning("search.words_alone", error_type=code)
+            get_logger().warning("search.words_alone", error_type=_code(failed))
             self.missed.add("meaning")
             return [None] * len(phrasings)
 
-    def _patient_until(self) -> float | None:
-        """On the event loop's clock; None = for ever."""
-        loop_s = asyncio.get_running_loop().time()
-        return None if self._degradation is None else loop_s + self._degradation.patience_s
-
     async def _named(self, question: str, filters: Filters, until: float | None) -> Mapping[str, float]:
-        """The documents that the question names. They only help: failures are told and borne."""
+        """The documents that the question names. They only help, so a failure is logged and ignored."""
         if self._documents is None:
             return {}
         try:
             async with asyncio.timeout_at(until):
                 return await self._documents.named_in(question, filters)
         except (TimeoutError, GroundworkError) as failed:
-            # An index from before documents had names refuses the query until the next file is ingested.
-            code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
-            get_logger().warning("search.documents_unnamed", error_type=code)
+            get_logger().warning("search.documents_unnamed", error_type=_code(failed))
             return {}
 
     async def _one_phrasing(
@@ -362,8 +188,8 @@ class BlockSearch:
         """The blocks for one phrasing, best first.
 
         Args:
-            doc_ids: documents in which to look closer.
-            until: on the event loop's clock: what is not there by then is given up; None = never.
+            doc_ids: documents to search on their own, too.
+            until: on the event loop's clock; searches that take longer are given up. None = never.
         """
         vector, found = phrasing.vector, phrasing.found
         if vector is None:
@@ -379,7 +205,7 @@ class BlockSearch:
                 pages = await run_together(*(self._index.search(request) for request in requests if request))
                 seen = _Seen(found, pages)
                 if unknown := seen.without_words():
-                    seen.add_words(await self._index.search(words_of(phrasing.text, unknown)))
+                    seen.add_words(await self._index.search(keyword_scores(phrasing.text, unknown)))
         except TimeoutError:
             get_logger().warning("search.given_up", error_type=CallTimeoutError.code)
             self.missed.add("late")
@@ -390,24 +216,22 @@ class _Seen:
     """Blocks found for one phrasing, with the scores of the service: by keyword, and by vector."""
 
     def __init__(self, by_keyword: SearchPage, by_vector: Sequence[SearchPage]) -> None:
-        pages = (*by_vector, by_keyword)  # of rows that several show the keyword search's is whole
+        pages = (*by_vector, by_keyword)  # the row of the keyword search wins: it has all fields
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
-        self._keyword = _blocks_scores(by_keyword)
-        self._vector = {
-            block_id: score for page in by_vector for block_id, score in _blocks_scores(page).items()
-        }
-        # Fewer rows than asked for: words found no others, so what is missing scores 0.
+        self._keyword = _scores(by_keyword)
+        self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}
+        # Fewer rows than asked for: no other block shares a word, so all others score 0.
         self._knows_all_words = len(by_keyword.rows) < CANDIDATES
 
     def without_words(self) -> list[str]:
-        """The blocks of which it is not known how well their words fit."""
+        """The blocks whose keyword score is not known."""
         if self._knows_all_words:
             return []
         return [block_id for block_id in self._rows if block_id not in self._keyword]
 
     def add_words(self, page: SearchPage) -> None:
-        """Keyword scores of blocks that are known otherwise."""
-        self._keyword.update(_blocks_scores(page))
+        """Add keyword scores of blocks that the vector searches found."""
+        self._keyword.update(_scores(page))
 
     def hits(self, named: Mapping[str, float]) -> list[Hit]:
         """Fused, best first."""
@@ -422,8 +246,8 @@ class _Seen:
         ]
 
 
-def _blocks_scores(page: SearchPage) -> dict[str, float]:
-    return {str(row["block_id"]): float(row[SCORE]) for row in page.rows}
+def _scores(page: SearchPage) -> dict[str, float]:
+    return {str(row["block_id"]): float(row["@search.score"]) for row in page.rows}
 
 
 def _merge(found: Sequence[Sequence[Hit]]) -> list[Hit]:
@@ -435,3 +259,154 @@ def _merge(found: Sequence[Sequence[Hit]]) -> list[Hit]:
             best[hit.block_id] = hit
     ranked = fuse_ranks([[hit.block_id for hit in hits] for hits in found])
     return [best[block_id] for block_id, _ in ranked]
+
+
+def _code(failed: TimeoutError | GroundworkError) -> str:
+    return failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
+
+
+def by_words(text: str, condition: str | None) -> SearchRequest:
+    """The blocks that share words with a question."""
+    return SearchRequest(
+        text=question_query(text),
+        query_type="full",
+        search_fields=_KEYWORD_FIELDS,
+        filter=condition,
+        select=FIELDS,
+        top=CANDIDATES,
+    )
+
+
+def by_meaning(
+    kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
+) -> SearchRequest:
+    """The blocks of one type whose meaning is close to that of a question."""
+    # Text blocks have no caption vector and image blocks no content vector; the type keeps rows without
+    # the field out, whatever score a service would give them.
+    return SearchRequest(
+        vectors=(VectorQuery(vector=vector, field=_VECTOR_FIELDS[kind], k=top),),
+        filter=all_of(f"block_type eq '{kind}'", condition),
+        select=FIELDS,
+        top=top,
+    )
+
+
+def focused(
+    vector: tuple[float, ...], condition: str | None, doc_ids: Sequence[str], rows: Sequence[IndexRow]
+) -> SearchRequest | None:
+    """Text blocks by meaning, among those that the keyword search found and in the documents named.
+
+    One request for both; None when there is neither.
+    """
+    block_ids = [str(row["block_id"]) for row in rows if row.get("block_type") == "text"]
+    either = [
+        *([search_in("doc_id", doc_ids)] if doc_ids else []),
+        *([search_in("block_id", block_ids)] if block_ids else []),
+    ]
+    if not either:
+        return None
+    top = len(block_ids) + (CANDIDATES if doc_ids else 0)
+    asked = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
+    # Rows of the keyword search are known; only their score is missing.
+    return asked if doc_ids else asked.model_copy(update={"select": ("block_id",)})
+
+
+def keyword_scores(text: str, block_ids: Sequence[str]) -> SearchRequest:
+    """The keyword scores of some blocks for a question, without any other field."""
+    found = by_words(text, search_in("block_id", block_ids))
+    return found.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
+
+
+def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequence[str]) -> SearchRequest:
+    """All of the given blocks, however little they fit: the input of the semantic ranker."""
+    count = len(block_ids)
+    return SearchRequest(
+        text=keyword_query(text),
+        search_fields=_KEYWORD_FIELDS,
+        vectors=tuple(VectorQuery(vector=vector, field=field, k=count) for field in _VECTOR_FIELDS.values()),
+        filter=search_in("block_id", block_ids),
+        select=("block_id",),
+        top=count,
+    )
+
+
+def as_hit(row: Mapping[str, object], score: float) -> Hit:
+    """A row as a hit."""
+    values = {name: row[name] for name in FIELDS if row.get(name) is not None}
+    return Hit.model_validate({**values, "score": round(score, 6)})
+
+
+async def semantically_ranked(
+    index: SecuredIndex, question: str, vector: tuple[float, ...], hits: Sequence[Hit]
+) -> list[Hit]:
+    """The same hits; those that the ranker scored come first, best first. Unchanged when it does not answer.
+
+    A service without the ranker, or one whose quota is used up, refuses the query or leaves the scores out.
+    """
+    if not hits:
+        return []
+    ids = [hit.block_id for hit in hits[:_MAX_RERANKED]]
+    request = by_words_and_meaning(question, vector, ids)
+    asked = request.model_copy(
+        update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
+    )
+    try:
+        page = await index.search(asked)
+    except GroundworkError as failed:
+        get_logger().warning("search.not_reranked", error_type=failed.code)
+        return list(hits)
+    scores = {
+        str(row["block_id"]): round(reranked_share(float(row[_RERANKER_SCORE])), 6)
+        for row in page.rows
+        if row.get(_RERANKER_SCORE) is not None
+    }
+    # Blocks that it passed over keep their order, and a score below every one that it read.
+    least = min(scores.values(), default=1.0)
+    scored = [
+        hit.model_copy(update={"score": scores.get(hit.block_id, min(hit.score, least))}) for hit in hits
+    ]
+    return sorted(scored, key=lambda hit: (hit.block_id not in scores, -hit.score)) if scores else list(hits)
+
+
+class BlockLookup:
+    """Gets blocks that one user may read."""
+
+    def __init__(self, index: SecuredIndex) -> None:
+        self._index = index
+
+    async def get_many(self, block_ids: Sequence[str]) -> list[Hit]:
+        """Those of the blocks that exist and are readable, in the order asked for, each once; score 0."""
+        wanted = list(dict.fromkeys(block_ids))
+        if not wanted:
+            return []
+        request = SearchRequest(filter=search_in("block_id", wanted), select=FIELDS, top=len(wanted))
+        page = await self._index.search(request)
+        found = {row["block_id"]: row for row in page.rows}
+        return [as_hit(found[block_id], 0.0) for block_id in wanted if block_id in found]
+
+
+class DocumentBlocks:
+    """Lists the text blocks of documents."""
+
+    def __init__(self, index: SecuredIndex) -> None:
+        self._index = index
+
+    async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
+        """(block id, tokens) of each text block, by page and moment; at most 20,000.
+
+        Within a page blocks are ordered by id: the index has no finer order.
+        """
+        found: list[tuple[str, int]] = []
+        while len(found) < _MAX_BLOCKS:
+            request = SearchRequest(
+                filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
+                select=("block_id", "content"),
+                order_by=("page_number", "start_seconds", "block_id"),
+                top=_PAGE_ROWS,
+                skip=len(found),
+            )
+            rows = (await self._index.search(request)).rows
+            found += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
+            if len(rows) < _PAGE_ROWS:
+                break
+        return found

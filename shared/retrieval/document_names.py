@@ -6,7 +6,7 @@ order. A name without such a change, or of nothing else, belongs to no series.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from shared.retrieval.models import DocumentRecord
 
@@ -120,14 +120,6 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
         return ()
     fitting = [(score, record) for score, record in scored if score >= best * _NEAR_BEST]
     return tuple(record for _, record in sorted(fitting, key=lambda pair: (-pair[0], pair[1].filename)))
-
-
-def match_references(
-    references: Sequence[str], records: Sequence[DocumentRecord]
-) -> tuple[DocumentRecord, ...]:
-    """The documents that any of the references may mean, each once, in the order of the references."""
-    matched = [record for reference in references for record in match_reference(reference, records)]
-    return tuple({record.doc_id: record for record in matched}.values())
 
 
 def reference_query(reference: str) -> str:

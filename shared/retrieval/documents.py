@@ -1,6 +1,6 @@
-"""Facets: which values the metadata of documents has, and how often, over what one user may read."""
+"""Search over documents: lists, names, single records and facets, within the rights of one user."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
@@ -16,9 +16,8 @@ _SORTABLE = frozenset({"upload_date", "filename", "title", "page_count", "docume
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
-_READY = "status eq 'ready'"
 _MAX_DOCUMENTS = 100
-_NAMED = 50
+_MAX_FACET_VALUES = 100
 
 
 class DocumentSearch:
@@ -39,19 +38,16 @@ class DocumentSearch:
             raise InvalidQueryError(
                 f"Documents cannot be sorted by {sort_by!r}.", f"Allowed: {', '.join(sorted(_SORTABLE))}."
             )
+        order = f"{sort_by} desc" if sort_by == "upload_date" else sort_by
         return await self._search(
-            SearchRequest(
-                filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
-                order_by=(f"{sort_by} desc" if sort_by == "upload_date" else sort_by,),
-                top=_clamped(limit),
-            )
+            SearchRequest(filter=_ready(filters), order_by=(order,), top=_clamped(limit))
         )
 
     async def page(self, filters: Filters, behind: str | None, limit: int) -> list[DocumentRecord]:
         """The next documents, newest first, then by id. `behind`: where the page begins (`older_than`)."""
         return await self._search(
             SearchRequest(
-                filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS), behind),
+                filter=all_of(_ready(filters), behind),
                 order_by=("upload_date desc", "doc_id"),
                 top=limit,
             )
@@ -60,7 +56,7 @@ class DocumentSearch:
     async def newest(self, filters: Filters, limit: int) -> tuple[list[DocumentRecord], int]:
         """The newest documents, and how many there are in all. `limit` is clamped to 1-100."""
         request = SearchRequest(
-            filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
+            filter=_ready(filters),
             order_by=("upload_date desc",),
             top=_clamped(limit),
             count=True,
@@ -95,14 +91,14 @@ class DocumentSearch:
             SearchRequest(
                 text=keyword_query(text),
                 search_fields=_NAME_FIELDS,
-                filter=all_of(_READY, render_filters(filters, DOCUMENT_FIELDS)),
+                filter=_ready(filters),
                 top=_clamped(limit),
             )
         )
 
     async def find_named(self, reference: str, filters: Filters) -> list[DocumentRecord]:
         """Documents that a reference may mean: those with exactly this file name, then by words of names."""
-        condition = all_of(_READY, render_filters(filters, DOCUMENT_FIELDS))
+        condition = _ready(filters)
         exact = SearchRequest(
             filter=all_of(condition, f"filename eq {quote(reference.strip())}"), top=_NAMED_CANDIDATES
         )
@@ -130,54 +126,28 @@ class DocumentSearch:
             text=query,
             query_type="full",
             search_fields=("words",),
-            filter=all_of(_READY, render_filters(shared, DOCUMENT_FIELDS)),
+            filter=_ready(shared),
             select=("doc_id",),
-            top=_NAMED,
+            top=_NAMED_CANDIDATES,
         )
         page = await self._index.search(request)
         return {str(row["doc_id"]): float(row["@search.score"]) for row in page.rows}
 
-    async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
-        page = await self._index.search(request)
-        return [_record(row) for row in page.rows]
-
-
-def _clamped(limit: int) -> int:
-    return min(max(limit, 1), _MAX_DOCUMENTS)
-
-
-def _record(row: IndexRow) -> DocumentRecord:
-    known: Mapping[str, object] = {
-        name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None
-    }
-    return DocumentRecord.model_validate(known)
-
-
-FACET_FIELDS = ("document_type", "department", "language", "tags", "project_id")
-MAX_VALUES = 100
-
-
-class DocumentFacets:
-    """Counts the documents that one user may read; only those whose ingestion is complete."""
-
-    def __init__(self, index: SecuredIndex) -> None:
-        self._index = index
-
-    async def count(
+    async def facets(
         self, fields: Sequence[str], filters: Filters, limit: int
     ) -> tuple[dict[str, tuple[FacetValue, ...]], int]:
         """For each field its commonest values; and the number of documents that pass the filters.
 
         Args:
-            fields: some of FACET_FIELDS.
+            fields: facetable fields of the index of documents.
             limit: values per field, clamped to 1-100.
 
         Raises:
             InvalidQueryError: an unknown filter field.
         """
-        most = min(max(limit, 1), MAX_VALUES)
+        most = min(max(limit, 1), _MAX_FACET_VALUES)
         request = SearchRequest(
-            filter=all_of("status eq 'ready'", render_filters(filters, DOCUMENT_FIELDS)),
+            filter=_ready(filters),
             select=("doc_id",),
             facets=tuple(f"{field},count:{most}" for field in fields),
             top=1,
@@ -185,3 +155,20 @@ class DocumentFacets:
         )
         page = await self._index.search(request)
         return {field: page.facets.get(field, ()) for field in fields}, page.count or 0
+
+    async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
+        page = await self._index.search(request)
+        return [_record(row) for row in page.rows]
+
+
+def _ready(filters: Filters) -> str | None:
+    return all_of("status eq 'ready'", render_filters(filters, DOCUMENT_FIELDS))
+
+
+def _clamped(limit: int) -> int:
+    return min(max(limit, 1), _MAX_DOCUMENTS)
+
+
+def _record(row: IndexRow) -> DocumentRecord:
+    known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
+    return DocumentRecord.model_validate(known)

@@ -23,22 +23,15 @@ if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
 
 
-Refusal = str
 _OF_ONE_INDEX = ("name", "@odata.etag", "@odata.context")
 
 
-def refusals(existing: IndexRow, wanted: IndexRow) -> list[Refusal]:
+def refusals(existing: IndexRow, wanted: IndexRow) -> list[str]:
     """Why rows of `existing` cannot be rows of `wanted`, such as "vector: dimensions 384, not 1536"."""
-    fields: dict[str, IndexRow] = {field["name"]: field for field in existing["fields"]}
-    changed = [
-        f"{field['name']}: {attribute} {fields[field['name']].get(attribute)}, not {field[attribute]}"
-        for field in wanted["fields"]
-        if field["name"] in fields
-        for attribute in VALUE_ATTRIBUTES
-        if field.get(attribute) and field[attribute] != fields[field["name"]].get(attribute)
+    unread = [
+        f"{field['name']}: is not stored" for field in existing["fields"] if field.get("stored") is False
     ]
-    unread = [f"{name}: is not stored" for name, field in fields.items() if field.get("stored") is False]
-    return [*changed, *unread]
+    return [*changed_attributes(existing, wanted, VALUE_ATTRIBUTES), *unread]
 
 
 def new_definition(existing: IndexRow, wanted: IndexRow, name: str) -> IndexRow:
@@ -133,11 +126,6 @@ class IndexAliases:
 
         await self._ask(deleted)
 
-    async def count(self, index: str) -> int:
-        """Rows of the index, as its statistics tell."""
-        statistics = await self._ask(lambda client: client.get_index_statistics(index))
-        return int(statistics.document_count)
-
     async def _ask(self, call: "Callable[[SearchIndexClient], Awaitable[Answer]]") -> Answer:
         return await ask(self._connection, call, _read_status, timeout_s=self._timeout_s)
 
@@ -167,7 +155,7 @@ class Plan:
     source: str
     target: str
     changes: tuple[str, ...]
-    refused: tuple[Refusal, ...]
+    refused: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -250,7 +238,7 @@ class IndexMigration:
     async def switch(self) -> Counts:
         """Compare everything once more, then let readers see the new index."""
         plan = await self._under_way()
-        if not await self._is_read_from(plan.target):
+        if (await self._service.aliases()).get(self._alias) != plan.target:
             await self._settled()  # a `run` that just died, or a `back`, has no effect any more after this
             await self._equal(plan)
             await self._service.point(self._alias, plan.target)
@@ -304,9 +292,6 @@ class IndexMigration:
         """The index that an end which was interrupted wanted to remove."""
         names = (name.removeprefix(self._removing) for name in aliases if name.startswith(self._removing))
         return next(names, None)
-
-    async def _is_read_from(self, index: str) -> bool:
-        return (await self._service.aliases()).get(self._alias) == index
 
     async def _under_way(self) -> Plan:
         aliases = await self._service.aliases()

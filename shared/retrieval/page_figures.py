@@ -1,11 +1,12 @@
-"""The pictures on the pages that were found, for one user: a text can be found where its picture is not."""
+"""Finds pictures on the pages of text that was found: a search may find a text and miss its picture."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.odata import all_of, quote
-from shared.platform.search import SearchRequest, VectorQuery
+from shared.platform.search import IndexRow, SearchRequest, VectorQuery
+from shared.retrieval.blocks import FIELDS, as_hit
 from shared.retrieval.fusion import cosine_of_vector_score
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
@@ -13,17 +14,16 @@ from shared.retrieval.secured_index import SecuredIndex
 MAX_PAGES = 8  # the best ones: an answer cites three or four; unmeasured
 MAX_FOUND = 4  # unmeasured
 _FIELD = "image_caption_vector"
-_FIELDS = tuple(name for name in Hit.model_fields if name not in ("score", "content"))
 
 
 class FigureFinder(Protocol):
-    """Whatever finds pictures near blocks."""
+    """Finds pictures near blocks."""
 
     async def near(self, question: str, hits: Sequence[Hit]) -> Sequence[Hit]: ...
 
 
 class PageFigures:
-    """Finds pictures near blocks."""
+    """`FigureFinder` over the index of blocks, for one user."""
 
     def __init__(self, index: SecuredIndex, embedder: Embedder, limits: CallLimits) -> None:
         self._index = index
@@ -31,9 +31,9 @@ class PageFigures:
         self._limits = limits
 
     async def near(self, question: str, hits: Sequence[Hit]) -> list[Hit]:
-        """Pictures on the pages of the best text blocks that `hits` does not hold, the likest captions first.
+        """Pictures on the pages of the best text blocks that `hits` does not hold, the best captions first.
 
-        A document without pages counts as one page. The score is the likeness of caption and question, 0-1.
+        A document without pages counts as one page. The score is the similarity of caption and question.
         """
         pages = list(dict.fromkeys((hit.doc_id, hit.page_number) for hit in hits if hit.block_type == "text"))
         if not pages or not question.strip():
@@ -43,12 +43,12 @@ class PageFigures:
         request = SearchRequest(
             vectors=(VectorQuery(vector=vector, field=_FIELD, k=MAX_FOUND),),
             filter=all_of("block_type eq 'image'", on_pages),
-            select=_FIELDS,
+            select=FIELDS,
             top=MAX_FOUND,
         )
         page = await self._index.search(request)
         known = {hit.block_id for hit in hits}
-        return [_hit(row) for row in page.rows if row["block_id"] not in known]
+        return [as_hit(row, _similarity(row)) for row in page.rows if row["block_id"] not in known]
 
 
 def _page_filter(doc_id: str, page_number: int | None) -> str:
@@ -56,7 +56,5 @@ def _page_filter(doc_id: str, page_number: int | None) -> str:
     return f"doc_id eq {quote(doc_id)} and page_number eq {page}"
 
 
-def _hit(row: dict[str, object]) -> Hit:
-    values = {name: row[name] for name in _FIELDS if row.get(name) is not None}
-    likeness = cosine_of_vector_score(float(str(row["@search.score"])))
-    return Hit.model_validate({**values, "score": round(min(max(likeness, 0.0), 1.0), 6)})
+def _similarity(row: IndexRow) -> float:
+    return min(max(cosine_of_vector_score(float(row["@search.score"])), 0.0), 1.0)

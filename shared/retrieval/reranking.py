@@ -1,58 +1,23 @@
-"""Grading (R6): a model says which passages help at all. A failing model costs nothing but the sorting."""
+"""Reranking and grading of passages by a language model (R6).
 
-from collections.abc import Iterable, Mapping, Sequence
+`rerank` and `grade` return the hits as they were when the model fails; `score_passages` and `grade_passages`
+raise. Passages are judged in batches that run together.
+"""
+
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Literal
 
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DependencyError, ModelFixableError
-from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
-from shared.retrieval.models import Hit, PassageGrade, PassageGrades, PassageScore, PassageScores
-
-MAX_SCORE = 10
-MAX_PASSAGE_CHARS = 2000  # a block of 500 tokens, the largest that chunking makes
-
-
-def numbered_passages(hits: Sequence[Hit], first: int = 1) -> str:
-    """`<passages>` holding each hit's text, escaped, under its number; `first` is the first one's."""
-    passages = "\n".join(_passage(number, hit) for number, hit in enumerate(hits, start=first))
-    return f"<passages>\n{passages}\n</passages>"
-
-
-def scores_by_block(hits: Sequence[Hit], scores: Iterable[PassageScore]) -> dict[str, int]:
-    """Block id -> score on 0-10. The first score of a passage counts; unscored ones are left out."""
-    numbered = {number: hit.block_id for number, hit in enumerate(hits, start=1)}
-    known: dict[str, int] = {}
-    for item in scores:
-        if item.number in numbered:
-            known.setdefault(numbered[item.number], min(max(item.score, 0), MAX_SCORE))
-    return known
-
-
-def irrelevant_blocks(hits: Sequence[Hit], grades: Iterable[PassageGrade]) -> frozenset[str]:
-    """Ids of the blocks that were called irrelevant. An ungraded one is not among them."""
-    numbered = {number: hit.block_id for number, hit in enumerate(hits, start=1)}
-    first: dict[int, bool] = {}
-    for item in grades:
-        first.setdefault(item.number, item.relevant)
-    return frozenset(numbered[number] for number, kept in first.items() if not kept and number in numbered)
-
-
-def best_first(hits: Sequence[Hit], scores: Mapping[str, int]) -> list[Hit]:
-    """The hits by score; those without one count as 0, and equals keep their order."""
-    return sorted(hits, key=lambda hit: -scores.get(hit.block_id, 0))
-
-
-def _passage(number: int, hit: Hit) -> str:
-    text = (hit.image_caption if hit.block_type == "image" else hit.content) or ""
-    where = f'document="{escape(hit.filename)}"' + (
-        f' heading="{escape(hit.heading_path)}"' if hit.heading_path else ""
-    )
-    return f'<passage number="{number}" {where}>{escape(text[:MAX_PASSAGE_CHARS], quote=False)}</passage>'
-
+from shared.retrieval.models import Hit, PassageGrades, PassageScores
 
 BATCH = 20  # passages of one call: 10,000 tokens at most; scores are absolute, so batches can be merged
+MAX_SCORE = 10
+_MAX_PASSAGE_CHARS = 2000  # a block of 500 tokens, the largest that chunking makes
 
 
 async def rerank(query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits) -> list[Hit]:
@@ -67,26 +32,6 @@ async def rerank(query: str, hits: Sequence[Hit], chat_model: ChatModel, limits:
         return list(hits)
 
 
-async def score_passages(
-    query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
-) -> dict[str, int]:
-    """Block id -> 0-10; blocks that the model passed over are left out. Batches are asked together.
-
-    Raises:
-        DependencyError, ModelFixableError: the model failed for a batch.
-    """
-
-    async def ask(start: int) -> PassageScores:
-        passages = numbered_passages(hits[start : start + BATCH], first=start + 1)
-        user = f"{element('question', query)}\n{passages}"
-        return await chat_model.parse(
-            Prompt(name="rerank", system=load("retrieval", "rerank"), user=user), PassageScores, limits
-        )
-
-    answers = await run_together(*(ask(start) for start in range(0, len(hits), BATCH)))
-    return scores_by_block(hits, (item for answer in answers for item in answer.scores))
-
-
 async def grade(query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits) -> list[Hit]:
     """The relevant hits, in their order; all of them when the model fails."""
     try:
@@ -96,22 +41,72 @@ async def grade(query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: 
         return list(hits)
 
 
-async def grade_passages(
+async def score_passages(
     query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
-) -> list[Hit]:
-    """The relevant hits, in their order; one that the model passed over is kept.
+) -> dict[str, int]:
+    """Block id -> 0-10. The first score of a passage counts; blocks without a score are left out.
 
     Raises:
         DependencyError, ModelFixableError: the model failed for a batch.
     """
+    answers = await _judged("rerank", PassageScores, query, hits, chat_model=chat_model, limits=limits)
+    numbered = {number: hit.block_id for number, hit in enumerate(hits, start=1)}
+    scores: dict[str, int] = {}
+    for item in (item for answer in answers for item in answer.scores):
+        if item.number in numbered:
+            scores.setdefault(numbered[item.number], min(max(item.score, 0), MAX_SCORE))
+    return scores
 
-    async def ask(start: int) -> PassageGrades:
-        passages = numbered_passages(hits[start : start + BATCH], first=start + 1)
-        user = f"{element('question', query)}\n{passages}"
-        return await chat_model.parse(
-            Prompt(name="grade", system=load("retrieval", "grade"), user=user), PassageGrades, limits
+
+async def grade_passages(
+    query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
+) -> list[Hit]:
+    """The relevant hits, in their order. The first grade of a passage counts; one without a grade is kept.
+
+    Raises:
+        DependencyError, ModelFixableError: the model failed for a batch.
+    """
+    answers = await _judged("grade", PassageGrades, query, hits, chat_model=chat_model, limits=limits)
+    relevant: dict[int, bool] = {}
+    for item in (item for answer in answers for item in answer.grades):
+        relevant.setdefault(item.number, item.relevant)
+    return [hit for number, hit in enumerate(hits, start=1) if relevant.get(number, True)]
+
+
+def best_first(hits: Sequence[Hit], scores: Mapping[str, int]) -> list[Hit]:
+    """The hits by score; those without one count as 0, and equals keep their order."""
+    return sorted(hits, key=lambda hit: -scores.get(hit.block_id, 0))
+
+
+async def _judged(
+    name: Literal["rerank", "grade"],
+    output: type[StructuredOutput],
+    query: str,
+    hits: Sequence[Hit],
+    *,
+    chat_model: ChatModel,
+    limits: CallLimits,
+) -> tuple[StructuredOutput, ...]:
+    """The model's answer for each batch; passages are numbered through all batches, from 1."""
+    prompts = (
+        Prompt(
+            name=name,
+            system=load("retrieval", name),
+            user=f"{element('question', query)}\n{_numbered(hits[start : start + BATCH], start + 1)}",
         )
+        for start in range(0, len(hits), BATCH)
+    )
+    return await run_together(*(chat_model.parse(prompt, output, limits) for prompt in prompts))
 
-    answers = await run_together(*(ask(start) for start in range(0, len(hits), BATCH)))
-    dropped = irrelevant_blocks(hits, (item for answer in answers for item in answer.grades))
-    return [hit for hit in hits if hit.block_id not in dropped]
+
+def _numbered(hits: Sequence[Hit], first: int) -> str:
+    passages = "\n".join(_passage(number, hit) for number, hit in enumerate(hits, start=first))
+    return f"<passages>\n{passages}\n</passages>"
+
+
+def _passage(number: int, hit: Hit) -> str:
+    text = (hit.image_caption if hit.block_type == "image" else hit.content) or ""
+    where = f'document="{escape(hit.filename)}"' + (
+        f' heading="{escape(hit.heading_path)}"' if hit.heading_path else ""
+    )
+    return f'<passage number="{number}" {where}>{escape(text[:_MAX_PASSAGE_CHARS], quote=False)}</passage>'

@@ -19,7 +19,7 @@ class AskUserParameters(Parameters):
 
 
 class AskUser(Tool):
-    """Ends the agent's turn: whoever runs the loop shows the question, and the next message answers it."""
+    """Ends the agent's turn: the caller shows the question, and the user's next message answers it."""
 
     name = "ask_user"
     description = (

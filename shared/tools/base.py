@@ -1,17 +1,20 @@
-"""What results of several tools have in common (contracts.md, section 2), and fields of their arguments."""
+"""What a tool is (contracts.md, section 2): a name, typed arguments, and a call that never raises."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
-from shared.platform.language_models.models import ToolDefinition
+from shared.platform.language_models.models import CallLimits, ChatModel, ToolDefinition
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger, log_scope
-from shared.platform.tracing import Attributes, span
-from shared.retrieval.models import DocumentRecord, Hit
+from shared.platform.tracing import span
+from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import Hit
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
@@ -21,13 +24,13 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "IndexNotFoundError": (
         "Check the name of the index and AZURE_SEARCH_ENDPOINT; ingest a document first.",
     ),
-    "InvalidQueryError": ("Mend the arguments as the error says, and call again.",),
+    "InvalidQueryError": ("Correct the arguments as the error says, and call again.",),
     "RateLimitError": ("Try again in a moment.", "Ask for less at once."),
     "NetworkError": ("Try again; if it goes on, check that the service named above can be reached.",),
     "TimeoutError": ("Ask for less at once, or try again.",),
     "DocumentNotFoundError": ("List the documents to see which there are.",),
     "AccessDeniedError": ("Bind the tools to a user who may read documents.",),
-    "ConfigurationError": ("Mend the setting that the error names, then start the app again.",),
+    "ConfigurationError": ("Correct the setting that the error names, then start the app again.",),
     "BudgetExceededError": ("Answer with what has been found.",),
     "ToolError": (
         "Go on without it, or try another tool.",
@@ -69,8 +72,9 @@ class Tool(ABC):
         return ToolDefinition(name=self.name, description=self.description, parameters=self.parameters_schema)
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
-        """Run the tool. Never raises: the loop gets a failure it can act on, and a model can mend."""
-        with log_scope(tool=self.name), span(f"execute_tool {self.name}", _traced(self.name)) as executed:
+        """Run the tool. Never raises: a failure comes back as a result that the model can correct."""
+        traced = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": self.name, "tool": self.name}
+        with log_scope(tool=self.name), span(f"execute_tool {self.name}", traced) as executed:
             result = await self._result(kwargs)
             if not result["success"]:
                 executed.fail(result["type"])
@@ -79,16 +83,14 @@ class Tool(ABC):
     async def _result(self, kwargs: dict[str, Any]) -> ToolResult:
         try:
             return {"success": True, **await self._run(self._validated(kwargs))}
-        except DefectError:
-            get_logger().error("tool.broke", tool=self.name, error_type=DefectError.code)
-            return failure(_broken(self.name))
-        except GroundworkError as failed:
-            get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
-            return failure(failed)
-        except Exception as defect:  # noqa: BLE001 - one tool's bug must not cost the whole answer
+        except Exception as failed:  # noqa: BLE001 - one tool's bug must not cost the whole answer
+            if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
+                get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
+                return failure(failed)
             # The type alone: an exception's text can hold what the tool read.
-            get_logger().error("tool.broke", tool=self.name, error_type=type(defect).__name__)
-            return failure(_broken(self.name))
+            code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
+            get_logger().error("tool.broke", tool=self.name, error_type=code)
+            return failure(GroundworkError(f"{self.name} failed because of a bug in the app."))
 
     def _validated(self, kwargs: dict[str, Any]) -> Any:
         try:
@@ -101,21 +103,29 @@ class Tool(ABC):
 
     @abstractmethod
     async def _run(self, arguments: Any) -> ToolResult:
-        """Do the work with validated arguments; returns the fields beside `success`."""
+        """Do the work with validated arguments; returns the fields next to `success`."""
+
+
+@dataclass(frozen=True)
+class DocumentTool(Tool):
+    """A tool over the documents that the user of `documents` may read."""
+
+    documents: DocumentSearch
+
+
+@dataclass(frozen=True)
+class BlockJudge(Tool):
+    """A tool that has the model judge blocks, read again with the rights of the user of `blocks`."""
+
+    blocks: BlockLookup
+    chat_model: ChatModel
+    limits: CallLimits
 
 
 def failure(error: GroundworkError) -> ToolResult:
     """The result of a failed tool: `type` is one of `HINTS`, and there is always a hint."""
     kind = error.code if error.code in HINTS else GroundworkError.code
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
-
-
-def _traced(name: str) -> Attributes:
-    return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "tool": name}
-
-
-def _broken(name: str) -> GroundworkError:
-    return GroundworkError(f"{name} failed for a reason of its own.")
 
 
 DocumentFilters = Annotated[
@@ -135,18 +145,6 @@ Query = Annotated[
     str,
     Field(description="The question, standing alone.", min_length=1, max_length=8000, pattern=r"\S"),
 ]
-_LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
-_FOUND = _LISTED | {"author", "department", "language", "tags", "page_count"}
-
-
-def listed_document(record: DocumentRecord) -> dict[str, Any]:
-    """A document of a list."""
-    return record.model_dump(mode="json", include=_LISTED)
-
-
-def found_document(record: DocumentRecord) -> dict[str, Any]:
-    """A document that was looked for by its metadata, with what was looked through."""
-    return record.model_dump(mode="json", include=_FOUND)
 
 
 def named_block(hit: Hit) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from pydantic import Field
 
-from shared.retrieval.documents import DocumentSearch
-from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.base import DocumentTool, Parameters, ToolResult
 
-# Who may read a document is nobody's business but its owner's; hashes and counters help no model.
+# Only the owner may see who else can read a document; hashes and counters don't help a model.
 _HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason"}
 
 
@@ -17,16 +16,13 @@ class GetDocumentParameters(Parameters):
     )
 
 
-class GetDocument(Tool):
-    """Gets one document for the user that the DocumentSearch is bound to."""
+class GetDocument(DocumentTool):
+    """Gets one document that the user of `documents` may read."""
 
     name = "rag_get_document"
     description = "Get a document's title, summary, page count and other attributes."
     parameters = GetDocumentParameters
 
-    def __init__(self, documents: DocumentSearch) -> None:
-        self._documents = documents
-
     async def _run(self, arguments: GetDocumentParameters) -> ToolResult:
-        record = await self._documents.get(arguments.doc_id)
+        record = await self.documents.get(arguments.doc_id)
         return {"document": record.model_dump(mode="json", exclude=_HIDDEN)}

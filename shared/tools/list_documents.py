@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from shared.retrieval.documents import DocumentSearch
-from shared.tools.base import DocumentFilters, Parameters, Tool, ToolResult, listed_document
+from shared.tools.base import DocumentFilters, DocumentTool, Parameters, ToolResult
+
+_SHOWN = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
 
 
 class ListDocumentsParameters(Parameters):
@@ -16,18 +17,16 @@ class ListDocumentsParameters(Parameters):
     limit: int = Field(default=20, description="How many documents, 1-100.")
 
 
-class ListDocuments(Tool):
-    """Lists documents for the user that the DocumentSearch is bound to."""
+class ListDocuments(DocumentTool):
+    """Lists documents that the user of `documents` may read."""
 
     name = "rag_list_documents"
     description = "List documents, newest first unless sorted otherwise, narrowed by filters."
     parameters = ListDocumentsParameters
 
-    def __init__(self, documents: DocumentSearch) -> None:
-        self._documents = documents
-
     async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
-        found = await self._documents.list_documents(
+        found = await self.documents.list_documents(
             arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
         )
-        return {"documents": [listed_document(record) for record in found], "count": len(found)}
+        shown = [record.model_dump(mode="json", include=_SHOWN) for record in found]
+        return {"documents": shown, "count": len(found)}

@@ -2,8 +2,12 @@
 
 from pydantic import Field
 
-from shared.retrieval.documents import DocumentSearch
-from shared.tools.base import DocumentFilters, Parameters, Query, Tool, ToolResult, found_document
+from shared.tools.base import DocumentFilters, DocumentTool, Parameters, Query, ToolResult
+
+_SHOWN = {
+    *("doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"),
+    *("author", "department", "language", "tags", "page_count"),
+}
 
 
 class MetadataSearchParameters(Parameters):
@@ -14,8 +18,8 @@ class MetadataSearchParameters(Parameters):
     limit: int = Field(default=10, description="How many documents, 1-100.")
 
 
-class MetadataSearch(Tool):
-    """Searches metadata for the user that the DocumentSearch is bound to."""
+class MetadataSearch(DocumentTool):
+    """Searches the metadata of documents that the user of `documents` may read."""
 
     name = "rag_metadata_search"
     description = (
@@ -24,9 +28,7 @@ class MetadataSearch(Tool):
     )
     parameters = MetadataSearchParameters
 
-    def __init__(self, documents: DocumentSearch) -> None:
-        self._documents = documents
-
     async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
-        found = await self._documents.find(arguments.query, arguments.filters, arguments.limit)
-        return {"documents": [found_document(record) for record in found], "count": len(found)}
+        found = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
+        shown = [record.model_dump(mode="json", include=_SHOWN) for record in found]
+        return {"documents": shown, "count": len(found)}

@@ -1,12 +1,19 @@
-"""The tool `query_rewrite`: a question made to stand alone, and phrasings to search for."""
+"""The tool `query_rewrite`: makes a question stand alone, and rephrases it for the search (R4, R5)."""
 
+from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 from pydantic import Field
 
-from shared.platform.language_models.models import CallLimits, ChatModel, Message
-from shared.retrieval.rewriting import rewrite_question
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
+from shared.platform.prompts import element, load
+from shared.retrieval.models import QueryRewrite
 from shared.tools.base import Parameters, Query, Tool, ToolResult
+
+_MAX_PHRASINGS = 4  # each is five searches
+_MAX_PHRASING_CHARS = 400
+_MAX_TURN_CHARS = 1000  # what a pronoun stands for is said early in a turn
 
 
 class EarlierMessage(Parameters):
@@ -25,8 +32,12 @@ class QueryRewriteParameters(Parameters):
     )
 
 
+@dataclass(frozen=True)
 class RewriteQuery(Tool):
     """Asks the model for better questions; reads no document."""
+
+    chat_model: ChatModel
+    limits: CallLimits
 
     name = "query_rewrite"
     description = (
@@ -35,14 +46,25 @@ class RewriteQuery(Tool):
     )
     parameters = QueryRewriteParameters
 
-    def __init__(self, chat_model: ChatModel, limits: CallLimits) -> None:
-        self._chat_model = chat_model
-        self._limits = limits
-
     async def _run(self, arguments: QueryRewriteParameters) -> ToolResult:
-        history = [Message(role=turn.role, text=turn.content) for turn in arguments.history]
-        written = await rewrite_question(arguments.question, history, self._chat_model, self._limits)
+        earlier = [_conversation(arguments.history)] if arguments.history else []
+        user = "\n".join([*earlier, element("question", arguments.question)])
+        prompt = Prompt(name="rewrite", system=load("tools", "query_rewrite"), user=user)
+        written = await self.chat_model.parse(prompt, QueryRewrite, self.limits)
+        standalone = written.standalone_question.strip() or arguments.question
+        phrasings = (text.strip()[:_MAX_PHRASING_CHARS] for text in (standalone, *written.search_queries))
+        different: dict[str, str] = {}
+        for text in filter(None, phrasings):
+            different.setdefault(text.casefold(), text)
         return {
-            "standalone_question": written.standalone_question,
-            "search_queries": list(written.search_queries),
+            "standalone_question": standalone,
+            "search_queries": list(different.values())[:_MAX_PHRASINGS],
         }
+
+
+def _conversation(history: tuple[EarlierMessage, ...]) -> str:
+    turns = "\n".join(
+        f'<turn role="{message.role}">{escape(message.content[:_MAX_TURN_CHARS], quote=False)}</turn>'
+        for message in history
+    )
+    return f"<conversation>\n{turns}\n</conversation>"

@@ -1,5 +1,7 @@
 """The tool `recall_memory`: what the user asked in earlier conversations, and what was answered."""
 
+from dataclasses import dataclass
+
 from pydantic import Field
 
 from shared.conversations.memory import MemorySearch
@@ -12,8 +14,11 @@ class RecallMemoryParameters(Parameters):
     query: str = Field(description="What the earlier question was about.", min_length=1)
 
 
+@dataclass(frozen=True)
 class RecallMemory(Tool):
-    """Searches the memories of the user that the MemorySearch is bound to."""
+    """Searches the memories of the user of `memories`."""
+
+    memories: MemorySearch
 
     name = "recall_memory"
     description = (
@@ -23,9 +28,6 @@ class RecallMemory(Tool):
     )
     parameters = RecallMemoryParameters
 
-    def __init__(self, memories: MemorySearch) -> None:
-        self._memories = memories
-
     async def _run(self, arguments: RecallMemoryParameters) -> ToolResult:
-        found = await self._memories.recall(arguments.query)
+        found = await self.memories.recall(arguments.query)
         return {"memories": [memory.model_dump(mode="json") for memory in found], "result_count": len(found)}

@@ -8,12 +8,11 @@ from shared.conversations.memory import memory_search
 from shared.documents.figures import image_urls
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits
-from shared.platform.search import SearchIndex
 from shared.retrieval.blocks import BlockLookup, BlockSearch
-from shared.retrieval.documents import DocumentFacets, DocumentSearch
+from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tools.ask_user import AskUser
-from shared.tools.base import Tool
+from shared.tools.base import BlockJudge, DocumentTool, Tool
 from shared.tools.facets import Facets
 from shared.tools.get_document import GetDocument
 from shared.tools.grade import Grade
@@ -28,64 +27,45 @@ from shared.tools.services import ToolServices
 Binding = Callable[[ToolServices, UserContext], Tool]
 
 # Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
-_JUDGING = CallLimits(timeout_s=15, max_output_tokens=1000)
+_JUDGE_LIMITS = CallLimits(timeout_s=15, max_output_tokens=1000)
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
     """Search over blocks, trimmed to what `user` may read."""
-    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
-    documents = SecuredIndex(services.documents_index, user)
     return BlockSearch(
         SecuredIndex(services.content_index, user),
         services.embedder,
-        limits,
-        documents,
+        CallLimits(timeout_s=services.settings.search_timeout_s),
+        SecuredIndex(services.documents_index, user),
         semantic_ranker=services.settings.semantic_ranker,
     )
 
 
-def document_search(documents_index: SearchIndex, user: UserContext) -> DocumentSearch:
-    """Search over documents, trimmed to what `user` may read."""
-    return DocumentSearch(SecuredIndex(documents_index, user))
+def _over_documents(tool: type[DocumentTool], services: ToolServices, user: UserContext) -> Tool:
+    return tool(DocumentSearch(SecuredIndex(services.documents_index, user)))
 
 
-def _semantic_search(services: ToolServices, user: UserContext) -> Tool:
-    return SemanticSearch(block_search(services, user), partial(image_urls, services=services))
+def _judging(tool: type[BlockJudge], services: ToolServices, user: UserContext) -> Tool:
+    return tool(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGE_LIMITS)
 
 
-def _facets(services: ToolServices, user: UserContext) -> Tool:
-    return Facets(DocumentFacets(SecuredIndex(services.documents_index, user)))
-
-
-def _rewrite(services: ToolServices, user: UserContext) -> Tool:
-    return RewriteQuery(services.chat_model, CallLimits(timeout_s=services.settings.plan_timeout_s))
-
-
-def _rerank(services: ToolServices, user: UserContext) -> Tool:
-    return Rerank(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGING)
-
-
-def _grade(services: ToolServices, user: UserContext) -> Tool:
-    return Grade(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGING)
-
-
+_DOCUMENT_TOOLS = (ListDocuments, GetDocument, MetadataSearch, Facets)
+_JUDGES = (Rerank, Grade)
 TOOLS: Mapping[str, Binding] = {
-    SemanticSearch.name: _semantic_search,
-    ListDocuments.name: lambda services, user: ListDocuments(document_search(services.documents_index, user)),
-    GetDocument.name: lambda services, user: GetDocument(document_search(services.documents_index, user)),
-    MetadataSearch.name: lambda services, user: MetadataSearch(
-        document_search(services.documents_index, user)
+    SemanticSearch.name: lambda services, user: SemanticSearch(
+        block_search(services, user), partial(image_urls, services=services)
     ),
-    Facets.name: _facets,
-    RewriteQuery.name: _rewrite,
-    Rerank.name: _rerank,
-    Grade.name: _grade,
+    **{tool.name: partial(_over_documents, tool) for tool in _DOCUMENT_TOOLS},
+    RewriteQuery.name: lambda services, user: RewriteQuery(
+        services.chat_model, CallLimits(timeout_s=services.settings.plan_timeout_s)
+    ),
+    **{tool.name: partial(_judging, tool) for tool in _JUDGES},
     RecallMemory.name: lambda services, user: RecallMemory(memory_search(services, user)),
     AskUser.name: lambda services, user: AskUser(),
 }
 
 RAG_TOOLS = tuple(TOOLS)
-"""What the agent for documents has at hand: everything."""
+"""The tools of the agent for documents: all of them."""
 
 
 def bound_tool(name: str, services: ToolServices, user: UserContext) -> Tool:
@@ -93,7 +73,7 @@ def bound_tool(name: str, services: ToolServices, user: UserContext) -> Tool:
 
     Raises:
         ConfigurationError: there is no such tool.
-        AccessDeniedError: the user context names nobody.
+        AccessDeniedError: the user context has no user.
     """
     if name not in TOOLS:
         raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(TOOLS)}.")

@@ -1,11 +1,9 @@
-"""The tool `rerank`: found blocks, ordered anew by how well they answer."""
+"""The tool `rerank`: orders found blocks by how well they answer a question."""
 
 from pydantic import Field
 
-from shared.platform.language_models.models import CallLimits, ChatModel
-from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.reranking import MAX_SCORE, best_first, score_passages
-from shared.tools.base import BlockIds, Parameters, Query, Tool, ToolResult, named_block
+from shared.tools.base import BlockIds, BlockJudge, Parameters, Query, ToolResult, named_block
 
 
 class RerankParameters(Parameters):
@@ -16,8 +14,8 @@ class RerankParameters(Parameters):
     top_k: int = Field(default=10, description="How many of the best to return, 1-50.")
 
 
-class Rerank(Tool):
-    """Reads the blocks again as the user that the BlockLookup is bound to, and has the model score them."""
+class Rerank(BlockJudge):
+    """Reads the blocks again with the rights of the user of `blocks`, and has the model score them."""
 
     name = "rerank"
     description = (
@@ -26,18 +24,11 @@ class Rerank(Tool):
     )
     parameters = RerankParameters
 
-    def __init__(self, blocks: BlockLookup, chat_model: ChatModel, limits: CallLimits) -> None:
-        self._blocks = blocks
-        self._chat_model = chat_model
-        self._limits = limits
-
     async def _run(self, arguments: RerankParameters) -> ToolResult:
-        hits = await self._blocks.get_many(arguments.block_ids)
-        scores = await score_passages(arguments.query, hits, self._chat_model, self._limits)
+        hits = await self.blocks.get_many(arguments.block_ids)
+        scores = await score_passages(arguments.query, hits, self.chat_model, self.limits)
         best = best_first(hits, scores)[: max(arguments.top_k, 1)]
-        results = [{**named_block(hit), "relevance": _relevance(scores.get(hit.block_id))} for hit in best]
+        # A block that the model passed over has no score.
+        relevance = {block_id: score / MAX_SCORE for block_id, score in scores.items()}
+        results = [{**named_block(hit), "relevance": relevance.get(hit.block_id)} for hit in best]
         return {"results": results, "result_count": len(results)}
-
-
-def _relevance(score: int | None) -> float | None:
-    return None if score is None else score / MAX_SCORE

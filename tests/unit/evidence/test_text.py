@@ -1,8 +1,29 @@
-"""A text that was broken off ends behind its last whole sentence, with the marks of its citations."""
+"""Sentences of a text, where an answer may be cut, and the statement that a citation belongs to."""
 
 import pytest
 
-from shared.evidence.text import whole_sentences
+from shared.evidence.text import last_claim, split_sentences, split_words, whole_sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("See Fig. 3 and Dr. Smith. Then go.", ["See Fig. 3 and Dr. Smith.", "Then go."]),
+        ("It costs 3.5 bar. ok", ["It costs 3.5 bar. ok"]),
+        ('He said "Stop." Then he left.', ['He said "Stop."', "Then he left."]),
+        ("J. Doe wrote it. He knew.", ["J. Doe wrote it.", "He knew."]),
+        ("row one\nrow two", ["row one", "row two"]),
+        ("", []),
+    ],
+)
+def test_sentences(text: str, expected: list[str]) -> None:
+    assert split_sentences(text) == expected
+
+
+def test_scripts_without_blanks_are_cut_into_bounded_runs() -> None:
+    assert [len(word) for word in split_words("語" * 90)] == [40, 40, 10]
+
 
 MARK = "(Source: manual.pdf, S. 1)[1]"
 
@@ -39,3 +60,20 @@ def test_what_is_kept_begins_the_text_and_holds_no_half_mark(end: int) -> None:
     kept = whole_sentences(text)
     assert text.startswith(kept)
     assert not kept or kept.endswith((".", "]"))
+
+
+TABLE = "Intro.\n\n| a | b |\n|---|---|\n| x | 9 bar"
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("", ""),
+        ("One. Two\n\nThree. Four. \n", "Three. Four."),
+        (TABLE, "| a | b |\n| x | 9 bar"),
+        ("| a", "| a"),
+        ("x" * 20_000, "x" * 500),
+    ],
+)
+def test_the_claim_is_the_whole_line_or_the_row_with_its_header(text: str, claim: str) -> None:
+    assert last_claim(text) == claim
