@@ -4,6 +4,6 @@
 `describing` ask models, `writing` updates both indexes, `closing` ends the claim. `uploads` and `changes`
 are what people do; `audit` and `reconciliation` repair what events missed.
 
-Pure: chunking, parsers.docx_text, parsers.pdf_drawings, parsers.pdf_forms, parsers.pdf_headings,
-parsers.pdf_lines, parsers.pdf_tables, parsers.properties, parsers.tables, quarantine.
+Pure: chunking, parsers.pdf_drawings, parsers.pdf_forms, parsers.pdf_geometry, parsers.pdf_headings,
+parsers.pdf_lines, parsers.pdf_tables, quarantine.
 """

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from shared.documents import page_files
 from shared.documents.page_models import PageSheet
 from shared.documents.state import DocumentState, DocumentStore
-from shared.ingestion.parse_file import RenderJob
 from shared.ingestion.parser_process import ParserPool
+from shared.ingestion.parser_worker import RenderJob
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
 from shared.platform.names import DOCUMENTS, WORK

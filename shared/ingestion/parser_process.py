@@ -16,8 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 
-from shared.ingestion.parse_file import ParseJob, RenderJob
-from shared.ingestion.parser_worker import WorkerReply
+from shared.ingestion.parser_worker import ParseJob, RenderJob, WorkerReply
 from shared.platform.errors import BadDocumentError, DependencyError
 
 Job = ParseJob | RenderJob

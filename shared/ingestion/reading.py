@@ -16,9 +16,9 @@ from shared.ingestion import work_files
 from shared.ingestion.accepting import is_short_text, pipeline
 from shared.ingestion.claims import enter, update
 from shared.ingestion.models import IngestStep, Layout, PageTexts, Parsed, ParsedFile
-from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import ParserPool, Turn, parser_pool, text_pool
 from shared.ingestion.parser_services import LayoutReader, PageReader, ParserServices
+from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.quarantine import refuse_what_always_failed, with_bytes
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
@@ -122,7 +122,7 @@ class _Reader:
 
     async def by_pages(self, service: PageReader) -> ParsedFile:
         """By our own parsers; pages without text by the service, and then once more with their words."""
-        first = await self._parsed(self._job.model_copy(update={"pages_elsewhere": True}))
+        first = await self._parsed(self._job.model_copy(update={"pages_by_service": True}))
         wanted = first.unread_pages[:_MAX_READ_PAGES]
         if not wanted:
             return first
@@ -136,7 +136,7 @@ class _Reader:
         if isinstance(found, PageTexts):
             path = await self._kept("pages.json", found)
             return await self._parsed(
-                self._job.model_copy(update={"pages_elsewhere": True, "page_texts": path})
+                self._job.model_copy(update={"pages_by_service": True, "page_texts": path})
             )
         if tesseract_path() is None:
             return _noted(first, found)

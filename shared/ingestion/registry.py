@@ -8,12 +8,12 @@ from typing import cast
 
 from shared.documents.models import ParsedDocument
 from shared.ingestion.models import Layout
-from shared.ingestion.parsers.context import Workbench
+from shared.ingestion.parsers.context import ParseContext
 from shared.platform.errors import BadDocumentError
 
 TextParser = Callable[[Path], ParsedDocument]
-PictureParser = Callable[[Path, Workbench], ParsedDocument]
-LayoutParser = Callable[[Path, Layout, Workbench], ParsedDocument | None]
+PictureParser = Callable[[Path, ParseContext], ParsedDocument]
+LayoutParser = Callable[[Path, Layout, ParseContext], ParsedDocument | None]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Format:
         magics: each such file begins with one of them (a PDF holds it within the first 1,024 bytes); empty =
             text, which begins with anything.
         parser: "module:function".
-        has_pictures: the function takes a workbench, too.
+        has_pictures: the function takes a context, too.
         layout_parser: "module:function" that takes a parser service's layout; "" = none does.
     """
 
@@ -49,7 +49,7 @@ _TEXT = Format("plain text", (), f"{_PARSERS}.text:parse_text")
 _WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx", has_pictures=True)
 _POWERPOINT = Format("PowerPoint", _ZIP, f"{_PARSERS}.pptx:parse_pptx", has_pictures=True)
 _EXCEL = Format("Excel", _ZIP, f"{_PARSERS}.xlsx:parse_xlsx")
-_SEPARATED = Format("separated values", (), f"{_PARSERS}.csv:parse_csv")
+_SEPARATED = Format("separated values", (), f"{_PARSERS}.tables:parse_csv")
 _HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html", has_pictures=True)
 _TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.transcripts:parse_transcript")
 _MAIL = Format("e-mail", (), f"{_PARSERS}.eml:parse_eml")
@@ -159,7 +159,7 @@ def parser_of(known: Format) -> TextParser | PictureParser:
     return cast("TextParser | PictureParser", _function(known.parser))
 
 
-def parse_with(known: Format, path: Path, bench: Workbench) -> ParsedDocument:
+def parse_with(known: Format, path: Path, context: ParseContext) -> ParsedDocument:
     """What the format's parser makes of the file.
 
     Raises:
@@ -167,18 +167,20 @@ def parse_with(known: Format, path: Path, bench: Workbench) -> ParsedDocument:
     """
     parser = parser_of(known)
     if known.has_pictures:
-        return cast("PictureParser", parser)(path, bench)
+        return cast("PictureParser", parser)(path, context)
     return cast("TextParser", parser)(path)
 
 
-def parse_with_layout(known: Format, path: Path, layout: Layout, bench: Workbench) -> ParsedDocument | None:
+def parse_with_layout(
+    known: Format, path: Path, layout: Layout, context: ParseContext
+) -> ParsedDocument | None:
     """What the file is by a parser service's layout; None when the layout is not all of it.
 
     Raises:
         BadDocumentError: the file cannot be read.
         ValueError: the format takes no layouts.
     """
-    return cast("LayoutParser", _function(known.layout_parser))(path, layout, bench)
+    return cast("LayoutParser", _function(known.layout_parser))(path, layout, context)
 
 
 def _function(name: str) -> object:

@@ -12,8 +12,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from shared.documents.state import DocumentState
 from shared.ingestion.models import ParsedFile
-from shared.ingestion.parse_file import ParseJob
-from shared.ingestion.parser_worker import WorkerReply
+from shared.ingestion.parser_worker import ParseJob, WorkerReply
 from shared.ingestion.parsers.text import MAX_TEXT_BYTES
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services

@@ -1,28 +1,134 @@
-"""What a parser may use beside its file: a folder for pictures, and text recognition. One a document."""
+"""What a parser gets beside its file: a folder for figures, and text recognition.
 
+One `ParseContext` belongs to one document. Figures are PNG files in the folder, each written once and scaled
+down to what vision models look at. Decorations are not kept: icons, banners, plain areas. A picture that
+cannot be decoded (a vector format, a damaged file, too many pixels) is left out: it is never a reason to
+refuse the document that holds it.
+"""
+
+import base64
+import binascii
+import hashlib
+import io
+import re
+import struct
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shared.ingestion.figures import FigureFolder
+from shared.documents.models import Element, Picture
 from shared.ingestion.parsers.ocr import TextRecognition
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PIXELS = 100_000_000  # 300 MB decoded; an A2 page at 600 dpi has 139 million, one at 300 dpi 35
+MAX_SIDE_PX = 2000  # vision models scale larger pictures down (to 2,048 px); a screen shows no more
+MIN_SIDE_PX = 80  # 60 points on a screen; smaller ones are icons
+_MAX_PROPORTION = 8.0  # longer ones are rules and banners
+_PLAIN = 8  # shades between the darkest and the lightest point of a picture that shows nothing
+_FLAT_BYTES = 4500  # of PNG: flat shapes take less, line drawings of a manual more than 10,000
+_PNG_LEVEL = 4  # of 9: more takes three times as long for 5 % fewer bytes (unmeasured)
+DECODING_ERRORS = (  # what Pillow's decoders raise on damaged files
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    struct.error,
+)
+_DATA_URI = re.compile(r"\s*data:image/[\w.+-]+;base64,(.+)", re.DOTALL | re.IGNORECASE)
+_NAMES_A_FILE = re.compile(r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*(?:\.\w{3,4})?\Z", re.IGNORECASE)
 
 
 @dataclass
-class PagesElsewhere:
+class FigureFolder:
+    """The pictures of one document.
+
+    Attributes:
+        limit: most pictures that are different; further ones are counted, not written.
+        left_out: how many were not written.
+    """
+
+    path: Path = Path()
+    limit: int = 0
+    left_out: int = 0
+    _pictures: dict[str, Picture] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._pictures) >= self.limit
+
+    def add(self, image: "Image", *, is_named: bool = True) -> Picture | None:
+        """Write the picture unless it is there already; None for decorations, and when the folder is full.
+
+        Args:
+            is_named: a caption, an alternative text or words in it say that it means something; of others,
+                those of a few flat shapes are decorations.
+
+        Raises:
+            OSError: the folder cannot be written to.
+        """
+        if min(image.size) < MIN_SIDE_PX or max(image.size) > _MAX_PROPORTION * min(image.size):
+            return None
+        shown = _on_white(image)
+        shown.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX))
+        if _is_plain(shown):
+            return None
+        content = io.BytesIO()
+        shown.save(content, "PNG", compress_level=_PNG_LEVEL)
+        if not is_named and content.tell() < _FLAT_BYTES:
+            return None
+        key = hashlib.sha256(content.getvalue()).hexdigest()
+        if key in self._pictures:
+            return self._pictures[key]
+        if self.is_full:
+            self.left_out += 1
+            return None
+        (self.path / f"{key}.png").write_bytes(content.getvalue())
+        self._pictures[key] = Picture(key=key, width_px=shown.width, height_px=shown.height)
+        return self._pictures[key]
+
+
+def _on_white(image: "Image") -> "Image":
+    """A copy without transparency: black lines on nothing would be black on black in a dark page."""
+    from PIL import Image
+
+    if image.mode == "L":
+        return image.copy()
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    seen = image.convert("RGBA")
+    white = Image.new("RGBA", seen.size, "white")
+    return Image.alpha_composite(white, seen).convert("RGB")
+
+
+def _is_plain(image: "Image") -> bool:
+    """Whether it is of one colour."""
+    shades = image.convert("L").histogram()
+    darkest = next(shade for shade, count in enumerate(shades) if count)
+    return not any(shades[darkest + _PLAIN + 1 :])
+
+
+@dataclass
+class ServicePages:
     """The words of pages without text, which a service reads between two rounds of parsing.
 
     Attributes:
-        texts: what it read, by page number; in the first round nothing.
-        unread: the pages that were asked for and are not there.
+        texts: what it read, by page number; empty in the first round.
+        unread: pages that were asked for and are missing.
     """
 
     texts: Mapping[int, str]
     unread: list[int] = field(default_factory=list)
 
     def text_of(self, page_number: int) -> str | None:
-        """The page's words; None when it was not read, which is noted."""
+        """The page's words; None, and noted as unread, when they are missing."""
         text = self.texts.get(page_number)
         if text is None:
             self.unread.append(page_number)
@@ -30,45 +136,86 @@ class PagesElsewhere:
 
 
 @dataclass(frozen=True)
-class Workbench:
-    """Belongs to one document while it is parsed.
+class ParseContext:
+    """Belongs to one document while it is parsed. The default keeps no figures and reads no pictures.
 
     Attributes:
         figures: where its pictures go.
         recognition: reads its scanned pages, and the words in its pictures.
-        elsewhere: where its scanned pages come from instead, if a service reads them.
+        service_pages: where its scanned pages come from instead, if a service reads them.
     """
 
-    figures: FigureFolder
-    recognition: TextRecognition
-    elsewhere: PagesElsewhere | None = None
-
-    @property
-    def reads_pages(self) -> bool:
-        """Whether a page without text may get some."""
-        return self.elsewhere is not None or self.recognition.is_available
+    figures: FigureFolder = field(default_factory=FigureFolder)
+    recognition: TextRecognition = field(default_factory=TextRecognition)
+    service_pages: ServicePages | None = None
 
     @property
     def unread_pages(self) -> tuple[int, ...]:
         """Pages that a service has yet to read."""
-        return tuple(self.elsewhere.unread) if self.elsewhere is not None else ()
+        return tuple(self.service_pages.unread) if self.service_pages is not None else ()
 
 
 @contextmanager
-def open_workbench(
-    folder: Path,
-    max_figures: int,
-    recognition_budget_s: float,
-    elsewhere: PagesElsewhere | None = None,
-) -> Iterator[Workbench]:
-    """A workbench whose pictures go to `folder`, an empty one."""
+def open_context(
+    folder: Path, max_figures: int, recognition_budget_s: float, service_pages: ServicePages | None = None
+) -> Iterator[ParseContext]:
+    """A context whose figures go to `folder`, an empty one."""
     recognition = TextRecognition(recognition_budget_s)
     try:
-        yield Workbench(FigureFolder(folder, max_figures), recognition, elsewhere)
+        yield ParseContext(FigureFolder(folder, max_figures), recognition, service_pages)
     finally:
         recognition.close()
 
 
-def bare_workbench() -> Workbench:
-    """One that keeps no pictures and reads none: for text alone."""
-    return Workbench(FigureFolder(Path(), limit=0), TextRecognition(budget_s=0))
+def embedded_figures(
+    content: bytes, label: str, context: ParseContext, page_number: int | None = None
+) -> Iterator[Element]:
+    """The figure, followed by the words in it; nothing for decorations and what cannot be decoded.
+
+    Args:
+        label: the picture's alternative text; one that only names a file says nothing.
+    """
+    if context.figures.is_full:
+        context.figures.left_out += context.figures.limit > 0
+        return
+    image = _decoded(content)
+    picture = context.figures.add(image) if image is not None else None
+    if image is None or picture is None:
+        return
+    words = context.recognition.read(image)
+    name = " ".join(label.split())
+    yield Element(
+        kind="figure",
+        text="" if _NAMES_A_FILE.match(name) else name,
+        page_number=page_number,
+        picture=picture.model_copy(update={"words": words}),
+    )
+    if words:
+        yield Element(kind="paragraph", text=words, page_number=page_number)
+
+
+def data_uri_content(uri: str) -> bytes | None:
+    """The bytes of a picture that stands in the page itself; None for addresses, which are never fetched."""
+    found = _DATA_URI.match(uri)
+    if found is None:
+        return None
+    try:
+        return base64.b64decode("".join(found[1].split()))
+    except binascii.Error:
+        return None
+
+
+def _decoded(content: bytes) -> "Image | None":
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            # Pillow's own limits; ours is checked before any pixel is decoded.
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(content)) as image:
+                if image.width * image.height > MAX_PIXELS or image.format in ("WMF", "EMF"):
+                    return None
+                image.load()
+                return ImageOps.exif_transpose(image)
+    except (*DECODING_ERRORS, Image.DecompressionBombError):
+        return None

@@ -4,20 +4,14 @@ Headers, footers and comments are left out; footnotes and endnotes follow the pa
 and text boxes the paragraph that they are anchored in.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shared.documents.models import Element, ElementKind, ParsedDocument
-from shared.ingestion.parsers.context import Workbench, bare_workbench
-from shared.ingestion.parsers.docx_text import (
-    WORD,
-    Numbering,
-    Styles,
-    boxed_blocks,
-    note_references,
-    paragraph_text,
-)
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import WORD as WORD_PACKAGE
 from shared.ingestion.parsers.office import drawn_elements, open_office, picture_elements, title_and_author
 from shared.ingestion.parsers.tables import markdown_table
@@ -25,14 +19,329 @@ from shared.ingestion.parsers.tables import markdown_table
 if TYPE_CHECKING:
     from docx.document import Document
 
+
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_CHECKBOX = "{http://schemas.microsoft.com/office/word/2010/wordml}checkbox"
+
+# Not part of the running text: layout, what was deleted, field codes, and what comes as blocks of its own.
+_SKIPPED = frozenset(
+    [f"{WORD}{name}" for name in "del moveFrom instrText delText delInstrText rPr pPr sdtPr ruby".split()]
+    + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
+    + [f"{_COMPATIBILITY}{name}" for name in ("AlternateContent", "Fallback")]
+)
+
+_MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
+
+
+def paragraph_text(paragraph: Any) -> str:
+    """The text, white space folded, forced line breaks kept."""
+    lines = "".join(_pieces(paragraph)).split("\n")
+    return "\n".join(line for line in (" ".join(raw.split()) for raw in lines) if line)
+
+
+def boxed_blocks(paragraph: Any) -> Iterator[Any]:
+    """The contents of the text boxes that are anchored in a paragraph, outermost ones only.
+
+    A box is stored twice, for new readers (Choice) and for old ones (Fallback); only one is taken.
+    """
+    for child in paragraph:
+        if child.tag == f"{WORD}txbxContent":
+            yield child
+        elif child.tag == f"{_COMPATIBILITY}AlternateContent":
+            choices = child.findall(f"{_COMPATIBILITY}Choice") or list(child)
+            yield from boxed_blocks(choices[0]) if choices else ()
+        elif isinstance(child.tag, str) and child.tag != f"{_COMPATIBILITY}Fallback":
+            yield from boxed_blocks(child)
+
+
+def note_references(paragraph: Any) -> list[tuple[str, str]]:
+    """The notes that are referred to, in order: "footnote" or "endnote", and its id."""
+    return [
+        (reference.tag.removeprefix(WORD).removesuffix("Reference"), reference.get(f"{WORD}id", ""))
+        for reference in paragraph.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference")
+    ]
+
+
+def _pieces(element: Any) -> Iterator[str]:
+    for child in element:
+        tag = child.tag
+        if tag == f"{WORD}t":
+            yield child.text or ""
+        elif tag in _MARKS:
+            yield _MARKS[tag]
+        elif tag == f"{WORD}sdt" and child.find(f"{WORD}sdtPr/{_CHECKBOX}") is not None:
+            yield _checkbox(child)
+        elif tag == f"{MATH}oMath":
+            yield f" {formula(child)} "
+        elif tag not in _SKIPPED and isinstance(tag, str):
+            yield from _pieces(child)
+
+
+def _checkbox(control: Any) -> str:
+    namespace = _CHECKBOX.removesuffix("checkbox")
+    checked = control.find(f"{WORD}sdtPr/{_CHECKBOX}/{namespace}checked")
+    is_checked = checked is not None and checked.get(f"{namespace}val") in ("1", "true", "on")
+    return "[x] " if is_checked else "[ ] "
+
+
+def formula(element: Any) -> str:
+    """A formula on one line in the notation of LaTeX, as far as it goes; anything else by its letters."""
+    known = _FORMULAS.get(element.tag)
+    if known is not None:
+        return known(element)
+    if element.tag == f"{MATH}t":
+        return element.text or ""
+    return "".join(formula(child) for child in element if isinstance(child.tag, str))
+
+
+def _part(element: Any, name: str) -> str:
+    found = element.find(f"{MATH}{name}")
+    return "" if found is None else formula(found)
+
+
+def _root(element: Any) -> str:
+    degree = _part(element, "deg")
+    return rf"\sqrt{f'[{degree}]' if degree else ''}{{{_part(element, 'e')}}}"
+
+
+def _sum(element: Any) -> str:
+    symbol = element.find(f"{MATH}naryPr/{MATH}chr")
+    sign = symbol.get(f"{MATH}val", "∫") if symbol is not None else "∫"
+    return f"{sign}_{{{_part(element, 'sub')}}}^{{{_part(element, 'sup')}}}{_part(element, 'e')}"
+
+
+def _delimited(element: Any) -> str:
+    properties = element.find(f"{MATH}dPr")
+
+    def sign(name: str, usual: str) -> str:
+        found = None if properties is None else properties.find(f"{MATH}{name}")
+        value: str = usual if found is None else found.get(f"{MATH}val", usual)
+        return value
+
+    inner = ",".join(formula(part) for part in element.findall(f"{MATH}e"))
+    return f"{sign('begChr', '(')}{inner}{sign('endChr', ')')}"
+
+
+_FORMULAS: Mapping[str, Callable[[Any], str]] = {
+    f"{MATH}f": lambda e: rf"\frac{{{_part(e, 'num')}}}{{{_part(e, 'den')}}}",
+    f"{MATH}sSup": lambda e: f"{_part(e, 'e')}^{{{_part(e, 'sup')}}}",
+    f"{MATH}sSub": lambda e: f"{_part(e, 'e')}_{{{_part(e, 'sub')}}}",
+    f"{MATH}sSubSup": lambda e: f"{_part(e, 'e')}_{{{_part(e, 'sub')}}}^{{{_part(e, 'sup')}}}",
+    f"{MATH}rad": _root,
+    f"{MATH}nary": _sum,
+    f"{MATH}d": _delimited,
+}
+
+# Built-in styles keep their English names in the file, whatever language Word shows them in.
+_HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
+_CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
+_BODY_OUTLINE_LEVEL = 9
+_MAX_HEADING_LEVEL = 6
+_MAX_ANCESTORS = 20  # a chain that is longer runs in a circle
+
+
+@dataclass(frozen=True)
+class ParagraphShape:
+    """What a paragraph is.
+
+    Attributes:
+        heading_level: 1-6; None for no heading.
+        list_id, list_level: the numbering it takes part in.
+    """
+
+    heading_level: int | None = None
+    list_id: str | None = None
+    list_level: int = 0
+    is_code: bool = False
+
+
+class Styles:
+    """The paragraph styles of one document."""
+
+    def __init__(self, styles: Any) -> None:
+        """`styles` is the root of styles.xml."""
+        self._styles = {style.get(f"{WORD}styleId"): style for style in styles.findall(f"{WORD}style")}
+        self._default = next(
+            (
+                key
+                for key, style in self._styles.items()
+                if style.get(f"{WORD}type") == "paragraph" and style.get(f"{WORD}default") in ("1", "true")
+            ),
+            None,
+        )
+
+    def shape(self, paragraph: Any) -> ParagraphShape:
+        """What the paragraph's own properties say, else those of its style and the styles it is based on."""
+        own = paragraph.find(f"{WORD}pPr")
+        chain = self._chain(_value(own, "pStyle") or self._default)
+        names = [_value(style, "name") or "" for style in chain]
+        properties = [own, *(style.find(f"{WORD}pPr") for style in chain)]
+        list_id = _first(properties, f"numPr/{WORD}numId")
+        level = _first(properties, f"numPr/{WORD}ilvl")
+        return ParagraphShape(
+            heading_level=_heading_level(names, _first(properties, "outlineLvl")),
+            list_id=None if list_id == "0" else list_id,
+            list_level=int(level) if level and level.isdigit() else 0,
+            is_code=any(_CODE.match(name) for name in names),
+        )
+
+    def _chain(self, style_id: str | None) -> list[Any]:
+        chain: list[Any] = []
+        while style_id in self._styles and len(chain) < _MAX_ANCESTORS:
+            style = self._styles[style_id]
+            chain.append(style)
+            style_id = _value(style, "basedOn")
+        return chain
+
+
+def _heading_level(names: list[str], outline_level: str | None) -> int | None:
+    if names and names[0].lower() == "title":
+        return 1
+    if outline_level and outline_level.isdigit():
+        level = int(outline_level)
+        return None if level >= _BODY_OUTLINE_LEVEL else min(level + 1, _MAX_HEADING_LEVEL)
+    named = next((match for name in names if (match := _HEADING.match(name))), None)
+    return min(int(named[1]), _MAX_HEADING_LEVEL) if named else None
+
+
+def _first(properties: list[Any], name: str) -> str | None:
+    return next((value for part in properties if (value := _value(part, name)) is not None), None)
+
+
+def _value(element: Any | None, name: str) -> str | None:
+    found = None if element is None else element.find(f"{WORD}{name}")
+    return None if found is None else found.get(f"{WORD}val")
+
+
+_MAX_LEVEL = 8
+_NO_LIST = "0"
+
+
+@dataclass
+class _Level:
+    format: str
+    text: str
+    start: int
+
+
+@dataclass
+class _List:
+    """An abstract list: its levels, and where it has come to."""
+
+    levels: dict[int, _Level]
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+class Numbering:
+    """Counts along; ask for each paragraph once, in document order."""
+
+    def __init__(self, numbering: Any | None) -> None:
+        """`numbering` is the root of numbering.xml; None when the document has none."""
+        self._lists: dict[str, _List] = {}
+        if numbering is None:
+            return
+        abstract = {
+            element.get(f"{WORD}abstractNumId"): _List(_levels(element))
+            for element in numbering.findall(f"{WORD}abstractNum")
+        }
+        for element in numbering.findall(f"{WORD}num"):
+            reference = element.find(f"{WORD}abstractNumId")
+            known = abstract.get(reference.get(f"{WORD}val")) if reference is not None else None
+            overrides = _overrides(element)
+            if known is not None and overrides:  # a list that begins anew counts for itself
+                known = _List({**known.levels, **_restarted(known.levels, overrides)})
+            if known is not None:
+                self._lists[element.get(f"{WORD}numId")] = known
+
+    def mark(self, list_id: str, level: int) -> str | None:
+        """The next mark: "-" for a bullet, "2.1." for a number; None when the paragraph is in no list."""
+        known = self._lists.get(list_id)
+        if known is None or list_id == _NO_LIST:
+            return None
+        level = min(level, _MAX_LEVEL)
+        shape = known.levels.get(level, _Level("bullet", "", 1))
+        known.counts[level] = known.counts.get(level, shape.start - 1) + 1
+        for deeper in [other for other in known.counts if other > level]:
+            del known.counts[deeper]
+        return "-" if shape.format in ("bullet", "none") else self._numbered(known, shape)
+
+    def _numbered(self, known: _List, shape: _Level) -> str:
+        text = shape.text
+        for level in range(_MAX_LEVEL + 1):
+            place = f"%{level + 1}"
+            if place in text:
+                other = known.levels.get(level, shape)
+                text = text.replace(place, numeral(known.counts.get(level, other.start), other.format))
+        return text.strip() or "-"
+
+
+def numeral(number: int, style: str) -> str:
+    """A number as Word writes it in one of its styles; unknown styles are decimal."""
+    if style in ("lowerLetter", "upperLetter") and number > 0:
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letters if style == "lowerLetter" else letters.upper()
+    if style in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        roman = _roman(number)
+        return roman.lower() if style == "lowerRoman" else roman
+    return f"{number:02d}" if style == "decimalZero" else str(number)
+
+
+def _roman(number: int) -> str:
+    values = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
+    signs = "M CM D CD C XC L XL X IX V IV I".split()
+    text = ""
+    for value, sign in zip(values, signs, strict=True):
+        count, number = divmod(number, value)
+        text += sign * count
+    return text
+
+
+def _levels(abstract: Any) -> dict[int, _Level]:
+    return {
+        _number(element.get(f"{WORD}ilvl")): _Level(
+            format=_docx_numbering_value(element, "numFmt", "decimal"),
+            text=_docx_numbering_value(element, "lvlText", ""),
+            start=_number(_docx_numbering_value(element, "start", "1")),
+        )
+        for element in abstract.findall(f"{WORD}lvl")
+    }
+
+
+def _overrides(element: Any) -> dict[int, int]:
+    return {
+        _number(override.get(f"{WORD}ilvl")): _number(_docx_numbering_value(override, "startOverride", "1"))
+        for override in element.findall(f"{WORD}lvlOverride")
+    }
+
+
+def _restarted(levels: dict[int, _Level], overrides: dict[int, int]) -> dict[int, _Level]:
+    return {
+        level: _Level(levels[level].format, levels[level].text, start)
+        for level, start in overrides.items()
+        if level in levels
+    }
+
+
+def _docx_numbering_value(element: Any, name: str, usual: str) -> str:
+    found = element.find(f"{WORD}{name}")
+    value: str = usual if found is None else found.get(f"{WORD}val", usual)
+    return value
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.lstrip("-").isdigit() else 0
+
+
 _TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
-_SKIPPED = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
+_DOCX_SKIPPED = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
 _MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
 
 
-def parse_docx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
+def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """Headings by style or outline level, paragraphs, list items with their numbers, tables.
 
     Raises:
@@ -41,7 +350,7 @@ def parse_docx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
         title, author = title_and_author(document)
         return ParsedDocument(
-            elements=tuple(_Body(document, bench or bare_workbench()).elements()),
+            elements=tuple(_Body(document, context or ParseContext()).elements()),
             title=title,
             author=author,
             warnings=warnings,
@@ -57,8 +366,8 @@ def _open(file: IO[bytes]) -> "Document":
 class _Body:
     """Reads one document."""
 
-    def __init__(self, document: "Document", bench: Workbench) -> None:
-        self._bench = bench
+    def __init__(self, document: "Document", context: ParseContext) -> None:
+        self._context = context
         self._root = document.element.body
         self._part = document.part
         self._styles = Styles(document.styles.element)
@@ -86,7 +395,9 @@ class _Body:
                 yield from self._paragraph(child)
             elif child.tag == _TABLE:
                 yield from self._table(child)
-            elif child.tag not in _SKIPPED and isinstance(child.tag, str):  # content controls, insertions
+            elif child.tag not in _DOCX_SKIPPED and isinstance(
+                child.tag, str
+            ):  # content controls, insertions
                 yield from self._blocks(child)
 
     def _paragraph(self, paragraph: Any) -> Iterator[Element]:
@@ -105,7 +416,7 @@ class _Body:
             if note := self._notes.get((called, note_id)):
                 yield Element(kind="paragraph", text=f"{called.capitalize()} {note_id}: {note}")
         yield from drawn_elements(paragraph, self._part)
-        yield from picture_elements(paragraph, self._part, self._bench)
+        yield from picture_elements(paragraph, self._part, self._context)
         for box in boxed_blocks(paragraph):
             yield from self._blocks(box)
 
@@ -156,7 +467,9 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
         if child.tag == tag:
             yield child
         elif (
-            child.tag not in _SKIPPED and child.tag not in (_TABLE, _PARAGRAPH) and isinstance(child.tag, str)
+            child.tag not in _DOCX_SKIPPED
+            and child.tag not in (_TABLE, _PARAGRAPH)
+            and isinstance(child.tag, str)
         ):
             yield from _children(child, tag)
 

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import Workbench, bare_workbench
-from shared.ingestion.parsers.pictures import data_uri_content, embedded_figures
-from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.ingestion.parsers.context import ParseContext, data_uri_content, embedded_figures
 from shared.ingestion.parsers.tables import table_elements
-from shared.ingestion.parsers.text import read_text
+from shared.ingestion.parsers.text import meaningful_author, meaningful_title, read_text
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -136,9 +134,9 @@ _INLINE = frozenset(
 _LISTS = frozenset(("ul", "ol", "dl", "menu"))
 
 
-def read_elements(body: "LexborNode", bench: Workbench) -> list[Element]:
+def read_elements(body: "LexborNode", context: ParseContext) -> list[Element]:
     """The elements of a page's body, in order; pictures are those that stand in the page itself."""
-    walk = _Walk(bench)
+    walk = _Walk(context)
     walk.enter(body, depth=0)
     walk.end_block()
     return walk.elements
@@ -147,9 +145,9 @@ def read_elements(body: "LexborNode", bench: Workbench) -> list[Element]:
 class _Walk:
     """Collects running text until a block ends."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, context: ParseContext) -> None:
         self.elements: list[Element] = []
-        self._bench = bench
+        self._context = context
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
 
@@ -220,7 +218,7 @@ class _Walk:
     def _picture(self, image: "LexborNode") -> None:
         content = data_uri_content(image.attributes.get("src") or "")
         if content is not None:
-            self._add(embedded_figures(content, image.attributes.get("alt") or "", self._bench))
+            self._add(embedded_figures(content, image.attributes.get("alt") or "", self._context))
 
     def _add(self, elements: Iterable[Element]) -> None:
         self.elements.extend(elements)
@@ -263,16 +261,16 @@ _DECLARATION_BYTES = 4096
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def parse_html(path: Path, bench: Workbench | None = None) -> ParsedDocument:
+def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """Headings, paragraphs, list items, tables and code; without navigation, scripts and what is hidden.
 
     Raises:
         BadDocumentError: the content is binary.
     """
-    return parse_html_text(_read(path), bench)
+    return parse_html_text(_read(path), context)
 
 
-def parse_html_text(text: str, bench: Workbench | None = None) -> ParsedDocument:
+def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDocument:
     """The same for HTML that is already text, such as the body of a mail."""
     from selectolax.lexbor import LexborHTMLParser
 
@@ -280,7 +278,7 @@ def parse_html_text(text: str, bench: Workbench | None = None) -> ParsedDocument
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
     return ParsedDocument(
-        elements=tuple(read_elements(tree.body, bench or bare_workbench()) if tree.body is not None else ()),
+        elements=tuple(read_elements(tree.body, context or ParseContext()) if tree.body is not None else ()),
         title=meaningful_title(title.text() if title is not None else None),
         author=meaningful_author(author.attributes.get("content") if author is not None else None),
     )

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import Workbench, bare_workbench
+from shared.ingestion.parsers.context import DECODING_ERRORS, MAX_PIXELS, ParseContext
 from shared.ingestion.parsers.ocr import tesseract_path
-from shared.ingestion.parsers.pictures import DECODING_ERRORS, MAX_PIXELS
 from shared.ingestion.parsers.text import text_paragraphs
 from shared.platform.errors import BadDocumentError
 
@@ -24,16 +23,16 @@ FoundOnPage = Callable[[int], Sequence[Element]]
 MAX_FRAMES = 500  # pages of a TIFF
 
 
-def parse_image(path: Path, bench: Workbench | None = None) -> ParsedDocument:
+def parse_image(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """A figure for each page of the picture (a TIFF may hold several), followed by its words.
 
     Raises:
         BadDocumentError: no picture, damaged, or too large to decode.
     """
-    return parse_pages(path, bench or bare_workbench())
+    return parse_pages(path, context or ParseContext())
 
 
-def parse_pages(path: Path, bench: Workbench, found: FoundOnPage | None = None) -> ParsedDocument:
+def parse_pages(path: Path, context: ParseContext, found: FoundOnPage | None = None) -> ParsedDocument:
     """A figure for each page, followed by what was `found` on it, else by the words that are recognised.
 
     Raises:
@@ -46,7 +45,7 @@ def parse_pages(path: Path, bench: Workbench, found: FoundOnPage | None = None) 
             # Pillow's own limits; ours is checked below, before any pixel is decoded.
             warnings.simplefilter("ignore")
             with Image.open(path) as picture:
-                return _parse(picture, bench, found)
+                return _parse(picture, context, found)
     except Image.DecompressionBombError as error:
         raise _too_large() from error
     except UnidentifiedImageError as error:
@@ -59,26 +58,33 @@ def parse_pages(path: Path, bench: Workbench, found: FoundOnPage | None = None) 
         ) from error
 
 
-def _parse(picture: "Image", bench: Workbench, found: FoundOnPage | None) -> ParsedDocument:
+def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -> ParsedDocument:
     frames: int = getattr(picture, "n_frames", 1)
     page_count = min(frames, MAX_FRAMES)
     elements: list[Element] = []
-    silent: list[int] = []
+    silent_count = 0
     for page_number in range(1, page_count + 1):
         if page_number > 1:
             picture.seek(page_number - 1)
-        figure, *words = _page(picture, page_number, bench, found)
+        figure, *words = _page(picture, page_number, context, found)
         elements += [figure, *words]
-        if not words:
-            silent.append(page_number)
+        silent_count += not words
     notes = [f"Only the first {MAX_FRAMES} of {frames} pages were read."] if frames > page_count else []
-    if silent:
-        notes.append(_silence(silent, page_count, bench, by_service=found is not None))
+    if silent_count:
+        where = "the picture" if page_count == 1 else f"{silent_count} of {page_count} pages"
+        if context.unread_pages:
+            notes.append(f"The words in {where} were not read.")
+        elif found is None and context.service_pages is None and tesseract_path() is None:
+            notes.append(
+                f"The words in {where} were not read: text recognition (Tesseract) is not installed."
+            )
+        else:
+            notes.append(f"No words were recognised in {where}.")
     return ParsedDocument(elements=tuple(elements), page_count=page_count, warnings=tuple(notes))
 
 
 def _page(
-    picture: "Image", page_number: int, bench: Workbench, found: FoundOnPage | None
+    picture: "Image", page_number: int, context: ParseContext, found: FoundOnPage | None
 ) -> Iterator[Element]:
     """The figure, then the words in it."""
     from PIL import ImageOps
@@ -87,21 +93,17 @@ def _page(
         raise _too_large()
     picture.load()
     upright = ImageOps.exif_transpose(picture)
-    words = found(page_number) if found else _words(upright, page_number, bench)
+    if found is not None:
+        words = found(page_number)
+    elif context.service_pages is not None:
+        words = text_paragraphs(context.service_pages.text_of(page_number) or "", page_number)
+    else:
+        words = text_paragraphs(context.recognition.read(upright), page_number)
     text = "\n\n".join(element.text for element in words)
-    kept = bench.figures.add(upright)
+    kept = context.figures.add(upright)
     shown = kept.model_copy(update={"words": text}) if kept is not None else None
     yield Element(kind="figure", text="", page_number=page_number, picture=shown)
     yield from words
-
-
-def _words(upright: "Image", page_number: int, bench: Workbench) -> Sequence[Element]:
-    """What text recognition reads, ours or a service's."""
-    if bench.elsewhere is not None:
-        text = bench.elsewhere.text_of(page_number) or ""
-    else:
-        text = (bench.recognition.read(upright) or "") if bench.recognition.is_available else ""
-    return [element.model_copy(update={"page_number": page_number}) for element in text_paragraphs(text)]
 
 
 def _too_large() -> BadDocumentError:
@@ -109,12 +111,3 @@ def _too_large() -> BadDocumentError:
         f"The picture has more than {MAX_PIXELS // 1_000_000} million pixels.",
         "Scale it down and drop it again.",
     )
-
-
-def _silence(pages: list[int], page_count: int, bench: Workbench, *, by_service: bool) -> str:
-    where = "the picture" if page_count == 1 else f"{len(pages)} of {page_count} pages"
-    if bench.unread_pages:
-        return f"The words in {where} were not read."
-    if not by_service and bench.elsewhere is None and tesseract_path() is None:
-        return f"The words in {where} were not read: text recognition (Tesseract) is not installed."
-    return f"No words were recognised in {where}."

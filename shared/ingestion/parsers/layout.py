@@ -5,39 +5,74 @@ Runs in the worker process. Of a picture file the whole page is the figure, as w
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.models import Layout, LayoutPiece
-from shared.ingestion.parsers.context import Workbench
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.image import parse_pages
-from shared.ingestion.parsers.pdf_lines import is_list_item, without_bullet
-from shared.ingestion.parsers.pdf_page import PdfPages
+from shared.ingestion.parsers.pdf import document_author, document_title, open_pdf
+from shared.ingestion.parsers.pdf_geometry import rendered
+from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.tables import table_elements
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+
+_DPI = 150  # as figures that our own parser finds
+_MAX_SIDE_PX = 2000
+
 Cut = Callable[[LayoutPiece], "Image | None"]
 
 
-def parse_pdf_layout(path: Path, layout: Layout, bench: Workbench) -> ParsedDocument | None:
+def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
     """The PDF by its layout; None when the service read fewer pages than there are.
 
     Raises:
         BadDocumentError: encrypted, damaged beyond reading, or without pages.
     """
-    with PdfPages(path) as pages:
-        if layout.page_count < pages.count:
+    with closing(open_pdf(path)) as document:
+        if layout.page_count < len(document):
             return None
-        elements = tuple(layout_elements(layout.pieces, pages.cut, bench))
+        elements = layout_elements(layout.pieces, lambda piece: cut_figure(document, piece), context)
         return ParsedDocument(
-            elements=elements, page_count=pages.count, title=pages.title, author=pages.author
+            elements=tuple(elements),
+            page_count=len(document),
+            title=document_title(document),
+            author=document_author(document),
         )
 
 
-def parse_image_layout(path: Path, layout: Layout, bench: Workbench) -> ParsedDocument | None:
+def cut_figure(document: Any, piece: LayoutPiece) -> "Image | None":
+    """What the piece's area shows; None when it has none, or the page cannot be drawn.
+
+    The page is turned as its reader sees it, and services measure it so, too.
+    """
+    import pypdfium2
+
+    number, area = piece.page_number, piece.area
+    if area is None or number is None or not 1 <= number <= len(document):
+        return None
+    try:
+        with closing(document[number - 1]) as page:
+            width, height = page.get_size()
+            left, right = _clipped(area.left) * width, _clipped(area.right) * width
+            top, bottom = _clipped(area.top) * height, _clipped(area.bottom) * height
+            scale = min(_DPI / 72, _MAX_SIDE_PX / max(right - left, bottom - top, 1.0))
+            crop = (left, height - bottom, width - right, top)
+            return rendered(page, scale, crop=crop, rev_byteorder=True)
+    except (pypdfium2.PdfiumError, ValueError):
+        return None
+
+
+def _clipped(share: float) -> float:
+    return min(max(share, 0.0), 1.0)
+
+
+def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
     """The picture, and after the figure of each page what the service found on it; None as above.
 
     Raises:
@@ -48,35 +83,29 @@ def parse_image_layout(path: Path, layout: Layout, bench: Workbench) -> ParsedDo
         if piece.kind != "figure":
             by_page[piece.page_number or 1].append(piece)
     document = parse_pages(
-        path, bench, lambda number: tuple(layout_elements(by_page[number], lambda _: None, bench))
+        path, context, lambda number: tuple(layout_elements(by_page[number], lambda _: None, context))
     )
     return document if layout.page_count >= (document.page_count or 0) else None
 
 
-def layout_elements(pieces: Sequence[LayoutPiece], cut: Cut, bench: Workbench) -> Iterator[Element]:
+def layout_elements(pieces: Sequence[LayoutPiece], cut: Cut, context: ParseContext) -> Iterator[Element]:
     """The elements that the pieces become; figures that cannot be cut out, and decorations, are left out."""
     for piece in pieces:
         if piece.kind == "table":
             yield from table_elements(piece.rows, piece.page_number)
         elif piece.kind == "figure":
-            yield from _figure(piece, cut, bench)
+            yield from _figure(piece, cut, context)
+        elif piece.kind == "paragraph":
+            yield paragraph_element(piece.text, piece.page_number)
         else:
-            yield _text(piece)
+            yield Element(kind=piece.kind, text=piece.text, page_number=piece.page_number, level=piece.level)
 
 
-def _text(piece: LayoutPiece) -> Element:
-    if piece.kind == "paragraph" and is_list_item(piece.text):
-        bare = without_bullet(piece.text)
-        text = f"- {bare}" if bare != piece.text else piece.text
-        return Element(kind="list_item", text=text, page_number=piece.page_number)
-    return Element(kind=piece.kind, text=piece.text, page_number=piece.page_number, level=piece.level)
-
-
-def _figure(piece: LayoutPiece, cut: Cut, bench: Workbench) -> Iterator[Element]:
-    if bench.figures.is_full:
+def _figure(piece: LayoutPiece, cut: Cut, context: ParseContext) -> Iterator[Element]:
+    if context.figures.is_full:
         return
     image = cut(piece)
-    picture = bench.figures.add(image, is_named=bool(piece.text or piece.words)) if image else None
+    picture = context.figures.add(image, is_named=bool(piece.text or piece.words)) if image else None
     if picture is not None:
         named = picture.model_copy(update={"words": piece.words})
         yield Element(kind="figure", text=piece.text, page_number=piece.page_number, picture=named)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ElementKind, ParsedDocument
+from shared.ingestion.parsers.tables import escaped_cell, table_lines
 from shared.ingestion.parsers.text import read_text
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
-_PIPE = re.compile(r"(?<!\\)\|")
 
 
 def parse_markdown(path: Path) -> ParsedDocument:
@@ -111,11 +111,9 @@ def _table(tokens: Sequence["Token"], start: int) -> tuple[int, str]:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline":
-            rows[-1].append(_PIPE.sub(r"\\|", " ".join(_inline_text(token).split())))
+            rows[-1].append(escaped_cell(_inline_text(token)))
         position += 1
-    header, *body = rows
-    lines = [header, ["---"] * len(header), *body]
-    return position, "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return position, table_lines(rows)
 
 
 def _without_tags(html: str) -> str:

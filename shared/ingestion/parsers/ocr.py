@@ -167,7 +167,7 @@ def installed_languages(program: str) -> tuple[str, ...]:
 class TextRecognition:
     """Reads the pictures of one document."""
 
-    def __init__(self, budget_s: float) -> None:
+    def __init__(self, budget_s: float = 0) -> None:
         """`budget_s`: seconds from the first picture on, for all of them; 0 = none is read."""
         self._budget_s = budget_s
         self._ends_at: float | None = None
@@ -190,10 +190,10 @@ class TextRecognition:
         future.add_done_callback(lambda _: self._room.release())
         return future
 
-    def read(self, picture: "Image") -> str | None:
-        """The words of one picture, at once, paragraphs parted by blank lines; None when it was not read."""
-        recognised = self.submit(picture).result()
-        return None if recognised is None else recognised.text
+    def read(self, picture: "Image") -> str:
+        """The words of one picture, at once, paragraphs parted by blank lines; "" when it was not read."""
+        recognised = self.submit(picture).result() if self.is_available else None
+        return recognised.text if recognised is not None else ""
 
     def close(self) -> None:
         """Give up what has not begun, and wait for the rest."""

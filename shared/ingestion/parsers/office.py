@@ -13,10 +13,9 @@ from typing import IO, Any, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from shared.documents.models import Element
-from shared.ingestion.parsers.context import Workbench
-from shared.ingestion.parsers.pictures import embedded_figures
-from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
+from shared.ingestion.parsers.context import ParseContext, embedded_figures
 from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.platform.errors import BadDocumentError
 
 MAX_ENTRIES = 20_000
@@ -320,7 +319,7 @@ _NAMED = ("docPr", "cNvPr")  # elements that carry a drawing's alternative text
 
 
 def picture_elements(
-    drawing: Any, part: Any, bench: Workbench, page_number: int | None = None
+    drawing: Any, part: Any, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
     """The figures among what is drawn in an lxml element, and the words in them.
 
@@ -332,7 +331,7 @@ def picture_elements(
             continue  # a second copy, for old readers
         content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
         if content:
-            yield from embedded_figures(content, _alternative_text(blip, drawing), bench, page_number)
+            yield from embedded_figures(content, _alternative_text(blip, drawing), context, page_number)
 
 
 def _content(part: Any, relationship_id: str | None) -> bytes | None:

@@ -1,120 +1,78 @@
-"""PDF, by PDFium. Runs in the worker process only: PDFium is not thread-safe, and a bad file may hang it."""
+"""PDF, by PDFium. Runs in the worker process only: PDFium is not thread-safe, and a bad file may hang it.
 
-import re
-from collections import Counter, defaultdict
+A page is a scan when it holds next to no text and something is drawn on it, or when a picture covers it and
+its few words are likely a stamp. Recognised words are the page's paragraphs.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
-from itertools import chain, pairwise
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shared.documents.models import Element, ElementKind, ParsedDocument
-from shared.ingestion.parsers.context import Workbench, bare_workbench
-from shared.ingestion.parsers.pdf_drawings import Region
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import ParseContext
+from shared.ingestion.parsers.ocr import DPI, Recognised
+from shared.ingestion.parsers.pdf_drawings import has_covering_picture
+from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
 from shared.ingestion.parsers.pdf_forms import filled_in, open_form, with_filled
+from shared.ingestion.parsers.pdf_geometry import Region, page_objects, page_region, region_of, rendered
 from shared.ingestion.parsers.pdf_headings import (
     HeadingRule,
     Outline,
     TaggedHeading,
     folded,
-    is_tagged,
     tagged_headings,
 )
 from shared.ingestion.parsers.pdf_lines import (
+    HYPHEN_MARK,
     HyphenRule,
     Line,
     ParagraphRule,
-    is_list_item,
     page_lines,
+    paragraph_element,
     paragraph_text,
     split_groups,
-    without_bullet,
+    without_furniture,
 )
-from shared.ingestion.parsers.pdf_pictures import PdfPictures
 from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
 from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.text import meaningful_author, meaningful_title, page_ranges, text_paragraphs
 from shared.platform.errors import BadDocumentError
+from shared.platform.telemetry import get_logger
 
-_EDGE_LINES = 4  # at most, at the top and at the bottom of a page
-_MIN_PAGES = 4
-_MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
-_NUMBER = re.compile(r"\d+")
-_PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)?[-–— ]*#[-–— ]*(?:(?:of|von|/) ?#)?\Z", re.IGNORECASE)
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
-
-def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """The pages without page numbers, and without lines at their edges that repeat from page to page."""
-    if len(pages) < _MIN_PAGES:
-        return list(pages)
-    edges = [_edge_lines(lines) for lines in pages]
-    seen = Counter(key for page in edges for key in set(page.values()))
-    repeated = {key for key, count in seen.items() if count >= max(_MIN_PAGES - 1, _MIN_SHARE * len(pages))}
-    kept_once: set[str] = set()
-    result = []
-    for lines, page in zip(pages, edges, strict=True):
-        kept = []
-        for position, line in enumerate(lines):
-            key = page.get(position)
-            if key in repeated and (key in kept_once or _PAGE_NUMBER.match(key)):
-                continue
-            if key in repeated:
-                kept_once.add(key)
-            kept.append(line)
-        result.append(kept)
-    return result
-
-
-def _edge_lines(lines: Sequence[Line]) -> dict[int, str]:
-    """Position -> text with its numbers masked, of the lines that stand apart at the page's edges."""
-    by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
-    edge = _until_gap([lines[position] for position in by_height])
-    foot = _until_gap([lines[position] for position in reversed(by_height)])
-    positions = by_height[:edge] + (by_height[-foot:] if foot else [])
-    return {position: _NUMBER.sub("#", lines[position].text) for position in positions}
-
-
-def _until_gap(lines: Sequence[Line]) -> int:
-    """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
-    for count, (outer, inner) in enumerate(pairwise(lines), start=1):
-        if count > _EDGE_LINES:
-            return 0
-        upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
-        if upper.bottom - lower.top >= outer.size:
-            return count
-    return 0
-
-
+MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a scan
+_STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
+_MAX_SCAN_SIDE_PX = 4000
+_SIZE_SHARE = 0.9  # of a recognised line's height: its font size, near enough to tell lines from gaps
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
 _MAX_NAMED_RANGES = 20
-_MIN_TITLE_LETTERS = 4
-_NO_TITLE = re.compile(
-    r"(?:untitled.*|document\d*|slide \d+|powerpoint presentation|.*\.\w{2,4})\Z", re.IGNORECASE
-)
 
 
-def parse_pdf(path: Path, bench: Workbench | None = None) -> ParsedDocument:
+def parse_pdf(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """Text in content order, headings by tags, outline and look, tables where lines are drawn round them.
 
-    With a workbench also figures, and the words of scanned pages.
+    With a context also figures, and the words of scanned pages.
 
     Raises:
         BadDocumentError: encrypted, damaged beyond reading, or without pages.
     """
-    document = open_pdf(path)
-    try:
+    with closing(open_pdf(path)) as document:
         open_form(document)
-        reader = _Reader(document, bench or bare_workbench())
+        reader = _Reader(document, context or ParseContext())
         pages = without_furniture(reader.read_pages())
-        elements = tuple(_elements(pages, reader))
         return ParsedDocument(
-            elements=elements,
+            elements=tuple(_elements(pages, reader)),
             page_count=len(document),
             title=document_title(document),
-            author=metadata_value(document, "Author"),
+            author=document_author(document),
             warnings=reader.warnings(),
         )
-    finally:
-        document.close()
 
 
 def open_pdf(path: Path) -> Any:
@@ -144,27 +102,76 @@ def open_pdf(path: Path) -> Any:
     return document
 
 
-def metadata_value(document: Any, key: str) -> str | None:
-    """A property of the file, in one line."""
-    value: str = document.get_metadata_value(key)
-    return " ".join(value.replace("\x00", "").split())[:300] or None
-
-
 def document_title(document: Any) -> str | None:
-    """The document's own title, unless a program made it up."""
-    title = (metadata_value(document, "Title") or "").removeprefix("Microsoft Word - ").strip()
-    letters = sum(character.isalpha() for character in title)
-    return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
+    """The document's title, unless a program made it up."""
+    return meaningful_title(document.get_metadata_value("Title").replace("\x00", ""))
+
+
+def document_author(document: Any) -> str | None:
+    """The document's author, unless it names a program."""
+    return meaningful_author(document.get_metadata_value("Author").replace("\x00", ""))
+
+
+def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Element]:
+    lines = [line for page in pages for line in page]
+    headings = HeadingRule(lines, reader.outline(), reader.tags)
+    hyphens = HyphenRule(chain((line.text for line in lines), reader.pictures.texts()))
+    for page_number, page in enumerate(pages, start=1):
+        for part in place_tables(page, reader.tables.get(page_number, ())):
+            if isinstance(part, Table):
+                rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
+                yield from table_elements(rows, page_number)
+                continue
+            rule = ParagraphRule(part)
+            for level, run in _runs(part, headings):
+                groups = [run] if level is not None else split_groups(run, rule)
+                for group in groups:
+                    yield from reader.pictures.before(page_number, group, hyphens)
+                    text = hyphens.mend(paragraph_text(group, rule))
+                    if level is not None:
+                        text = " ".join(text.split())
+                        yield Element(kind="heading", text=text, page_number=page_number, level=level)
+                    else:
+                        yield paragraph_element(text, page_number)
+        yield from reader.pictures.rest(page_number, hyphens)
+
+
+def _runs(page: Sequence[Line], headings: HeadingRule) -> Iterator[tuple[int | None, list[Line]]]:
+    """Lines of a page in runs of one heading each, or of text. A heading of several lines is one run."""
+    run: list[Line] = []
+    run_level: int | None = None
+    for position, line in enumerate(page):
+        before = page[position - 1] if position else None
+        after = page[position + 1] if position + 1 < len(page) else None
+        level = headings.level(line, before, after)
+        if run and (level != run_level or (level is not None and not _same_heading(run[-1], line))):
+            yield run_level, run
+            run = []
+        run_level = level
+        run.append(line)
+    if run:
+        yield run_level, run
+
+
+def _same_heading(before: Line, line: Line) -> bool:
+    return (
+        before.size == line.size
+        and before.bold == line.bold
+        and line.top < before.top
+        and before.bottom - line.top < 0.5 * line.size
+    )
 
 
 class _Reader:
     """Reads one open document, and notes what it could not read."""
 
-    def __init__(self, document: Any, bench: Workbench) -> None:
+    def __init__(self, document: Any, context: ParseContext) -> None:
+        import pypdfium2.raw as pdfium
+
         self._document = document
         self._unreadable: list[int] = []
-        self.pictures = PdfPictures(bench)
-        self._is_tagged = is_tagged(document)
+        self.pictures = PdfPictures(context)
+        self._is_tagged = bool(pdfium.FPDFCatalog_IsTagged(document.raw))
         self.tables: dict[int, list[Table]] = {}
         self.tags: dict[int, list[TaggedHeading]] = {}
 
@@ -188,7 +195,7 @@ class _Reader:
             self.tables[page_number] = ruled_tables(page)
             if self._is_tagged and (found := tagged_headings(page)):
                 self.tags[page_number] = found
-            tables = [Region(*astuple(table.box)) for table in self.tables[page_number]]
+            tables = [table.box for table in self.tables[page_number]]
             self.pictures.read(page, page_number, lines, tables)
         except pypdfium2.PdfiumError:
             self._unreadable.append(page_number)
@@ -225,68 +232,172 @@ class _Reader:
 
 def _pages(numbers: Sequence[int]) -> str:
     """ "Pages 1, 3-5"."""
-    ranges: list[list[int]] = []
-    for number in numbers:
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    named = ", ".join(
-        f"{first}-{last}" if last > first else str(first) for first, last in ranges[:_MAX_NAMED_RANGES]
-    )
+    ranges = page_ranges(numbers)
+    named = ", ".join(ranges[:_MAX_NAMED_RANGES])
     more = " and more" if len(ranges) > _MAX_NAMED_RANGES else ""
     return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
 
 
-def _elements(pages: Sequence[list[Line]], reader: _Reader) -> Iterator[Element]:
-    lines = [line for page in pages for line in page]
-    headings = HeadingRule(lines, reader.outline(), reader.tags)
-    hyphens = HyphenRule(chain((line.text for line in lines), reader.pictures.texts()))
-    for page_number, page in enumerate(pages, start=1):
-        for part in place_tables(page, reader.tables.get(page_number, ())):
-            if isinstance(part, Table):
-                rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
-                yield from table_elements(rows, page_number)
-                continue
-            rule = ParagraphRule(part)
-            for level, run in _runs(part, headings):
-                groups = [run] if level is not None else split_groups(run, rule)
-                for group in groups:
-                    yield from reader.pictures.before(page_number, group, hyphens)
-                    yield _element(hyphens.mend(paragraph_text(group, rule)), page_number, level)
-        yield from reader.pictures.rest(page_number, hyphens)
+@dataclass
+class _Page:
+    """What was found on a page. `figures`: each with the line before which it belongs, None = at the end."""
+
+    figures: list[tuple[Line | None, Element]] = field(default_factory=list)
+    recognised: "Future[Recognised | None] | None" = None
+    text: str | None = None
 
 
-def _element(text: str, page_number: int, level: int | None) -> Element:
-    kind: ElementKind = "heading" if level is not None else "list_item" if is_list_item(text) else "paragraph"
-    if kind == "heading":
-        text = " ".join(text.split())
-    elif kind == "list_item":
-        text = f"- {without_bullet(text)}" if without_bullet(text) != text else text
-    return Element(kind=kind, text=text, page_number=page_number, level=level)
+class PdfPictures:
+    """Reads the pictures of one document, page by page."""
+
+    def __init__(self, context: ParseContext) -> None:
+        self._context = context
+        self._pages: defaultdict[int, _Page] = defaultdict(_Page)
+        self.unread: list[int] = []
+
+    def read(self, page: Any, page_number: int, lines: Sequence[Line], tables: Sequence[Region]) -> None:
+        """Keep the figures of a page that has text, and have one that has none recognised.
+
+        Raises:
+            pypdfium2.PdfiumError: the page cannot be rendered.
+        """
+        chars = sum(len(line.text) for line in lines)
+        is_empty = chars < MIN_PAGE_CHARS and _is_drawn(page, has_text=chars > 0)
+        is_scan_read = self._context.service_pages is not None or self._context.recognition.is_available
+        may_be_stamp = chars < _STAMP_CHARS and is_scan_read
+        if is_empty or (may_be_stamp and has_covering_picture(page)):
+            self._recognise(page, page_number)
+        elif not self._context.figures.is_full:
+            self._keep_figures(page, page_number, lines, tables)
+
+    def finish(self, document: Any) -> None:
+        """Wait for the recognised pages, and keep their figures. One that shows no words is a figure."""
+        for page_number, found in sorted(self._pages.items()):
+            if found.recognised is not None:
+                recognised = found.recognised.result()
+                if recognised is not None:
+                    found.text = recognised.text
+                    self._keep_of_scan(document, page_number, recognised)
+                elif page_number not in self.unread:
+                    self.unread.append(page_number)
+            elif found.text is not None and len(found.text) < MIN_PAGE_CHARS:
+                self._keep_of_scan(document, page_number, Recognised(found.text, (), (), (1, 1)))
+        self.unread.sort()
+
+    def texts(self) -> Iterator[str]:
+        """What was recognised, with marks where a line ends with a hyphen."""
+        return (_marked(found.text) for found in self._pages.values() if found.text)
+
+    def before(self, page_number: int, lines: Sequence[Line], hyphens: HyphenRule) -> Iterator[Element]:
+        """The figures that belong before one of these lines; each is given once."""
+        found = self._pages.get(page_number)
+        if found is None or not found.figures:
+            return
+        due = [element for anchor, element in found.figures if anchor in lines]
+        found.figures = [pair for pair in found.figures if pair[1] not in due]
+        yield from (_mended(element, hyphens) for element in due)
+
+    def rest(self, page_number: int, hyphens: HyphenRule) -> Iterator[Element]:
+        """What is left of a page: figures that belong to no line, and recognised words."""
+        found = self._pages.get(page_number)
+        if found is None:
+            return
+        yield from (_mended(element, hyphens) for _, element in found.figures)
+        for paragraph in text_paragraphs(_marked(found.text or ""), page_number):
+            yield _mended(paragraph, hyphens)
+
+    def _recognise(self, page: Any, page_number: int) -> None:
+        if self._context.service_pages is not None:
+            text = self._pages[page_number].text = self._context.service_pages.text_of(page_number)
+            if text is None:
+                self.unread.append(page_number)
+            return
+        if not self._context.recognition.is_available:
+            self.unread.append(page_number)
+            return
+        width, height = page.get_size()
+        scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(width, height))
+        picture = rendered(page, scale, grayscale=True)
+        self._pages[page_number].recognised = self._context.recognition.submit(picture)
+
+    def _keep_figures(
+        self,
+        page: Any,
+        page_number: int,
+        lines: Sequence[Line],
+        tables: Sequence[Region],
+        scanned_words: Sequence[Region] | None = None,
+    ) -> None:
+        import pypdfium2
+
+        try:
+            for figure in page_figures(page, lines, tables, scanned_words):
+                self._keep(page, page_number, figure, is_read=scanned_words is not None)
+        except (pypdfium2.PdfiumError, ValueError):
+            # What cannot be drawn costs its page the figures, never the text.
+            get_logger().warning("figure.unreadable", page_number=page_number)
+
+    def _keep(self, page: Any, page_number: int, figure: PageFigure, *, is_read: bool) -> None:
+        """`is_read`: recognition has seen this part of the page already."""
+        image = render_region(page, figure.region)
+        picture = self._context.figures.add(image, is_named=bool(figure.label or figure.words))
+        if picture is None:
+            return
+        words = figure.words if figure.words or is_read else self._context.recognition.read(image)
+        named = picture.model_copy(update={"words": words})
+        element = Element(kind="figure", text=figure.label, page_number=page_number, picture=named)
+        found = self._pages[page_number]
+        found.figures.append((figure.anchor, element))
+        if words and not figure.words:
+            spoken = Element(kind="paragraph", text=words, page_number=page_number)
+            found.figures.append((figure.anchor, spoken))
+
+    def _keep_of_scan(self, document: Any, page_number: int, recognised: Recognised) -> None:
+        if self._context.figures.is_full:
+            return
+        with closing(document[page_number - 1]) as page:  # it was read before: it can be opened
+            if len(recognised.text) >= MIN_PAGE_CHARS:
+                words = [region_of(page, box, recognised.size) for box in recognised.words]
+                self._keep_figures(page, page_number, _placed_lines(page, page_number, recognised), (), words)
+            elif has_covering_picture(page):
+                whole = PageFigure(region=page_region(page), label="", words="", anchor=None)
+                self._keep(page, page_number, whole, is_read=False)
 
 
-def _runs(page: Sequence[Line], headings: HeadingRule) -> Iterator[tuple[int | None, list[Line]]]:
-    """Lines of a page in runs of one heading each, or of text. A heading of several lines is one run."""
-    run: list[Line] = []
-    run_level: int | None = None
-    for position, line in enumerate(page):
-        before = page[position - 1] if position else None
-        after = page[position + 1] if position + 1 < len(page) else None
-        level = headings.level(line, before, after)
-        if run and (level != run_level or (level is not None and not _same_heading(run[-1], line))):
-            yield run_level, run
-            run = []
-        run_level = level
-        run.append(line)
-    if run:
-        yield run_level, run
+def _is_drawn(page: Any, *, has_text: bool) -> bool:
+    """Whether the page shows more than was read: something beside its words, or letters that say nothing."""
+    import pypdfium2.raw as pdfium
+
+    kinds = (pdfium.FPDFPageObj_GetType(drawn) for drawn in page_objects(page))
+    return any(not has_text or kind != pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds)
 
 
-def _same_heading(before: Line, line: Line) -> bool:
-    return (
-        before.size == line.size
-        and before.bold == line.bold
-        and line.top < before.top
-        and before.bottom - line.top < 0.5 * line.size
-    )
+def _placed_lines(page: Any, page_number: int, recognised: Recognised) -> list[Line]:
+    """Recognised lines as if they stood in the file."""
+    regions = [region_of(page, line.box, recognised.size) for line in recognised.lines]
+    return [
+        Line(
+            text=line.text,
+            page_number=page_number,
+            size=_SIZE_SHARE * region.height,
+            bold=False,
+            left=region.left,
+            right=region.right,
+            top=region.top,
+            bottom=region.bottom,
+        )
+        for line, region in zip(recognised.lines, regions, strict=True)
+    ]
+
+
+def _mended(element: Element, hyphens: HyphenRule) -> Element:
+    """Without hyphen marks, in the words of its picture as well."""
+    picture = element.picture
+    if picture is not None:
+        picture = picture.model_copy(update={"words": hyphens.mend(picture.words)})
+    return element.model_copy(update={"text": hyphens.mend(element.text), "picture": picture})
+
+
+def _marked(text: str) -> str:
+    """Line ends after a hyphen as PDFium marks them, so that one rule decides on both."""
+    return text.replace("-\n", HYPHEN_MARK)

@@ -8,6 +8,17 @@ from ctypes import byref, c_float, c_int, c_uint
 from dataclasses import dataclass
 from typing import Any, Self
 
+from shared.ingestion.parsers.pdf_geometry import (
+    IDENTITY,
+    Matrix,
+    Region,
+    object_matrix,
+    object_region,
+    page_objects,
+    page_region,
+    product,
+)
+
 _MAX_MARKS = 20_000  # of a page, letters apart; a map may hold a million, and is one drawing long before
 _MAX_FORM_DEPTH = 5
 _MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not worth their bounds
@@ -16,58 +27,6 @@ _COVERING_SHARE = 0.5  # of the page
 _FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10  # a frame or coloured ground so large holds more than one thing
 _REACH = 6.0  # points: marks that are nearer to each other belong together
 _WHITE = 250  # of 255
-
-Matrix = tuple[float, float, float, float, float, float]
-_IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Region:
-    """A rectangle in points; y grows upwards."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    @property
-    def width(self) -> float:
-        return self.right - self.left
-
-    @property
-    def height(self) -> float:
-        return self.top - self.bottom
-
-    @property
-    def area(self) -> float:
-        return max(self.width, 0.0) * max(self.height, 0.0)
-
-    def overlaps(self, other: Self, reach: float = 0.0) -> bool:
-        """Whether both meet, or come nearer than `reach`."""
-        return (
-            self.left - reach < other.right
-            and other.left - reach < self.right
-            and self.bottom - reach < other.top
-            and other.bottom - reach < self.top
-        )
-
-    def common(self, other: Self) -> "Region":
-        """What both cover; its area is 0 when they do not meet."""
-        return Region(
-            max(self.left, other.left),
-            max(self.bottom, other.bottom),
-            min(self.right, other.right),
-            min(self.top, other.top),
-        )
-
-    def joined(self, other: Self) -> "Region":
-        """The smallest that covers both."""
-        return Region(
-            min(self.left, other.left),
-            min(self.bottom, other.bottom),
-            max(self.right, other.right),
-            max(self.top, other.top),
-        )
 
 
 @dataclass(frozen=True)
@@ -92,11 +51,6 @@ class Drawing:
             self.pictures + other.pictures,
             self.is_cut_from_scan and other.is_cut_from_scan,
         )
-
-
-def page_region(page: Any) -> Region:
-    """The visible part of a pypdfium2 page, in its own coordinates."""
-    return Region(*page.get_cropbox())
 
 
 def page_drawings(page: Any) -> tuple[list[Drawing], Region | None]:
@@ -140,23 +94,19 @@ class _Marks:
         import pypdfium2.raw as pdfium
 
         self._pdfium = pdfium
-        self._page = page.raw
+        self._page = page
         self._region = page_region(page)
         self._left = _MAX_MARKS
-        self._bounds = [c_float() for _ in range(4)]
         self._point = (c_float(), c_float())
         self._mode = (c_int(), c_int())
         self._colour = [c_uint() for _ in range(4)]
 
     def read(self) -> Iterator[Drawing]:
-        pdfium = self._pdfium
-        get_object, get_type = pdfium.FPDFPage_GetObject, pdfium.FPDFPageObj_GetType
-        text = pdfium.FPDF_PAGEOBJ_TEXT
-        for index in range(pdfium.FPDFPage_CountObjects(self._page)):
-            drawn = get_object(self._page, index)
-            # Some programs write each letter as an object of its own: thousands a page.
+        get_type, text = self._pdfium.FPDFPageObj_GetType, self._pdfium.FPDF_PAGEOBJ_TEXT
+        for drawn in page_objects(self._page):
+            # Some programs write each letter as a separate object: thousands a page.
             if get_type(drawn) != text:
-                yield from self._object(drawn, _IDENTITY, 0)
+                yield from self._object(drawn, IDENTITY, 0)
 
     def _object(self, drawn: Any, outer: Matrix, depth: int) -> Iterator[Drawing]:
         pdfium = self._pdfium
@@ -169,7 +119,7 @@ class _Marks:
             if mark is not None:
                 yield mark
         elif depth < _MAX_FORM_DEPTH:
-            matrix = _product(self._matrix(drawn), outer)
+            matrix = product(object_matrix(drawn), outer)
             for index in range(pdfium.FPDFFormObj_CountObjects(drawn)):
                 yield from self._object(pdfium.FPDFFormObj_GetObject(drawn, index), matrix, depth + 1)
 
@@ -189,15 +139,13 @@ class _Marks:
 
     def _visible_region(self, drawn: Any, outer: Matrix) -> Region | None:
         """Its bounds on the page, as far as not clipped; None for what is not seen."""
-        left, bottom, right, top = self._bounds
-        if not self._pdfium.FPDFPageObj_GetBounds(
-            drawn, byref(left), byref(bottom), byref(right), byref(top)
-        ):
+        bounds = object_region(drawn)
+        if bounds is None:
             return None
-        region = _moved(Region(left.value, bottom.value, right.value, top.value), outer).common(self._region)
+        region = bounds.moved(outer).common(self._region)
         clip = self._clip(drawn)
         if clip is not None:
-            region = region.common(_moved(clip, outer))
+            region = region.common(clip.moved(outer))
         return region if region.width >= 0 and region.height >= 0 else None
 
     def _clip(self, drawn: Any) -> Region | None:
@@ -231,37 +179,3 @@ class _Marks:
         )
         is_white = known and min(red.value, green.value, blue.value) >= _WHITE
         return bool(fill.value) and not is_white
-
-    def _matrix(self, drawn: Any) -> Matrix:
-        found = self._pdfium.FS_MATRIX()
-        if not self._pdfium.FPDFPageObj_GetMatrix(drawn, byref(found)):
-            return _IDENTITY
-        return found.a, found.b, found.c, found.d, found.e, found.f
-
-
-def _product(inner: Matrix, outer: Matrix) -> Matrix:
-    """First `inner`, then `outer`. Source: PDF 32000-1, 8.3.4."""
-    a, b, c, d, e, f = inner
-    oa, ob, oc, od, oe, of = outer
-    return (
-        a * oa + b * oc,
-        a * ob + b * od,
-        c * oa + d * oc,
-        c * ob + d * od,
-        e * oa + f * oc + oe,
-        e * ob + f * od + of,
-    )
-
-
-def _moved(region: Region, matrix: Matrix) -> Region:
-    """The bounds of a rectangle after a transformation."""
-    if matrix is _IDENTITY:
-        return region
-    a, b, c, d, e, f = matrix
-    corners = [
-        (a * x + c * y + e, b * x + d * y + f)
-        for x in (region.left, region.right)
-        for y in (region.bottom, region.top)
-    ]
-    xs, ys = zip(*corners, strict=True)
-    return Region(min(xs), min(ys), max(xs), max(ys))

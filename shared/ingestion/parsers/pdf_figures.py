@@ -4,15 +4,15 @@ Which drawings count was tuned on the pages of public reports, papers, manuals a
 (docs/figures-checked.md). Words within a figure stay in the page's text.
 """
 
-import ctypes
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from shared.ingestion.figures import MAX_SIDE_PX
-from shared.ingestion.parsers.pdf_drawings import Drawing, Region, joined_drawings, page_drawings, page_region
+from shared.ingestion.parsers.context import MAX_SIDE_PX
+from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings, page_drawings
+from shared.ingestion.parsers.pdf_geometry import Region, page_region, pixels_of, rendered
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
 from shared.ingestion.parsers.scanned_drawings import has_hidden_text, scanned_drawings
@@ -210,24 +210,11 @@ def render_region(page: Any, region: Region) -> "Image":
     Raises:
         ValueError: the region has no size.
     """
-    import pypdfium2.raw as pdfium
-
     scale = min(_DPI / 72, MAX_SIDE_PX / max(region.width, region.height, 1.0))
     width, height = (round(size * scale) for size in page.get_size())
-    x, y = ctypes.c_int(), ctypes.c_int()
-    xs, ys = [], []
-    # By PDFium itself: a page may be turned, and its origin anywhere.
-    for corner in ((region.left, region.bottom), (region.right, region.top)):
-        pdfium.FPDF_PageToDevice(page, 0, 0, width, height, 0, *corner, ctypes.byref(x), ctypes.byref(y))
-        xs.append(x.value)
-        ys.append(y.value)
-    crop = (min(xs), height - max(ys), width - max(xs), min(ys))
-    bitmap = page.render(scale=scale, crop=tuple(max(side, 0) / scale for side in crop), rev_byteorder=True)
-    try:
-        image: Image = bitmap.to_pil().copy()
-        return image
-    finally:
-        bitmap.close()
+    left, top, right, bottom = pixels_of(page, region, (width, height))
+    crop = (left, height - bottom, width - right, top)
+    return rendered(page, scale, crop=tuple(max(side, 0) / scale for side in crop), rev_byteorder=True)
 
 
 class _Finder:
@@ -349,11 +336,8 @@ class _Finder:
         words = [line for line in self._text.within(region) if line not in label]
         first = label or words
         anchor = first[0] if first else self._text.line_below(region)
-        framed = Region(
-            region.left - _MARGIN, region.bottom - _MARGIN, region.right + _MARGIN, region.top + _MARGIN
-        )
         return PageFigure(
-            region=framed.common(self._whole),
+            region=region.grown(_MARGIN).common(self._whole),
             label=" ".join(line.text for line in label),
             words="\n".join(line.text for line in words),
             anchor=anchor,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from shared.ingestion.parsers.pdf_geometry import Region, sorted_region
 from shared.ingestion.parsers.pdf_lines import Line, clean_text
 
 TICKED, UNTICKED = "[x]", "[ ]"  # as in Word documents
@@ -27,7 +28,7 @@ FilledKind = Literal["value", "tick", "note"]
 
 @dataclass(frozen=True)
 class Filled:
-    """One field or note; its box is in points, y upwards.
+    """One field or note, and where it stands.
 
     Attributes:
         name: what the field is called, empty where only a program would call it so.
@@ -36,14 +37,11 @@ class Filled:
     text: str
     kind: FilledKind
     name: str
-    left: float
-    bottom: float
-    right: float
-    top: float
+    box: Region
 
     @property
     def middle(self) -> float:
-        return (self.bottom + self.top) / 2
+        return (self.box.bottom + self.box.top) / 2
 
 
 def open_form(document: Any) -> None:
@@ -86,7 +84,7 @@ def filled_in(page: Any) -> Iterator[Filled]:
 def with_filled(lines: Sequence[Line], filled: Sequence[Filled], page_number: int) -> list[Line]:
     """The lines of a page with what was filled in, each where it stands."""
     placed = list(lines)
-    for one in sorted(filled, key=lambda found: (-found.middle, found.left)):
+    for one in sorted(filled, key=lambda found: (-found.middle, found.box.left)):
         position = _label(placed, one)
         if position is not None:
             placed[position] = _joined(placed[position], one)
@@ -100,7 +98,10 @@ def _said(annotation: Any, form: Any) -> Iterator[Filled]:
 
     kind = pdfium.FPDFAnnot_GetSubtype(annotation)
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
-        yield from _boxed(annotation, _note(annotation), "note")
+        contents = _text(
+            lambda buffer, size: pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", buffer, size)
+        )
+        yield from _boxed(annotation, contents, "note")
     elif kind == pdfium.FPDF_ANNOT_WIDGET and form:
         yield from _field(annotation, form)
 
@@ -132,20 +133,12 @@ def _name_for_people(name: str) -> str:
     return found[1] if found is not None and _FOR_PEOPLE.match(found[1]) else ""
 
 
-def _note(annotation: Any) -> str:
-    import pypdfium2.raw as pdfium
-
-    return _text(lambda buffer, size: pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", buffer, size))
-
-
 def _boxed(annotation: Any, text: str, kind: FilledKind, name: str = "") -> Iterator[Filled]:
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
     if text and pdfium.FPDFAnnot_GetRect(annotation, box):
-        left, right = sorted((box.left, box.right))
-        bottom, top = sorted((box.bottom, box.top))
-        yield Filled(text, kind, name, left, bottom, right, top)
+        yield Filled(text, kind, name, sorted_region(box))
 
 
 def _text(read: Callable[[Any, int], int]) -> str:
@@ -163,8 +156,8 @@ def _text(read: Callable[[Any, int], int]) -> str:
 def _label(lines: Sequence[Line], one: Filled) -> int | None:
     """The line that the field belongs to: words right behind a tick, else the nearest before the field."""
     level = [place for place, line in enumerate(lines) if line.bottom <= one.middle <= line.top]
-    behind = [place for place in level if 0 <= lines[place].left - one.right + 2 <= _MAX_GAP_POINTS]
-    before = [place for place in level if lines[place].right <= one.left + 2]
+    behind = [place for place in level if 0 <= lines[place].left - one.box.right + 2 <= _MAX_GAP_POINTS]
+    before = [place for place in level if lines[place].right <= one.box.left + 2]
     if one.kind == "tick":
         return min(behind, key=lambda place: lines[place].left, default=None)
     if one.kind == "note":
@@ -174,8 +167,8 @@ def _label(lines: Sequence[Line], one: Filled) -> int | None:
 
 def _joined(line: Line, one: Filled) -> Line:
     if one.kind == "tick":
-        return replace(line, text=f"{one.text} {line.text}", left=one.left)
-    return replace(line, text=f"{line.text} {one.text}", right=one.right)
+        return replace(line, text=f"{one.text} {line.text}", left=one.box.left)
+    return replace(line, text=f"{line.text} {one.text}", right=one.box.right)
 
 
 def _place(lines: Sequence[Line], one: Filled) -> int:
@@ -191,8 +184,8 @@ def _own_line(lines: Sequence[Line], one: Filled, page_number: int) -> Line:
         page_number=page_number,
         size=sizes[len(sizes) // 2] if sizes else 10.0,
         bold=False,
-        left=one.left,
-        right=one.right,
-        top=one.top,
-        bottom=one.bottom,
+        left=one.box.left,
+        right=one.box.right,
+        top=one.box.top,
+        bottom=one.box.bottom,
     )

@@ -7,33 +7,43 @@ A document whose headings are tagged throughout needs no guess by look.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from ctypes import c_float, create_string_buffer
+from ctypes import create_string_buffer
 from dataclasses import dataclass
 from typing import Any
 
+from shared.ingestion.parsers.pdf_geometry import Region, object_region, page_objects
 from shared.ingestion.parsers.pdf_lines import Line
-from shared.ingestion.parsers.pdf_tables import Box
 
 _HEADING = re.compile(r"H([1-6])?\Z")
 _TYPE_BYTES = 64
 _MAX_DEPTH = 30
 _MAX_ELEMENTS = 20_000
-_BLANK = 3.0  # points between words: each may be an object of its own, and its box is tight
+_BLANK = 3.0  # points between words: each may be a separate object, and its box is tight
+_LARGER = 1.15
+_MAX_CHARS = 150
+_MAX_BOLD_CHARS = 90
+_BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
+_SMALL_DOCUMENT_CHARS = 2000
+_BOLD_LEVEL = 3
+_MAX_LEVEL = 6
+_TAGGED_SHARE = 0.4  # of the pages hold a tagged heading: then all headings are tagged
+_MIN_TAGGED = 3
+_FOLDED = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True)
 class TaggedHeading:
     """The place of a heading's text, or of a part of it, and its level (1-6)."""
 
-    box: Box
+    box: Region
     level: int
 
 
-def is_tagged(document: Any) -> bool:
-    """Whether a pypdfium2 document says that it is tagged."""
-    import pypdfium2.raw as pdfium
+Outline = Mapping[int, Mapping[str, int]]
+"""Page number -> folded title -> level of the document's outline (bookmarks)."""
 
-    return bool(pdfium.FPDFCatalog_IsTagged(document.raw))
+Tags = Mapping[int, Sequence[TaggedHeading]]
+"""Page number -> the headings that the structure tree names; pages without any are left out."""
 
 
 def tagged_headings(page: Any) -> list[TaggedHeading]:
@@ -93,33 +103,13 @@ class _Tree:
 def _places(page: Any, levels: dict[int, int]) -> Iterator[TaggedHeading]:
     import pypdfium2.raw as pdfium
 
-    left, bottom, right, top = c_float(), c_float(), c_float(), c_float()
-    for index in range(pdfium.FPDFPage_CountObjects(page)):
-        drawn = pdfium.FPDFPage_GetObject(page, index)
+    for drawn in page_objects(page):
         level = levels.get(pdfium.FPDFPageObj_GetMarkedContentID(drawn))
-        is_text = pdfium.FPDFPageObj_GetType(drawn) == pdfium.FPDF_PAGEOBJ_TEXT
-        if level is None or not is_text:
+        if level is None or pdfium.FPDFPageObj_GetType(drawn) != pdfium.FPDF_PAGEOBJ_TEXT:
             continue
-        if pdfium.FPDFPageObj_GetBounds(drawn, left, bottom, right, top):
-            box = Box(left.value - _BLANK, bottom.value - 1, right.value + _BLANK, top.value + 1)
+        if region := object_region(drawn):
+            box = Region(region.left - _BLANK, region.bottom - 1, region.right + _BLANK, region.top + 1)
             yield TaggedHeading(box, level)
-
-
-_LARGER = 1.15
-_MAX_CHARS = 150
-_MAX_BOLD_CHARS = 90
-_BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
-_SMALL_DOCUMENT_CHARS = 2000
-_BOLD_LEVEL = 3
-_MAX_LEVEL = 6
-_TAGGED_SHARE = 0.4  # of the pages hold a tagged heading: then all headings are tagged
-_MIN_TAGGED = 3
-_FOLDED = re.compile(r"[\W_]+")
-Outline = Mapping[int, Mapping[str, int]]
-"""Page number -> folded title -> level of the document's outline (bookmarks)."""
-
-Tags = Mapping[int, Sequence[TaggedHeading]]
-"""Page number -> the headings that the structure tree names; pages without any are left out."""
 
 
 def folded(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Lines into paragraphs: what belongs together, and where a line end means something.
+"""The lines of PDF pages, and how they form paragraphs.
 
 A line end is kept where the next line's first word would have fitted: addresses, lists, rows of a table. It
 is dropped where the typesetter wrapped the text.
@@ -7,12 +7,15 @@ is dropped where the typesetter wrapped the text.
 import ctypes
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import hypot
 from statistics import median
 from typing import Any
+
+from shared.documents.models import Element
 
 HYPHEN_MARK = "\ufffe"
 _BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi(?:ital)?\Z", re.IGNORECASE)
@@ -21,6 +24,19 @@ _FONT_NAME_BYTES = 128
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 _DROPPED = dict.fromkeys([*range(9), 11, *range(14, 32), 127, 0xAD, 0x200B, 0xFEFF, 0xFFFF])
 _CHARACTERS = _LIGATURES | _DROPPED | {0xA0: " ", 9: " "}
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_BROKEN = re.compile(rf"(\w*){HYPHEN_MARK}\s*(\w*)")
+_BULLET = re.compile(r"(?:[•·▪◦‣●○■□]|[*–—-](?=\s)|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)](?=\s))\s*")
+_SIGN = re.compile(r"\A[•·▪◦‣●○■□*–—-]\s*")
+_NUMERIC = re.compile(r"[$€£%()\-–—+.,:/\d]*\d[$€£%()\-–—+.,:/\d]*[%)]?\Z|[$€£%—–-]\Z")
+_SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
+_ROW_NUMBERS = 2
+_ROW_SHARE = 0.3  # of a row's words are numbers
+_EDGE_LINES = 4  # at most, at the top and at the bottom of a page
+_MIN_PAGES = 4
+_MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
+_NUMBER = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)?[-–— ]*#[-–— ]*(?:(?:of|von|/) ?#)?\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -142,10 +158,6 @@ class _LookReader:
         return bool(_BOLD_NAME.search(name)) or bool(self._flags.value & _FORCE_BOLD)
 
 
-_WORD = re.compile(r"\w+(?:-\w+)*")
-_BROKEN = re.compile(rf"(\w*){HYPHEN_MARK}\s*(\w*)")
-
-
 class HyphenRule:
     """Knows the words of one document."""
 
@@ -172,21 +184,16 @@ class HyphenRule:
         return joined
 
 
-_BULLET = re.compile(r"(?:[•·▪◦‣●○■□]|[*–—-](?=\s)|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)](?=\s))\s*")
-_NUMERIC = re.compile(r"[$€£%()\-–—+.,:/\d]*\d[$€£%()\-–—+.,:/\d]*[%)]?\Z|[$€£%—–-]\Z")
-_SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
-_ROW_NUMBERS = 2
-_ROW_SHARE = 0.3  # of a row's words are numbers
+def paragraph_element(text: str, page_number: int | None) -> Element:
+    """A paragraph, or an item of a list when it begins with a bullet, a number or a letter of a list.
 
-
-def is_list_item(text: str) -> bool:
-    """Whether the line begins with a bullet, a number or a letter of a list."""
-    return _BULLET.match(text) is not None
-
-
-def without_bullet(text: str) -> str:
-    """A list item's text; numbers stay, they may be referred to."""
-    return re.sub(r"\A[•·▪◦‣●○■□*–—-]\s*", "", text)
+    The item's bullet becomes "-"; numbers stay, they may be referred to.
+    """
+    if _BULLET.match(text) is None:
+        return Element(kind="paragraph", text=text, page_number=page_number)
+    bare = _SIGN.sub("", text)
+    text = f"- {bare}" if bare != text else text
+    return Element(kind="list_item", text=text, page_number=page_number)
 
 
 def is_row(text: str) -> bool:
@@ -210,7 +217,7 @@ class ParagraphRule:
 
     def starts_paragraph(self, before: Line, line: Line) -> bool:
         """Whether `line` belongs to another paragraph than the line before it."""
-        if is_list_item(line.text) or abs(before.size - line.size) > 0.1 * line.size:
+        if _BULLET.match(line.text) or abs(before.size - line.size) > 0.1 * line.size:
             return True
         if line.top > before.top:  # the next column: a sentence may go on there
             return bool(_SENTENCE_END.search(before.text)) or not line.text[0].islower()
@@ -251,3 +258,45 @@ def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
     for before, line in pairwise(group):
         text += (" " if rule.same_row(before, line) else rule.glue(before, line)) + line.text
     return text
+
+
+def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
+    """The pages without page numbers, and without lines at their edges that repeat from page to page."""
+    if len(pages) < _MIN_PAGES:
+        return list(pages)
+    edges = [_edge_lines(lines) for lines in pages]
+    seen = Counter(key for page in edges for key in set(page.values()))
+    repeated = {key for key, count in seen.items() if count >= max(_MIN_PAGES - 1, _MIN_SHARE * len(pages))}
+    kept_once: set[str] = set()
+    result = []
+    for lines, page in zip(pages, edges, strict=True):
+        kept = []
+        for position, line in enumerate(lines):
+            key = page.get(position)
+            if key in repeated and (key in kept_once or _PAGE_NUMBER.match(key)):
+                continue
+            if key in repeated:
+                kept_once.add(key)
+            kept.append(line)
+        result.append(kept)
+    return result
+
+
+def _edge_lines(lines: Sequence[Line]) -> dict[int, str]:
+    """Position -> text with its numbers masked, of the lines that stand apart at the page's edges."""
+    by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
+    edge = _until_gap([lines[position] for position in by_height])
+    foot = _until_gap([lines[position] for position in reversed(by_height)])
+    positions = by_height[:edge] + (by_height[-foot:] if foot else [])
+    return {position: _NUMBER.sub("#", lines[position].text) for position in positions}
+
+
+def _until_gap(lines: Sequence[Line]) -> int:
+    """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
+    for count, (outer, inner) in enumerate(pairwise(lines), start=1):
+        if count > _EDGE_LINES:
+            return 0
+        upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
+        if upper.bottom - lower.top >= outer.size:
+            return count
+    return 0

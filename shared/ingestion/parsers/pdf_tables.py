@@ -11,6 +11,14 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
+from shared.ingestion.parsers.pdf_geometry import (
+    IDENTITY,
+    Matrix,
+    Region,
+    object_matrix,
+    page_objects,
+    product,
+)
 from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line, clean_text, is_row
 
 _MAX_OBJECTS = 3000  # a page with more is a drawing; looking at it would cost more than its tables are worth
@@ -18,8 +26,27 @@ _MAX_SEGMENTS = 2000  # of one path: above, a map or a plot
 _MAX_FORM_DEPTH = 3
 _STRAIGHT = 1.0  # points that a line may lean
 _MIN_LENGTH = 3.0  # points; shorter are the ends of thin rectangles
-Matrix = tuple[float, float, float, float, float, float]
-_IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+_SAME = 3.0  # points: lines nearer than this are one, and lines that miss each other by less do cross
+_MAX_RULES = 250  # in each direction, after joining; more is a drawing
+_MIN_CELL = 5.0  # points
+_MIN_FILLED = 0.6  # of the places: a chart's grid is mostly empty
+_MIN_HEADED = 0.5  # of the columns: otherwise the header stands above the lines, and is lost to the table
+_MIN_TEXTS = 4
+_MIN_BOXES = 0.4  # per place: fewer are boxes of a diagram, not cells
+_MAX_CELL_CHARS = 600  # in a cell that holds most of the text: a page's layout
+_MAX_BOXES = 5000
+_MAX_HEADER_CHARS = 120  # of a cell: longer is a paragraph in a frame
+_MIN_FULL_ROWS = 0.5  # of the rows below the header fill two cells or more
+_MIN_UNRULED_ROWS = 3
+_SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
+_FIGURE = re.compile(r"[-+−–—(]?\s*[$€£]?\s*\d[\d.,]*\s*[)%]*\Z")
+_LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*[$€£]?\s*\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d\Z")
+_CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
+_MIN_WORDS_KEPT = 0.97  # of the lines that the table replaces; a word cut by a line counts as lost
+_INSET = 1.0  # points: a letter that touches the line belongs to one side of it only
+_MAX_WORDS_ADDED = 1.03
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -41,7 +68,9 @@ def page_rules(page: Any) -> tuple[list[Rule], list[Rule]]:
     if page.get_rotation():
         return [], []
     edges = _Edges()
-    edges.read(page.raw)
+    objects = list(page_objects(page))
+    if len(objects) <= _MAX_OBJECTS:
+        edges.read(objects)
     return edges.horizontal, edges.vertical
 
 
@@ -58,13 +87,7 @@ class _Edges:
         self.horizontal: list[Rule] = []
         self.vertical: list[Rule] = []
 
-    def read(self, page: Any) -> None:
-        pdfium = self._pdfium
-        count = pdfium.FPDFPage_CountObjects(page)
-        if count <= _MAX_OBJECTS:
-            self._objects((pdfium.FPDFPage_GetObject(page, index) for index in range(count)), _IDENTITY, 0)
-
-    def _objects(self, drawn: Iterable[Any], outer: Matrix, depth: int) -> None:
+    def read(self, drawn: Iterable[Any], outer: Matrix = IDENTITY, depth: int = 0) -> None:
         """Look at paths and forms. Most objects of a page are text: they cost one call each."""
         pdfium = self._pdfium
         kind_of, path, form = pdfium.FPDFPageObj_GetType, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_FORM
@@ -76,7 +99,7 @@ class _Edges:
                 count = min(pdfium.FPDFFormObj_CountObjects(one), self._objects_left)
                 self._objects_left -= count
                 parts = [pdfium.FPDFFormObj_GetObject(one, index) for index in range(count)]
-                self._objects(parts, _joined(self._matrix(one), outer), depth + 1)
+                self.read(parts, product(object_matrix(one), outer), depth + 1)
 
     def _path(self, path: Any, outer: Matrix) -> None:
         if not self._pdfium.FPDFPath_GetDrawMode(path, self._fill, self._stroke):
@@ -84,7 +107,7 @@ class _Edges:
         is_drawn = self._fill.value or self._stroke.value
         if not is_drawn or self._pdfium.FPDFPath_CountSegments(path) > _MAX_SEGMENTS:
             return
-        for x0, y0, x1, y1 in self._lines(path, _joined(self._matrix(path), outer)):
+        for x0, y0, x1, y1 in self._lines(path, product(object_matrix(path), outer)):
             if abs(y1 - y0) <= _STRAIGHT and abs(x1 - x0) >= _MIN_LENGTH:
                 self.horizontal.append(Rule((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
             elif abs(x1 - x0) <= _STRAIGHT and abs(y1 - y0) >= _MIN_LENGTH:
@@ -109,46 +132,6 @@ class _Edges:
                 yield (*before, *begin)
                 before = begin
 
-    def _matrix(self, drawn: Any) -> Matrix:
-        found = self._pdfium.FS_MATRIX()
-        if not self._pdfium.FPDFPageObj_GetMatrix(drawn, found):
-            return _IDENTITY
-        return found.a, found.b, found.c, found.d, found.e, found.f
-
-
-def _joined(inner: Matrix, outer: Matrix) -> Matrix:
-    """First `inner`, then `outer`. Source: PDF 32000-1, 8.3.4."""
-    if outer is _IDENTITY:
-        return inner
-    a, b, c, d, e, f = inner
-    oa, ob, oc, od, oe, of = outer
-    return (
-        a * oa + b * oc,
-        a * ob + b * od,
-        c * oa + d * oc,
-        c * ob + d * od,
-        e * oa + f * oc + oe,
-        e * ob + f * od + of,
-    )
-
-
-_SAME = 3.0  # points: lines nearer than this are one, and lines that miss each other by less do cross
-_MAX_RULES = 250  # in each direction, after joining; more is a drawing
-_MIN_CELL = 5.0  # points
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle in points; y grows upwards."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def holds(self, x: float, y: float) -> bool:
-        return self.left <= x <= self.right and self.bottom <= y <= self.top
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -158,8 +141,8 @@ class Grid:
         cells: row by row from the top, the box of the cell that covers each place; merged ones repeat.
     """
 
-    box: Box
-    cells: tuple[tuple[Box, ...], ...]
+    box: Region
+    cells: tuple[tuple[Region, ...], ...]
 
 
 def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Grid]:
@@ -235,10 +218,10 @@ def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
     boxes = {}
     for members in places.all():
         across, down = [place % width for place in members], [place // width for place in members]
-        box = Box(xs[min(across)], ys[max(down) + 1], xs[max(across) + 1], ys[min(down)])
+        box = Region(xs[min(across)], ys[max(down) + 1], xs[max(across) + 1], ys[min(down)])
         boxes.update(dict.fromkeys(members, box))
     cells = tuple(tuple(boxes[row * width + column] for column in range(width)) for row in range(height))
-    return Grid(Box(xs[0], ys[-1], xs[-1], ys[0]), cells)
+    return Grid(Region(xs[0], ys[-1], xs[-1], ys[0]), cells)
 
 
 def _places(rules: Sequence[Rule], crossing: Sequence[Rule]) -> list[float]:
@@ -278,22 +261,6 @@ class Groups:
         return node
 
 
-_MIN_FILLED = 0.6  # of the places: a chart's grid is mostly empty
-_MIN_HEADED = 0.5  # of the columns: otherwise the header stands above the lines, and is lost to the table
-_MIN_TEXTS = 4
-_MIN_BOXES = 0.4  # per place: fewer are boxes of a diagram, not cells
-_MAX_CELL_CHARS = 600  # in a cell that holds most of the text: a page's layout
-_MAX_BOXES = 5000
-_MAX_HEADER_CHARS = 120  # of a cell: longer is a paragraph in a frame
-_MIN_FULL_ROWS = 0.5  # of the rows below the header fill two cells or more
-_MIN_UNRULED_ROWS = 3
-_SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
-_FIGURE = re.compile(r"[-+−–—(]?\s*[$€£]?\s*\d[\d.,]*\s*[)%]*\Z")
-_LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*[$€£]?\s*\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
-_YEAR = re.compile(r"(?:19|20)\d\d\Z")
-_CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
-
-
 def could_be_table(grid: Grid, header: Sequence[str]) -> bool:
     """By its shape and the texts of its first row: whether the others are worth reading."""
     places = len(grid.cells) * len(grid.cells[0])
@@ -306,7 +273,7 @@ def could_be_table(grid: Grid, header: Sequence[str]) -> bool:
     )
 
 
-def table_rows(grid: Grid, lines: Mapping[Box, Sequence[str]]) -> tuple[tuple[str, ...], ...] | None:
+def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple[str, ...], ...] | None:
     """The rows from the top, the first one the header; None when the grid is no table of words.
 
     `lines` are those of each cell. Where all cells of a row hold the same number of them, and one holds
@@ -333,7 +300,7 @@ def is_figure(text: str) -> bool:
     return _FIGURE.match(text) is not None and _YEAR.match(text) is None
 
 
-def _is_table(grid: Grid, texts: Mapping[Box, str]) -> bool:
+def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
     places = [box for row in grid.cells for box in row]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
@@ -345,7 +312,7 @@ def _is_table(grid: Grid, texts: Mapping[Box, str]) -> bool:
     )
 
 
-def _body_rows(boxes: Sequence[Box], lines: Mapping[Box, Sequence[str]]) -> list[list[str]]:
+def _body_rows(boxes: Sequence[Region], lines: Mapping[Region, Sequence[str]]) -> list[list[str]]:
     cells = [lines[box] for box in dict.fromkeys(boxes) if lines[box]]
     counts = {len(cell) for cell in cells}
     height = counts.pop() if len(counts) == 1 else 1
@@ -357,7 +324,7 @@ def _body_rows(boxes: Sequence[Box], lines: Mapping[Box, Sequence[str]]) -> list
     return [_spread(boxes, row) for row in texts]
 
 
-def _spread(boxes: Sequence[Box], texts: Mapping[Box, str]) -> list[str]:
+def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
     """A row's texts, each once: figures at the right end of the places that they cover, words at the left."""
     row: list[str] = []
     for box, places in groupby(boxes):
@@ -390,12 +357,6 @@ def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
     return bool(header[column]) and header[column] not in neighbours
 
 
-_MIN_WORDS_KEPT = 0.97  # of the lines that the table replaces; a word cut by a line counts as lost
-_INSET = 1.0  # points: a letter that touches the line belongs to one side of it only
-_MAX_WORDS_ADDED = 1.03
-_WORD = re.compile(r"\w+")
-
-
 @dataclass(frozen=True)
 class Table:
     """A table where it stands.
@@ -405,7 +366,7 @@ class Table:
         word_count: of its cells, each counted once.
     """
 
-    box: Box
+    box: Region
     rows: tuple[tuple[str, ...], ...]
     word_count: int
 
@@ -472,7 +433,7 @@ def _table(grid: Grid, text_page: Any) -> Table | None:
     return Table(grid.box, rows, sum(_words(found).total() for found in lines.values()))
 
 
-def _cell_lines(text_page: Any, box: Box) -> list[str]:
+def _cell_lines(text_page: Any, box: Region) -> list[str]:
     raw: str = text_page.get_text_bounded(
         box.left + _INSET, box.bottom + _INSET, box.right - _INSET, box.top - _INSET
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import Workbench, bare_workbench
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import (
     PART_ERRORS,
     POWERPOINT,
@@ -24,7 +24,7 @@ _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
 
 
-def parse_pptx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
+def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """Titles, texts, lists, tables, the figures of charts, and the speaker's notes of each slide.
 
     Raises:
@@ -32,7 +32,7 @@ def parse_pptx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
     """
     with open_office(path, POWERPOINT, _open) as (presentation, warnings):
         notes = list(warnings)
-        elements = _elements(presentation, notes, bench or bare_workbench())
+        elements = _elements(presentation, notes, context or ParseContext())
         title, author = title_and_author(presentation)
         return ParsedDocument(
             elements=tuple(elements),
@@ -43,7 +43,7 @@ def parse_pptx(path: Path, bench: Workbench | None = None) -> ParsedDocument:
         )
 
 
-def _elements(presentation: "Presentation", notes: list[str], bench: Workbench) -> list[Element]:
+def _elements(presentation: "Presentation", notes: list[str], context: ParseContext) -> list[Element]:
     """The slides' elements; what was left out is added to `notes`."""
     from pptx.exc import PythonPptxError
 
@@ -54,7 +54,7 @@ def _elements(presentation: "Presentation", notes: list[str], bench: Workbench) 
             notes.append(f"Slide {number} is hidden and was left out.")
             continue
         try:
-            elements.extend(list(_Slide(slide, number, slide_height, bench).elements()))
+            elements.extend(list(_Slide(slide, number, slide_height, context).elements()))
         except (*PART_ERRORS, PythonPptxError):
             notes.append(f"Slide {number} could not be read and was left out.")
     return elements
@@ -69,10 +69,10 @@ def _open(file: IO[bytes]) -> "Presentation":
 class _Slide:
     """Reads one slide."""
 
-    def __init__(self, slide: Any, number: int, slide_height: int, bench: Workbench) -> None:
+    def __init__(self, slide: Any, number: int, slide_height: int, context: ParseContext) -> None:
         self._slide = slide
         self._number = number
-        self._bench = bench
+        self._context = context
         self._band = max(slide_height // _BANDS, 1)
 
     def elements(self) -> Iterator[Element]:
@@ -101,7 +101,7 @@ class _Slide:
         else:
             yield from drawn_elements(shape.element, self._slide.part, self._number)
         if not hasattr(shape, "shapes"):  # of a group, each member has its own
-            yield from picture_elements(shape.element, self._slide.part, self._bench, self._number)
+            yield from picture_elements(shape.element, self._slide.part, self._context, self._number)
 
     def _texts(self, shape: Any) -> Iterator[Element]:
         """A body's paragraphs are items of a list, those of other shapes lines of one text."""

@@ -6,13 +6,13 @@ tables.
 """
 
 from collections.abc import Iterator, Sequence
-from ctypes import byref, c_double, c_int
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from shared.ingestion.parsers.ocr import Box
-from shared.ingestion.parsers.pdf_drawings import Drawing, Region, joined_drawings
+from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
+from shared.ingestion.parsers.pdf_geometry import Region, page_objects, pixels_of, region_of, rendered
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -80,32 +80,14 @@ def has_hidden_text(page: Any) -> bool:
     """Whether the page's text is not to be seen, as that which a scanner writes behind its picture."""
     import pypdfium2.raw as pdfium
 
-    count = pdfium.FPDFPage_CountObjects(page)
-    objects = (pdfium.FPDFPage_GetObject(page, place) for place in range(count))
     texts = islice(
-        (text for text in objects if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT), _SAMPLE
+        (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
+        _SAMPLE,
     )
     hidden: list[bool] = [
         pdfium.FPDFTextObj_GetTextRenderMode(text) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for text in texts
     ]
     return sum(hidden) * 2 > len(hidden)
-
-
-def region_of_box(page: Any, box: Box, size: tuple[int, int]) -> Region:
-    """What a box in a picture of the whole page covers of the page, which may be turned.
-
-    Args:
-        size: width and height of the picture, in pixels.
-    """
-    import pypdfium2.raw as pdfium
-
-    x, y = c_double(), c_double()
-    corners = []
-    for corner in (box[:2], box[2:]):
-        pdfium.FPDF_DeviceToPage(page, 0, 0, *size, 0, *corner, byref(x), byref(y))
-        corners.append((x.value, y.value))
-    (left, right), (bottom, top) = (sorted(sides) for sides in zip(*corners, strict=True))
-    return Region(left, bottom, right, top)
 
 
 class _Scan:
@@ -117,11 +99,7 @@ class _Scan:
 
     def ink(self) -> "Image":
         """255 where there is ink, 0 on paper; the page's edges count as paper."""
-        bitmap = self._page.render(scale=_SCALE, grayscale=True)
-        try:
-            grey = bitmap.to_pil().convert("L")
-        finally:
-            bitmap.close()
+        grey = rendered(self._page, _SCALE, grayscale=True).convert("L")
         ink: Image = grey.point([255 if value < _INK else 0 for value in range(256)])
         x, y = (round(_MARGIN_SHARE * size) for size in ink.size)
         inner = ink.crop((x, y, ink.width - x, ink.height - y))
@@ -132,16 +110,7 @@ class _Scan:
 
     def box(self, region: Region) -> Box:
         """Where a region stands in the picture, with a margin."""
-        import pypdfium2.raw as pdfium
-
-        x, y = c_int(), c_int()
-        corners = []
-        for corner in ((region.left, region.bottom), (region.right, region.top)):
-            pdfium.FPDF_PageToDevice(
-                self._page, 0, 0, self._width, self._height, 0, *corner, byref(x), byref(y)
-            )
-            corners.append((x.value, y.value))
-        (left, right), (top, bottom) = (sorted(sides) for sides in zip(*corners, strict=True))
+        left, top, right, bottom = pixels_of(self._page, region, (self._width, self._height))
         margin = _WORD_MARGIN_PX
         return left - margin, top - margin, right + margin, bottom + margin
 
@@ -149,7 +118,7 @@ class _Scan:
         """What a piece covers of the page."""
         cells = (piece.left, piece.top, piece.right + 1, piece.bottom + 1)
         left, top, right, bottom = (place * _CELL_PX for place in cells)
-        return region_of_box(self._page, (left, top, right, bottom), (self._width, self._height))
+        return region_of(self._page, (left, top, right, bottom), (self._width, self._height))
 
 
 def _without(ink: "Image", boxes: Sequence[Box]) -> "Image":

@@ -1,9 +1,14 @@
-"""Rows of cells as a Markdown table. Pure; the one place that knows how a table is written."""
+"""How a table is written as Markdown; and files of separated values, which are one table."""
 
+import csv
+import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
-from shared.documents.models import Element
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.text import read_text
 
 MAX_ROWS = 1000  # of one element: longer tables come in parts, so that no string grows with the file
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
@@ -14,13 +19,18 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
 
     White space in cells is folded, pipes are escaped, short rows are filled up.
     """
-    filled = [cells for row in rows if any(cells := [_cell(cell) for cell in row])]
+    filled = [cells for row in rows if any(cells := [escaped_cell(cell) for cell in row])]
     width = max((len(row) for row in filled), default=0)
     used = [column for column in range(width) if any(column < len(row) and row[column] for row in filled)]
     if not used:
         return ""
-    header, *body = ([row[column] if column < len(row) else "" for column in used] for row in filled)
-    lines = [header, ["---"] * len(used), *body]
+    return table_lines([[row[column] if column < len(row) else "" for column in used] for row in filled])
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of equal length as they are, a line each."""
+    header, *body = rows
+    lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
@@ -39,5 +49,53 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
         yield Element(kind="table", text=markdown_table(part), page_number=page_number)
 
 
-def _cell(text: str) -> str:
+def escaped_cell(text: str) -> str:
+    """A cell on one line, its pipes escaped."""
     return _UNESCAPED_PIPE.sub(r"\\|", " ".join(text.split()))
+
+
+_SEPARATORS = ",;\t|"
+_SAMPLE_LINES = 50
+_MAX_FIELD_CHARS = 1 << 20
+_DECLARED = re.compile(r"\Asep=(.)\n")  # a line that Excel reads and writes
+
+
+def parse_csv(path: Path) -> ParsedDocument:
+    """The file as a table, its first row as header.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    text = read_text(path)
+    declared = _DECLARED.match(text)
+    separator = declared[1] if declared else guess_separator(text)
+    lines = io.StringIO(text[declared.end() if declared else 0 :])
+    csv.field_size_limit(_MAX_FIELD_CHARS)
+    warnings: list[str] = []
+    elements = tuple(table_elements(_rows(lines, separator, warnings)))
+    return ParsedDocument(elements=elements, warnings=tuple(warnings))
+
+
+def guess_separator(text: str) -> str:
+    """The separator that parts the first lines into the same number of fields most often; a comma if none."""
+    sample = text[: 1 << 16].splitlines(keepends=True)[:_SAMPLE_LINES]
+
+    def agreement(separator: str) -> tuple[int, int]:
+        widths = Counter(len(row) for row in _rows(sample, separator, []) if row)
+        width, count = widths.most_common(1)[0] if widths else (1, 0)
+        return (count if width > 1 else 0), width
+
+    return max(_SEPARATORS, key=agreement)
+
+
+def _rows(lines: Iterable[str], separator: str, warnings: list[str]) -> Iterator[list[str]]:
+    reader = csv.reader(lines, delimiter=separator)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            warnings.append(f"Line {reader.line_num} is malformed ({error}) and was left out.")
+            continue
+        yield row

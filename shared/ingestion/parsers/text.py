@@ -1,8 +1,12 @@
-"""Plain text: the encoding is found out, paragraphs are separated by blank lines."""
+"""Plain text, and what parsers share of it: encodings, paragraphs, page numbers, titles and authors.
+
+Paragraphs are separated by blank lines. A file's properties count as title and author only if a person wrote
+them, not a program.
+"""
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
@@ -19,6 +23,27 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
 MAX_TEXT_BYTES = 50_000_000  # 72,000 blocks; takes 440 MB to parse and chunk, and an hour to embed
+_MIN_TITLE_LETTERS = 4
+_NO_TITLE = re.compile(
+    r"(?:untitled.*|unbenannt.*|(?:document|dokument|book|mappe|presentation|präsentation|slide|folie) ?\d*"
+    r"|powerpoint[- ]pr[äe]sentation|.*\.\w{2,4})\Z",
+    re.IGNORECASE,
+)
+_NO_AUTHOR = re.compile(
+    r"(?:python-\w+|openpyxl|xlsxwriter|apache poi|user|admin|administrator|microsoft(?: office)?(?: user)?"
+    r"|unknown)\Z",
+    re.IGNORECASE,
+)
+_MAX_CHARS = 300
+
+
+def parse_text(path: Path) -> ParsedDocument:
+    """Paragraphs; lines inside one stay lines.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    return ParsedDocument(elements=text_paragraphs(read_text(path)))
 
 
 def read_text(path: Path) -> str:
@@ -50,16 +75,39 @@ def read_text(path: Path) -> str:
     return _CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_text(path: Path) -> ParsedDocument:
-    """Paragraphs; lines inside one stay lines.
-
-    Raises:
-        BadDocumentError: the content is binary.
-    """
-    return ParsedDocument(elements=tuple(text_paragraphs(read_text(path))))
-
-
-def text_paragraphs(text: str) -> Iterator[Element]:
-    """The paragraphs of a text, which blank lines part."""
+def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element, ...]:
+    """The paragraphs of a text."""
     paragraphs = (part.strip("\n").rstrip() for part in _BLANK_LINES.split(text))
-    return (Element(kind="paragraph", text=paragraph) for paragraph in paragraphs if paragraph.strip())
+    return tuple(
+        Element(kind="paragraph", text=paragraph, page_number=page_number)
+        for paragraph in paragraphs
+        if paragraph.strip()
+    )
+
+
+def page_ranges(numbers: Iterable[int]) -> list[str]:
+    """ "1-3" and "5" for the pages 1, 2, 3 and 5."""
+    ranges: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
+        else:
+            ranges.append([number])
+    return [f"{pages[0]}-{pages[-1]}" if len(pages) > 1 else str(pages[0]) for pages in ranges]
+
+
+def meaningful_title(text: str | None) -> str | None:
+    """The title on one line; None when it is empty, a file name, or what a program calls a new document."""
+    title = _on_one_line(text).removeprefix("Microsoft Word - ")
+    letters = sum(character.isalpha() for character in title)
+    return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
+
+
+def meaningful_author(text: str | None) -> str | None:
+    """The author on one line; None when it is empty or names a program."""
+    author = _on_one_line(text)
+    return author if author and not _NO_AUTHOR.match(author) else None
+
+
+def _on_one_line(text: str | None) -> str:
+    return " ".join((text or "").split())[:_MAX_CHARS]

@@ -14,8 +14,8 @@ from zipfile import ZipFile
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
-from shared.ingestion.parsers.properties import meaningful_author, meaningful_title
 from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 
 if TYPE_CHECKING:
     from openpyxl import Workbook

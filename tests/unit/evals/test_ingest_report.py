@@ -8,8 +8,8 @@ import pytest
 from evals.ingest_report.corpus import find_files
 from evals.ingest_report.report import Ending, FileReport, ending_of, summarize
 from evals.word_recall import word_recall
-from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import _Worker
+from shared.ingestion.parser_worker import ParseJob
 
 
 def put(path: Path, text: str = "words") -> Path:

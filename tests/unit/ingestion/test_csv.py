@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.ingestion.parsers.csv import parse_csv
+from shared.ingestion.parsers.tables import parse_csv
 
 TABLE = "| name | price |\n| --- | --- |\n| pump, big | 1,5 |"
 

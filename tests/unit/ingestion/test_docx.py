@@ -15,8 +15,7 @@ from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import qn
 
 from shared.documents.models import Element
-from shared.ingestion.parsers.docx import parse_docx
-from shared.ingestion.parsers.docx_text import numeral
+from shared.ingestion.parsers.docx import numeral, parse_docx
 from shared.platform.errors import BadDocumentError
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

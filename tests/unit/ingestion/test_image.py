@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from shared.ingestion.parse_file import ParseJob, parse_file
+from shared.ingestion.parser_worker import ParseJob, parse_file
 from shared.ingestion.parsers import ocr
-from shared.ingestion.parsers.context import open_workbench
+from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.image import parse_image
 from shared.platform.errors import BadDocumentError
 
@@ -62,8 +62,8 @@ def test_a_picture_is_a_figure_and_unread_words_are_a_warning(tmp_path: Path, su
 
 @pytest.mark.usefixtures("tesseract")
 def test_recognised_words_follow_the_figure(tmp_path: Path) -> None:
-    with open_workbench(tmp_path, max_figures=5, recognition_budget_s=30) as bench:
-        document = parse_image(picture(tmp_path, ".png"), bench)
+    with open_context(tmp_path, max_figures=5, recognition_budget_s=30) as context:
+        document = parse_image(picture(tmp_path, ".png"), context)
     assert [(e.kind, e.text, e.page_number) for e in document.elements] == [
         ("figure", "", 1),
         ("paragraph", "Pump manual", 1),

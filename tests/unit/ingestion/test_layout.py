@@ -1,5 +1,6 @@
 """A parser service's layout, with the file: figures are cut where the service saw them, tables stay whole."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pypdfium2
@@ -8,9 +9,9 @@ from fpdf import FPDF
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece
-from shared.ingestion.parsers.context import PagesElsewhere, bare_workbench, open_workbench
-from shared.ingestion.parsers.layout import layout_elements, parse_image_layout, parse_pdf_layout
-from shared.ingestion.parsers.pdf_page import PdfPages
+from shared.ingestion.parsers.context import ParseContext, ServicePages, open_context
+from shared.ingestion.parsers.layout import cut_figure, layout_elements, parse_image_layout, parse_pdf_layout
+from shared.ingestion.parsers.pdf import open_pdf
 from tests.unit.ingestion.figure_files import picture
 
 
@@ -40,9 +41,9 @@ def figure(left: float, top: float, right: float, bottom: float, page_number: in
 def test_an_area_is_cut_as_the_page_is_seen(
     tmp_path: Path, rotation: int, red: tuple[float, float], white: tuple[float, float]
 ) -> None:
-    with PdfPages(red_corner(tmp_path, rotation)) as pages:
+    with closing(open_pdf(red_corner(tmp_path, rotation))) as document:
         for (left, top), colour in ((red, (255, 0, 0)), (white, (255, 255, 255))):
-            image = pages.cut(figure(left, top, left + 0.3, top + 0.3))
+            image = cut_figure(document, figure(left, top, left + 0.3, top + 0.3))
             assert image is not None
             assert image.getpixel((image.width // 2, image.height // 2)) == colour
             assert min(image.size) > 300
@@ -50,8 +51,8 @@ def test_an_area_is_cut_as_the_page_is_seen(
 
 @pytest.mark.parametrize("piece", [figure(0, 0, 1, 1, 7), figure(0.5, 0.5, 0.5, 0.5), figure(3, 3, 4, 4)])
 def test_an_area_that_is_none_gives_no_picture(tmp_path: Path, piece: LayoutPiece) -> None:
-    with PdfPages(red_corner(tmp_path)) as pages:
-        assert pages.cut(piece) is None
+    with closing(open_pdf(red_corner(tmp_path))) as document:
+        assert cut_figure(document, piece) is None
 
 
 def test_marks_of_lists_make_list_items_and_tables_stay_whole() -> None:
@@ -59,7 +60,7 @@ def test_marks_of_lists_make_list_items_and_tables_stay_whole() -> None:
         LayoutPiece(kind="paragraph", text="• Close the valve", page_number=1),
         LayoutPiece(kind="table", rows=(("a", "b"), ("1|2", "3")), page_number=2),
     ]
-    item, table = layout_elements(pieces, lambda _: None, bare_workbench())
+    item, table = layout_elements(pieces, lambda _: None, ParseContext())
     assert (item.kind, item.text) == ("list_item", "- Close the valve")
     assert (table.kind, table.page_number) == ("table", 2)
     assert table.text == "| a | b |\n| --- | --- |\n| 1\\|2 | 3 |"
@@ -69,8 +70,8 @@ def test_of_a_picture_the_whole_page_is_the_figure(tmp_path: Path) -> None:
     picture(seed=1).save(tmp_path / "a.png")
     pieces = (figure(0, 0, 0.5, 0.5), LayoutPiece(kind="heading", text="Flow", page_number=1, level=1))
     layout = Layout(pieces=pieces, page_count=1, service="it")
-    with open_workbench(tmp_path, max_figures=3, recognition_budget_s=0) as bench:
-        document = parse_image_layout(tmp_path / "a.png", layout, bench)
+    with open_context(tmp_path, max_figures=3, recognition_budget_s=0) as context:
+        document = parse_image_layout(tmp_path / "a.png", layout, context)
     assert document is not None
     assert [(element.kind, element.text) for element in document.elements] == [
         ("figure", ""),
@@ -82,12 +83,12 @@ def test_of_a_picture_the_whole_page_is_the_figure(tmp_path: Path) -> None:
 
 def test_a_layout_of_too_few_pages_is_none(tmp_path: Path) -> None:
     layout = Layout(pieces=(), page_count=0, service="it")
-    assert parse_pdf_layout(red_corner(tmp_path), layout, bare_workbench()) is None
+    assert parse_pdf_layout(red_corner(tmp_path), layout, ParseContext()) is None
     picture(seed=1).save(tmp_path / "a.png")
-    assert parse_image_layout(tmp_path / "a.png", layout, bare_workbench()) is None
+    assert parse_image_layout(tmp_path / "a.png", layout, ParseContext()) is None
 
 
 def test_pages_that_a_service_did_not_read_are_noted() -> None:
-    elsewhere = PagesElsewhere({2: "words"})
+    elsewhere = ServicePages({2: "words"})
     assert (elsewhere.text_of(2), elsewhere.text_of(3)) == ("words", None)
     assert elsewhere.unread == [3]

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers import ocr
-from shared.ingestion.parsers.context import open_workbench
+from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.ocr import read_table
 from shared.ingestion.parsers.pdf import parse_pdf
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
@@ -71,8 +71,8 @@ def scanned_pdf(path: Path, *pages: list[str]) -> Path:
 
 
 def read(path: Path, folder: Path, budget_s: float = 60) -> ParsedDocument:
-    with open_workbench(folder, max_figures=5, recognition_budget_s=budget_s) as bench:
-        return parse_pdf(path, bench)
+    with open_context(folder, max_figures=5, recognition_budget_s=budget_s) as context:
+        return parse_pdf(path, context)
 
 
 def texts_of(document: ParsedDocument, page_number: int) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook
 
-from shared.ingestion.parse_file import (
+from shared.ingestion.parser_worker import (
     MAX_WARNING_CHARS,
     MAX_WARNINGS,
     OPENING_CHARS,

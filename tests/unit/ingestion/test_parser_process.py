@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from shared.ingestion.models import ParsedFile
-from shared.ingestion.parse_file import ParseJob
 from shared.ingestion.parser_process import ParserPool
+from shared.ingestion.parser_worker import ParseJob
 from shared.platform.errors import BadDocumentError
 
 PATIENCE_S = 60
@@ -112,7 +112,7 @@ async def test_whoever_stops_waiting_for_a_file_keeps_no_worker_from_others(
 OWNER = """
 import asyncio, os, sys
 from pathlib import Path
-from shared.ingestion.parse_file import ParseJob
+from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parser_process import ParserPool
 folder = Path(sys.argv[1])
 pool = ParserPool()

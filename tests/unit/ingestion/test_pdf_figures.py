@@ -8,14 +8,14 @@ from PIL import Image
 
 from shared.documents.models import Element, Figure, ParsedDocument
 from shared.ingestion.figures import figures_of
-from shared.ingestion.parsers.context import open_workbench
+from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.pdf import parse_pdf
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
 
 def parsed(maker: FigureMaker, folder: Path, max_figures: int = 20) -> ParsedDocument:
-    with open_workbench(folder, max_figures, recognition_budget_s=0) as bench:
-        return parse_pdf(maker.write(folder / "a.pdf"), bench)
+    with open_context(folder, max_figures, recognition_budget_s=0) as context:
+        return parse_pdf(maker.write(folder / "a.pdf"), context)
 
 
 def figures(maker: FigureMaker, folder: Path) -> list[Figure]:
@@ -146,13 +146,13 @@ def test_figures_over_the_limit_are_told_of_by_the_folder(tmp_path: Path) -> Non
     for seed in range(3):
         new_page(maker).photo(seed=seed)
     path = maker.write(tmp_path / "a.pdf")
-    with open_workbench(tmp_path, 2, recognition_budget_s=0) as bench:
-        document = parse_pdf(path, bench)
+    with open_context(tmp_path, 2, recognition_budget_s=0) as context:
+        document = parse_pdf(path, context)
     assert sum(element.kind == "figure" for element in document.elements) == 2
-    assert bench.figures.is_full
+    assert context.figures.is_full
 
 
-def test_without_a_workbench_there_are_no_figures(tmp_path: Path) -> None:
+def test_without_a_context_there_are_no_figures(tmp_path: Path) -> None:
     document = parse_pdf(new_page().photo().write(tmp_path / "a.pdf"))
     assert all(element.kind != "figure" for element in document.elements)
 
@@ -166,8 +166,8 @@ def test_a_figure_of_a_turned_page_shows_the_picture(rotation: int, tmp_path: Pa
     document[0].set_rotation(rotation)
     document.save(tmp_path / "turned.pdf")
     document.close()
-    with open_workbench(tmp_path, 5, recognition_budget_s=0) as bench:
-        (figure,) = figures_of(parse_pdf(tmp_path / "turned.pdf", bench).elements)
+    with open_context(tmp_path, 5, recognition_budget_s=0) as context:
+        (figure,) = figures_of(parse_pdf(tmp_path / "turned.pdf", context).elements)
     turned = rotation in (90, 270)
     assert (figure.height_px > figure.width_px) is turned
     with Image.open(tmp_path / f"{figure.key}.png") as image:

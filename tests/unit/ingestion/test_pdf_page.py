@@ -9,7 +9,7 @@ from PIL import Image, ImageChops
 from shared.documents.page_models import PageSheet
 from shared.evidence.quote_places import quote_areas
 from shared.ingestion.page_pictures import RENDER_SECONDS, page_pool
-from shared.ingestion.parse_file import RenderJob
+from shared.ingestion.parser_worker import RenderJob
 from shared.ingestion.parsers.pdf_page import MAX_SIDE_PX, render_page
 from shared.platform.errors import BadDocumentError, NotFoundError
 from tests.unit.ingestion.pdf_files import PdfMaker

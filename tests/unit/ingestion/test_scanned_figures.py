@@ -8,7 +8,7 @@ from fpdf.enums import TextMode
 
 from shared.documents.models import Figure
 from shared.ingestion.figures import figures_of
-from shared.ingestion.parsers.context import open_workbench
+from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.pdf import parse_pdf
 from shared.ingestion.parsers.pdf_lines import page_lines
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
@@ -37,8 +37,8 @@ def scanned(original: Path, scan: Path, *, hidden: bool = True) -> Path:
 
 def figures(maker: FigureMaker, folder: Path, *, hidden: bool = True) -> list[Figure]:
     path = scanned(maker.write(folder / "original.pdf"), folder / "scan.pdf", hidden=hidden)
-    with open_workbench(folder, 20, recognition_budget_s=0) as bench:
-        return figures_of(parse_pdf(path, bench).elements)
+    with open_context(folder, 20, recognition_budget_s=0) as context:
+        return figures_of(parse_pdf(path, context).elements)
 
 
 def new_page() -> FigureMaker:
