@@ -1,5 +1,34 @@
 """Fixtures of the tests that start real processes."""
 
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA, BEN
+from shared.wiring import Services
+from tests.e2e.ingestion_world import services_of
+from tests.e2e.stack_client import client_of
 from tests.e2e.stack_fixture import stack
 
 __all__ = ["stack"]
+
+
+@pytest.fixture
+def anna(stack: LocalStack) -> Iterator[httpx.Client]:
+    with client_of(stack, ANNA) as client:
+        yield client
+
+
+@pytest.fixture
+def ben(stack: LocalStack) -> Iterator[httpx.Client]:
+    with client_of(stack, BEN) as client:
+        yield client
+
+
+@pytest.fixture
+async def services(stack: LocalStack) -> AsyncIterator[Services]:
+    """The app's own services, over the stack's servers."""
+    async with services_of(stack) as services:
+        yield services

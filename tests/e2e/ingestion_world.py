@@ -88,14 +88,4 @@ def _is_done(state: DocumentState, content_hash: str) -> bool:
 
 
 def _told(state: DocumentState) -> dict[str, object]:
-    fields = {
-        "blob_name",
-        "status",
-        "content_hash",
-        "version",
-        "block_count",
-        "warnings",
-        "holder",
-        "pending",
-    }
-    return state.model_dump(mode="json", include=fields)
+    return state.model_dump(mode="json", include=_TOLD)

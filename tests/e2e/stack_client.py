@@ -1,7 +1,8 @@
 """What the tests do to the whole stack: drop files, wait for documents, call the API without a client."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import httpx
 from azure.storage.blob import BlobServiceClient
@@ -13,6 +14,7 @@ from samples.acl import ANNA, SampleUser
 
 HANG_GUARD_S = 240.0  # nothing waits so long unless it hangs
 ENDED = ("ready", "failed")
+Value = TypeVar("Value")
 
 
 def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) -> None:
@@ -25,14 +27,13 @@ def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) 
 
 def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> dict[str, Any]:
     """The document's entry once its ingestion ended, well or not."""
-    deadline = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < deadline:
+
+    def ended() -> dict[str, Any] | None:
         stack.check()
-        for document in documents_of(stack, user):
-            if document["filename"] == name and document["status"] in ENDED:
-                return document
-        time.sleep(0.2)
-    raise AssertionError(f"{name} did not end within {HANG_GUARD_S:.0f} s")
+        found = (document for document in documents_of(stack, user) if document["filename"] == name)
+        return next((document for document in found if document["status"] in ENDED), None)
+
+    return eventually(ended, f"the end of {name}")
 
 
 def post_chat(stack: LocalStack, content: bytes, token: str | None = None) -> httpx.Response:
@@ -50,3 +51,19 @@ def pdf_of(*lines: str) -> bytes:
     for line in lines:
         pdf.multi_cell(0, 7, line, new_x="LMARGIN", new_y="NEXT")
     return bytes(pdf.output())
+
+
+def client_of(stack: LocalStack, who: SampleUser | str) -> httpx.Client:
+    """A client of the API for a person, or for whoever holds a token."""
+    token = who if isinstance(who, str) else stack.token(who)
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
+
+
+def eventually(look: Callable[[], Value | None], what: str = "it") -> Value:
+    """The first value that is there and true; the guard only keeps a broken run from hanging."""
+    deadline = time.monotonic() + HANG_GUARD_S
+    while not (value := look()):
+        assert time.monotonic() < deadline, f"{what} did not come to pass"
+        time.sleep(0.1)
+    return value

@@ -1,7 +1,6 @@
 """Every kind of bad input, through the running stack: it ends, and says why."""
 
 import random
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,13 @@ from shared.ingestion.parsers.text import MAX_TEXT_BYTES
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.e2e.bad_files import BAD_FILES
-from tests.e2e.ingestion_world import blocks_of, drop_file, services_of, until_current
+from tests.e2e.ingestion_world import blocks_of, drop_file, until_current
 from tests.e2e.stack_client import wait_until_ended
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 MOST_MEMORY_MB = 600
 TEXT_MB = 500
-
-
-@pytest.fixture
-async def services(stack: LocalStack) -> AsyncIterator[Services]:
-    async with services_of(stack) as services:
-        yield services
 
 
 def said(state: DocumentState) -> str:

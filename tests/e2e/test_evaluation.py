@@ -93,22 +93,3 @@ def test_what_is_there_already_is_not_brought_in_again(stack: LocalStack, tmp_pa
     there = {document.filename: document.was_there for document in second.documents}
     assert there == {"balloons.pdf": True, "kites.pdf": True, "gliders.md": False}
     assert second.not_ready == ()
-
-
-def test_passages_come_in_as_documents(stack: LocalStack, tmp_path: Path) -> None:
-    passages = [
-        {"passage_id": "craft/1", "title": "Balloons", "text": BALLOONS},
-        {"passage_id": "craft/2", "title": "Gliders", "text": GLIDERS},
-    ]
-    query = {
-        "query_id": "q1",
-        "query": "Which workshop built the glider Indigo?",
-        "relevant": [{"passage_id": "craft/2", "grade": 1}],
-    }
-    folder = tmp_path / "passages"
-    folder.mkdir()
-    (folder / "passages.jsonl").write_text("".join(f"{json.dumps(entry)}\n" for entry in passages))
-    (folder / "queries.jsonl").write_text(json.dumps(query))
-    numbers = evaluate(stack, folder).numbers
-    assert numbers["ndcg@10"] == numbers["recall@10"] == 1.0
-    assert numbers["quotes_verified"] == 1.0

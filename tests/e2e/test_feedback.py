@@ -10,9 +10,9 @@ from azure.data.tables import TableServiceClient
 
 from local.run_all.stack import LocalStack
 from local.run_all.tokens import mint_token
-from samples.acl import ANNA, BEN
+from samples.acl import BEN
 from samples.questions import FIRST_QUESTION
-from tests.e2e.stack_client import HANG_GUARD_S
+from tests.e2e.stack_client import client_of, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -21,20 +21,10 @@ WORDS = "The drawing on page 4 was what I needed."
 NOWHERE = "a-project-without-documents"
 
 
-@pytest.fixture(name="anna")
-def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
-    yield from client(stack, stack.token(ANNA))
-
-
 @pytest.fixture(name="administrator")
 def make_administrator(stack: LocalStack) -> Iterator[httpx.Client]:
-    yield from client(stack, mint_token(BEN, stack.secrets.token_secret, roles=("admin",)))
-
-
-def client(stack: LocalStack, token: str) -> Iterator[httpx.Client]:
-    headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S) as made:
-        yield made
+    with client_of(stack, mint_token(BEN, stack.secrets.token_secret, roles=("admin",))) as client:
+        yield client
 
 
 def ask(caller: httpx.Client, **more: Any) -> dict[str, Any]:
@@ -55,10 +45,12 @@ def measured_at_last(
     administrator: httpx.Client, is_there: Callable[[dict[str, Any]], bool], **query: str
 ) -> dict[str, Any]:
     """The same once it holds what is recorded after an answer's last event."""
-    until = time.monotonic() + HANG_GUARD_S
-    while not is_there(told := measured(administrator, **query)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return told
+
+    def told() -> dict[str, Any] | None:
+        metrics = measured(administrator, **query)
+        return metrics if is_there(metrics) else None
+
+    return eventually(told)
 
 
 def settled(administrator: httpx.Client, **query: str) -> dict[str, Any]:
@@ -110,10 +102,7 @@ def test_a_rated_and_opened_answer_counts_and_its_words_go_with_the_thread(
 
     assert rows_with(stack, WORDS) == ["runs"]
     assert anna.delete(f"/threads/{run['thread_id']}").status_code == 204
-    until = time.monotonic() + HANG_GUARD_S
-    while rows_with(stack, WORDS) and time.monotonic() < until:
-        time.sleep(0.2)
-    assert rows_with(stack, WORDS) == []
+    eventually(lambda: not rows_with(stack, WORDS))
     assert measured(administrator)["ratings"]["rated"] == rated["ratings"]["rated"]
 
 

@@ -1,7 +1,6 @@
 """Pictures and recordings in answers, through the whole stack: shown, opened, signed, trimmed, replayed."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ import httpx
 import pytest
 
 from local.run_all.stack import LocalStack
-from samples.acl import ANNA, BEN
-from tests.e2e.stack_client import drop, wait_until_ended
-from tests.e2e.test_documents import client_of
+from samples.acl import BEN
+from tests.e2e.stack_client import client_of, drop, wait_until_ended
 from tests.unit.ingestion.figure_files import FigureMaker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -37,12 +35,6 @@ QUESTIONS = {
 _PICTURE = re.compile(
     r"!\[[^\]]+\]\((/api/documents/\w+/figures/\w+\.png)\) \(Source: wrexham\.pdf, S\. (\d)\)"
 )
-
-
-@pytest.fixture(scope="module", name="anna")
-def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
-    with client_of(stack, stack.token(ANNA)) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +85,7 @@ def test_a_figure_can_be_opened_by_its_readers_only_and_signed_for_an_hour(
     assert anna.get(path, headers={"If-None-Match": opened.headers["etag"]}).status_code == 304
     expires_at = datetime.fromisoformat(figure["image_url_expires_at"])
     assert expires_at >= datetime.now(UTC) + timedelta(hours=1)
-    with client_of(stack, stack.token(BEN)) as ben, client_of(stack, "no.token.here") as nobody:
+    with client_of(stack, BEN) as ben, client_of(stack, "no.token.here") as nobody:
         assert (ben.get(path).status_code, nobody.get(path).status_code) == (404, 401)
     again = anna.get(f"/runs/{run['run_id']}").json()["answer"]["figures"][0]
     assert httpx.get(again["image_url"], timeout=60).status_code == 200

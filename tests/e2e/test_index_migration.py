@@ -5,8 +5,7 @@ the way back keeps what was written since.
 """
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ from samples.acl import ANNA, BEN, SampleUser
 from scripts import index_migration as command
 from shared.retrieval import migration, schema
 from shared.retrieval.mirrored_index import KEPT_S
-from tests.e2e.stack_client import HANG_GUARD_S
+from tests.e2e.stack_client import HANG_GUARD_S, eventually
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -69,27 +68,20 @@ class Papers:
         answered = self.call("POST", "/documents", files=sent, data={"acl": BEN.user_id})
         answered.raise_for_status()
         self.ids[name] = answered.json()["doc_id"]
-        wait_until(lambda: f"v{version}" in self.seen_by(ANNA, name))
+        eventually(lambda: f"v{version}" in self.seen_by(ANNA, name))
 
     def close(self, name: str) -> None:
         self.call("PUT", f"/documents/{self.ids[name]}/access", json={"acl": []}).raise_for_status()
 
     def delete(self, name: str) -> None:
         self.call("DELETE", f"/documents/{self.ids[name]}").raise_for_status()
-        wait_until(lambda: not self.seen_by(ANNA, name))
+        eventually(lambda: not self.seen_by(ANNA, name))
 
     def seen_by(self, user: SampleUser, name: str) -> str:
         """The text of a paper that a search of this user finds."""
         found = self.call("POST", "/search", user, json={"query": f"{name} gauge", "top_k": 20})
         found.raise_for_status()
         return " ".join(hit["content"] for hit in found.json()["results"] if hit["doc_id"] == self.ids[name])
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + HANG_GUARD_S
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.1)
 
 
 @dataclass

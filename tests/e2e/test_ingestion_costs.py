@@ -4,7 +4,6 @@ import asyncio
 import io
 import random
 import time
-from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
@@ -21,12 +20,12 @@ from tests.e2e.ingestion_world import (
     HANG_GUARD_S,
     blocks_of,
     drop_file,
-    services_of,
     until_current,
     until_gone,
 )
 from tests.e2e.server_counts import counted
 from tests.e2e.stack_client import pdf_of
+from tests.e2e.sub_agents.hosts import MODEL, configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -37,14 +36,6 @@ FOLDER = {
 }
 PAGES = 100
 CHANGED_PAGE = 57
-BUSY_MODEL = {"CHAT_MODEL": "groundwork-extractive@fail=429:6,retry_after=1"}
-QUICK_MODEL = {"CHAT_MODEL": "groundwork-extractive"}
-
-
-@pytest.fixture
-async def services(stack: LocalStack) -> AsyncIterator[Services]:
-    async with services_of(stack) as services:
-        yield services
 
 
 async def until_etag(services: Services, name: str) -> DocumentState:
@@ -178,21 +169,10 @@ async def test_a_new_access_list_costs_nothing_and_holds_for_the_next_query(
     assert await asyncio.to_thread(finds, stack, ANNA, words)
 
 
-@pytest.fixture
-def busy_stack(stack: LocalStack) -> Iterator[LocalStack]:
-    """The same stack with a model that refuses the first requests and asks for a pause."""
-    stack.kill_host()
-    stack.start_host(BUSY_MODEL)
-    yield stack
-    stack.kill_host()
-    stack.start_host(QUICK_MODEL)
-
-
-async def test_a_busy_model_delays_documents_and_fails_none(
-    busy_stack: LocalStack, services: Services
-) -> None:
+async def test_a_busy_model_delays_documents_and_fails_none(stack: LocalStack, services: Services) -> None:
     files = {f"costs/busy-{number}.md": f"Pier {number} is new.".encode() for number in range(6)}
-    with counted(busy_stack) as counts:
+    # It refuses the first requests and asks for a pause.
+    with configured(stack, CHAT_MODEL=f"{MODEL}@fail=429:6,retry_after=1"), counted(stack) as counts:
         for name, content in files.items():
             await drop_file(services, name, content)
         for name, content in files.items():

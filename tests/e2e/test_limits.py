@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +13,7 @@ from local.run_all.stack import LocalStack
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, SampleUser
 from samples.questions import FIRST_QUESTION
-from tests.e2e.stack_client import HANG_GUARD_S
+from tests.e2e.stack_client import client_of, eventually
 from tests.e2e.sub_agents.hosts import configured
 
 pytestmark = pytest.mark.e2e
@@ -23,20 +23,12 @@ QUESTION = {"question": FIRST_QUESTION.text}
 def person(stack: LocalStack, name: str) -> httpx.Client:
     """Somebody with Anna's rights, whom no other test knows."""
     user = SampleUser(f"{name}-{uuid.uuid4().hex[:8]}", name, ANNA.department, ANNA.groups)
-    headers = {"Authorization": f"Bearer {mint_token(user, stack.secrets.token_secret)}"}
-    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
+    return client_of(stack, mint_token(user, stack.secrets.token_secret))
 
 
 def ask(client: httpx.Client, key: str | None = None, **changes: Any) -> httpx.Response:
     headers = {} if key is None else {"Idempotency-Key": key}
     return client.post("/chat", json={**QUESTION, **changes}, headers=headers)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + HANG_GUARD_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_ten_at_once_under_one_key_are_one_run(stack: LocalStack) -> None:
@@ -80,7 +72,7 @@ def test_more_runs_than_allowed_wait_their_turn(strict: LocalStack) -> None:
         assert {one.json()["title"] for one in refused} == {"TooManyRunsError"}
         assert all(int(one.headers["retry-after"]) > 0 for one in refused)
         # They have ended: there is room, as soon as their places are given back beside the last event.
-        wait_until(lambda: ask(client, stream=False).status_code == 200)
+        eventually(lambda: ask(client, stream=False).status_code == 200)
 
 
 def test_more_calls_than_allowed_are_refused_until_one_comes_back(strict: LocalStack) -> None:

@@ -12,9 +12,8 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
-from tests.e2e.stack_client import drop, wait_until_ended
+from tests.e2e.stack_client import client_of, drop, wait_until_ended
 from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of
-from tests.e2e.test_documents import client_of
 from tests.unit.ingestion.figure_files import FigureMaker
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def test_a_document_is_described_and_its_figure_captioned_by_the_model(
     plain: LocalStack, document: dict[str, Any]
 ) -> None:
     wait_until_ended(plain, "tide-wheel.pdf")  # a second event of the file may have set it to work again
-    with client_of(plain, plain.token(ANNA)) as anna:
+    with client_of(plain, ANNA) as anna:
         told = anna.get(f"/documents/{document['doc_id']}").json()
     assert (told["status"], told["warnings"]) == ("ready", [])
     assert "tide wheel" in told["summary_brief"]

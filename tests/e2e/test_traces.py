@@ -2,8 +2,7 @@
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from shared.platform.telemetry import pseudonym
-from tests.e2e.stack_client import HANG_GUARD_S, drop, pdf_of, wait_until_ended
+from tests.e2e.stack_client import HANG_GUARD_S, drop, eventually, pdf_of, wait_until_ended
 from tests.e2e.sub_agents.hosts import configured
 from tests.otlp_receiver import ReceivedSpan, Receiver, otlp_receiver
 
@@ -23,7 +22,6 @@ FILE = "zanthoxylum-inventory.pdf"
 FACT = "The zanthoxylum orchard holds 4711 trees, counted in spring."
 QUESTION = "How many trees does the zanthoxylum orchard hold? Compare it with the annual report."
 SECRETS = ("zanthoxylum", "4711", "orchard", "annual-report", "anna", "sig=", "http://127")
-ARRIVE_S = 240.0  # nothing waits so long unless it hangs
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,6 @@ def ask(stack: LocalStack, trace_id: str, **body: Any) -> httpx.Response:
     return httpx.post(f"{stack.base_url}/api/chat", json=asked, headers=headers, timeout=HANG_GUARD_S)
 
 
-def wait_for(arrived: Callable[[], bool]) -> None:
-    until = time.monotonic() + ARRIVE_S
-    while not arrived():
-        assert time.monotonic() < until, "the span did not come"
-        time.sleep(0.1)
-
-
 @pytest.fixture(scope="module")
 def traced(stack: LocalStack) -> Iterator[Traced]:
     with otlp_receiver() as receiver, configured(stack, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url):
@@ -85,7 +76,7 @@ def traced(stack: LocalStack) -> Iterator[Traced]:
         answered = ask(stack, trace_id, deep=True)
         traced = Traced(stack, receiver, trace_id, answered.headers["x-run-id"], answered)
         # A span is sent when it ends; these two end after all that is below them.
-        wait_for(lambda: {"answer_question", "POST /api/chat"} <= {span.name for span in traced.spans})
+        eventually(lambda: {"answer_question", "POST /api/chat"} <= {span.name for span in traced.spans})
         yield traced
 
 
@@ -112,7 +103,7 @@ def test_sub_agents_are_in_the_trace_with_their_turns_tools_and_calls(traced: Tr
 
 
 def test_every_span_has_its_parent_and_lies_within_the_request(traced: Traced) -> None:
-    wait_for(lambda: traced.orphans == ["POST /api/chat"])
+    eventually(lambda: traced.orphans == ["POST /api/chat"])
     request = traced.one("POST /api/chat")
     assert all(span.started >= request.started - 0.01 for span in traced.spans)
     run = traced.one("answer_question")
@@ -131,7 +122,9 @@ def test_calls_of_models_say_how_much_and_which(traced: Traced) -> None:
 
 def test_an_ingestion_is_one_trace_from_its_event(traced: Traced) -> None:
     started = next(span for span in traced.receiver.spans if span.name == "blob_created")
-    wait_for(lambda: "ingest_document" in {span.name for span in traced.receiver.of_trace(started.trace_id)})
+    eventually(
+        lambda: "ingest_document" in {span.name for span in traced.receiver.of_trace(started.trace_id)}
+    )
     spans = traced.receiver.of_trace(started.trace_id)
     accepted = next(span for span in spans if span.name == "ingest accept")
     assert traced.ancestors(accepted) == ["ingest_document", "blob_created"]
@@ -159,7 +152,7 @@ def test_lines_of_the_log_name_trace_run_thread_and_pseudonym(traced: Traced) ->
     searches = [line for line in lines if line["event"] == "search.answered"]
     assert searches
     assert all(line.keys() >= known and line["user_id"] == pseudonym(ANNA.user_id) for line in searches)
-    wait_for(lambda: {line["span_id"] for line in searches} <= {span.span_id for span in traced.spans})
+    eventually(lambda: {line["span_id"] for line in searches} <= {span.span_id for span in traced.spans})
 
 
 def test_a_receiver_that_is_gone_harms_nothing(traced: Traced) -> None:

@@ -5,10 +5,8 @@ the same user, against the same servers.
 """
 
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 
 from local.run_all.stack import LocalStack
@@ -19,12 +17,11 @@ from shared.answering.inline import run_to_end, waits
 from shared.answering.loop import observe
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived
-from shared.platform.settings import load_settings
 from shared.runs.models import ChatRequest, ClarificationAnswer
 from shared.runs.records import owned_run
 from shared.runs.working_memory import WorkingMemory
-from shared.wiring import Services, build_services
-from tests.e2e.stack_client import HANG_GUARD_S
+from shared.wiring import Services
+from tests.e2e.stack_client import client_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -35,20 +32,6 @@ _OF_ONE_RUN = frozenset(
 )
 _RUN = re.compile(r"\brun=[0-9a-f]{32}")  # a citation's address names its run
 _SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
-
-
-@pytest.fixture
-async def services(stack: LocalStack, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
-    for name, value in stack.app_settings.items():
-        monkeypatch.setenv(name, value)
-    built = build_services(load_settings())
-    yield built
-    await built.close()
-
-
-def client_of(stack: LocalStack, user: SampleUser) -> httpx.Client:
-    headers = {"Authorization": f"Bearer {stack.token(user)}"}
-    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
 
 
 def said(view: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """One stack for all tests of access; short streams, so that a test can read one to its end."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from local.run_all.stack import LocalStack
+from shared.wiring import Services
 from tests.e2e.access.world import STREAM_SECONDS, World, fill
+from tests.e2e.ingestion_world import services_of
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
 
 
@@ -21,3 +23,10 @@ def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             yield world
         finally:
             world.close()
+
+
+@pytest.fixture
+async def services(world: World) -> AsyncIterator[Services]:
+    """The app's own services, over the stack's servers."""
+    async with services_of(world.stack) as services:
+        yield services

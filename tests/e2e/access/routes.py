@@ -34,7 +34,8 @@ from tests.e2e.access.probes import (
     summary_of,
     thread_of,
 )
-from tests.e2e.access.world import World, wait_for
+from tests.e2e.access.world import World
+from tests.e2e.stack_client import eventually
 
 FOLLOWERS = ("member", "public only", "administrator")
 """Who follows the links of everybody's answers."""
@@ -145,14 +146,14 @@ def remembered(world: World) -> None:
         if name == FORGETFUL:
             continue
         caller = world.caller(name)
-        memories = wait_for(lambda caller=caller: caller.get("/memory").json()["memories"])  # type: ignore[misc]
+        memories = eventually(lambda caller=caller: caller.get("/memory").json()["memories"])  # type: ignore[misc]
         keeps_to_own_runs(world, name, {memory["memory_id"] for memory in memories})
         assert leaked(person, str(memories)) == []
 
 
 def forgotten(world: World) -> None:
     """Forgetting reaches what is one's own, and leaves everybody else's."""
-    before = wait_for(lambda: world.caller("owner").get("/memory").json()["memories"])
+    before = eventually(lambda: world.caller("owner").get("/memory").json()["memories"])
     assert world.caller(FORGETFUL).delete("/memory").status_code == 200
     after = world.caller("owner").get("/memory").json()["memories"]
     assert {memory["memory_id"] for memory in before} <= {memory["memory_id"] for memory in after}
@@ -175,7 +176,7 @@ def summarised(world: World) -> None:
     for name in world.summaries:
         person = PEOPLE[name]
         caller, path = world.caller(name), f"/summaries/{summary_of(world, name)}"
-        wait_for(lambda caller=caller, path=path: caller.get(path).json()["status"] != "running")  # type: ignore[misc]
+        eventually(lambda caller=caller, path=path: caller.get(path).json()["status"] != "running")  # type: ignore[misc]
         answer = caller.get(path)
         shows_no_foreign(person, answer)
         result = answer.json()["result"]
@@ -203,7 +204,7 @@ def uploaded(world: World) -> None:
             if caller != name:
                 assert world.caller(caller).get(path).status_code == 404
                 continue
-            wait_for(
+            eventually(
                 lambda path=path, name=name: world.caller(name).get(path).json()["status"] == "ready"  # type: ignore[misc]
             )
             assert world.caller(name).get(f"{path}/content").text == text

@@ -5,7 +5,6 @@ closed. What is looked for afterwards is looked for at once: nothing here waits.
 """
 
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.platform.settings import load_settings
 from shared.tools.registry import bound_tool
-from shared.wiring import Services, build_services
+from shared.wiring import Services
 from tests.e2e.access.people import PEOPLE
 from tests.e2e.access.probes import events_of
-from tests.e2e.access.world import World, wait_for
+from tests.e2e.access.world import World
+from tests.e2e.stack_client import eventually
 from tests.unit.ingestion.figure_files import FigureMaker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -53,9 +52,9 @@ def opened(world: World, tmp_path_factory: pytest.TempPathFactory) -> Before:
     assert run["answer"]["figures"][0]["image_url"]
     made = reader.post("/summaries", json={"doc_ids": [doc_id]}, headers={"Prefer": "wait=60"}).json()
     path = f"/summaries/{made['summary_id']}"
-    wait_for(lambda: reader.get(path).json()["status"] == "completed")
+    eventually(lambda: reader.get(path).json()["status"] == "completed")
     assert MARK in reader.get(path).text
-    wait_for(lambda: MARK in reader.get("/memory").text)
+    eventually(lambda: MARK in reader.get("/memory").text)
     hits = found(reader)
     assert hits
     return Before(doc_id, run, made["summary_id"], [hit["block_id"] for hit in hits])
@@ -67,15 +66,6 @@ def before(world: World, opened: Before) -> Before:
     closed = world.caller("owner").put(f"/documents/{opened.doc_id}/access", json={"acl": []})
     assert closed.status_code == 200, closed.text
     return opened
-
-
-@pytest.fixture
-async def services(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
-    for name, value in world.stack.app_settings.items():
-        monkeypatch.setenv(name, value)
-    built = build_services(load_settings())
-    yield built
-    await built.close()
 
 
 def lathe_pdf(folder: Path) -> bytes:
@@ -95,7 +85,7 @@ def upload(world: World, content: bytes) -> str:
     )
     assert sent.status_code == 202, sent.text
     doc_id = str(sent.json()["doc_id"])
-    wait_for(lambda: world.caller("owner").get(f"/documents/{doc_id}").json()["status"] == "ready")
+    eventually(lambda: world.caller("owner").get(f"/documents/{doc_id}").json()["status"] == "ready")
     return doc_id
 
 
@@ -154,7 +144,7 @@ def test_a_summary_of_it_is_withheld_and_none_is_made_anew(world: World, before:
     assert MARK not in reader.get(path).text
     made = reader.post("/summaries", json={"doc_ids": [before.doc_id]}).json()
     anew = f"/summaries/{made['summary_id']}"
-    wait_for(lambda: reader.get(anew).json()["status"] == "failed")
+    eventually(lambda: reader.get(anew).json()["status"] == "failed")
     assert MARK not in reader.get(anew).text
 
 

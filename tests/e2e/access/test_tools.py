@@ -1,27 +1,14 @@
 """Every tool of the registry x every person: what a model is given is what the person may read."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from shared.platform.settings import load_settings
 from shared.tools.registry import TOOLS
-from shared.wiring import Services, build_services
+from shared.wiring import Services
 from tests.e2e.access.people import PAPERS, PEOPLE
 from tests.e2e.access.tools import TOOL_PROBES
 from tests.e2e.access.world import World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-async def services(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
-    """The app's own services, over the stack's servers."""
-    for name, value in world.stack.app_settings.items():
-        monkeypatch.setenv(name, value)
-    built = build_services(load_settings())
-    yield built
-    await built.close()
 
 
 def test_every_open_paper_has_blocks_to_reach_for(world: World) -> None:

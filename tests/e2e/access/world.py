@@ -1,12 +1,10 @@
 """A stack of its own with the papers in it, and everything of each person that others could reach for."""
 
 import json
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 from azure.data.tables import TableServiceClient
@@ -15,10 +13,9 @@ from azure.storage.blob import BlobServiceClient
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from shared.documents.ids import SIDECAR_SUFFIX, document_id
 from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, foreign
+from tests.e2e.stack_client import HANG_GUARD_S, client_of, eventually
 from tests.unit.ingestion.figure_files import FigureMaker
 
-Value = TypeVar("Value")
-HANG_GUARD_S = 240.0
 SUMMARISERS = ("owner", "member", "public only", "administrator", "quoted name")  # each takes some seconds
 STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to their end
 
@@ -45,15 +42,14 @@ class World:
         return httpx.Client(base_url=f"{self.stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
 
     def client_of(self, person: Person) -> httpx.Client:
-        token = person.token(self.stack.secrets.token_secret)
-        return self.client({"Authorization": f"Bearer {token}"})
+        return client_of(self.stack, person.token(self.stack.secrets.token_secret))
 
     def ask(self, caller: httpx.Client, **body: Any) -> dict[str, Any]:
         """The run of a question, ended."""
         asked = caller.post("/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"})
         assert asked.status_code == 202, asked.text
         path = f"/runs/{asked.json()['run_id']}"
-        ended = wait_for(lambda: ended_run(caller, path))
+        ended = eventually(lambda: ended_run(caller, path))
         assert ended["status"] in ("completed", "waiting"), ended
         return ended
 
@@ -67,16 +63,6 @@ def ended_run(caller: httpx.Client, path: str) -> dict[str, Any] | None:
     return None if view["status"] == "running" else view
 
 
-def wait_for(what: Callable[[], Value | None]) -> Value:
-    """The first value that is there."""
-    deadline = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < deadline:
-        if value := what():
-            return value
-        time.sleep(0.1)
-    raise AssertionError("it did not come to pass")
-
-
 def fill(world: World, folder: Path) -> None:
     """Drop the papers, let everybody ask, and wait until all of it is there."""
     stack = world.stack
@@ -84,8 +70,8 @@ def fill(world: World, folder: Path) -> None:
     world.caller("owner").get("/documents").raise_for_status()  # the first call makes tables and indexes
     for paper in PAPERS.values():
         put(stack, paper, content_of(paper, folder))
-    wait_for(lambda: all_ready(stack))
-    world.figure = wait_for(lambda: figure_name(stack, world.doc_id("group")))
+    eventually(lambda: all_ready(stack))
+    world.figure = eventually(lambda: figure_name(stack, world.doc_id("group")))
     for name in PEOPLE:
         note_blocks(world, name)
     with ThreadPoolExecutor(4) as pool:

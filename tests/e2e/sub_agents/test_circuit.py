@@ -1,6 +1,5 @@
 """Sub-agents that fail too often are paused, and answers go on without them."""
 
-import time
 from typing import Any
 
 import pytest
@@ -9,7 +8,8 @@ from evals.budgets.following import Caller
 from local.run_all.stack import LocalStack
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA
-from tests.e2e.sub_agents.hosts import GIVE_UP_S, MODEL, answer_of, ask, configured, decision_of, warnings_of
+from tests.e2e.stack_client import eventually
+from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of, warnings_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -28,10 +28,12 @@ def measured(stack: LocalStack) -> dict[str, Any]:
 
 def measured_at_last(stack: LocalStack, decisions: int) -> dict[str, Any]:
     """The same with so many decisions: the last ones are noted beside the answers."""
-    until = time.monotonic() + GIVE_UP_S
-    while (told := measured(stack))["decisions"] < decisions and time.monotonic() < until:
-        time.sleep(0.1)
-    return told
+
+    def told() -> dict[str, Any] | None:
+        metrics = measured(stack)
+        return metrics if metrics["decisions"] >= decisions else None
+
+    return eventually(told)
 
 
 def of_reader(told: dict[str, Any], name: str) -> int:
