@@ -37,7 +37,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
     from shared.conversations.memory import remember
     from shared.conversations.models import RememberTask
 
-    task = RememberTask.from_kept(message.get_body())
+    task = RememberTask.from_stored(message.get_body())
     async with consumed("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
         await remember(task, await ready_services())
 
@@ -53,7 +53,7 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
     from shared.erasure.threads import erase
 
     kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
-    # As of any version, like `from_kept`: what a newer one added is left out.
+    # Unknown fields are ignored, as in `Model.from_stored`.
     task = kinds.validate_json(message.get_body(), extra="ignore")
     if isinstance(task, EraseUserTask):
         await _erase_user(task.erasure_id, client)

@@ -140,15 +140,9 @@ async def sheet_of(
 
 
 async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
-    from shared.answering.cited_pages import indexed_elements
     from shared.documents import page_files
-    from shared.documents.page_models import Reading
 
-    kept = await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
-    if kept is not None:
-        return kept
-    elements = await indexed_elements(reader.doc_id, reader.user, reader.services.content_index)
-    return Reading(elements=elements, page_count=state.page_count)
+    return await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
 
 
 async def _captions(reader: Reader) -> "dict[str, Caption]":

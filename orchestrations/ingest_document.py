@@ -80,7 +80,7 @@ def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) ->
     if accepted.rights_changed:
         yield from _step(context, "apply_rights", step, RightsApplied)
         result = IngestResult(outcome="rights")
-    if accepted.content_changed and accepted.small:  # older histories say nothing of it
+    if accepted.content_changed and accepted.small:
         done = yield from _step(context, "ingest_small_document", step, SmallDone)
         return (result if done.result.outcome == "current" else done.result), done.again
     if accepted.content_changed:
@@ -98,7 +98,7 @@ def _ingest(
     step = step.model_copy(update={"content_hash": parsed.content_hash})
     yield from _step(context, "describe_document", step, Described)
     planned = yield from _step(context, "plan_document", step, Planned)
-    # A caption is part of what is embedded. No call at all without figures: older histories have none.
+    # A caption is part of what is embedded.
     if planned.new_figure_count:
         ranges = _ranges(step, planned.new_figure_count, MIN_FIGURES)
         context.set_custom_status({"step": "caption_figures"})

@@ -447,7 +447,7 @@ class TableUserLimitStore(UserLimitStore):
         if entity is None:
             return UserLimits()
         try:
-            state = UserLimits.from_kept(str(entity["state"]))
+            state = UserLimits.from_stored(str(entity["state"]))
         except (KeyError, ValidationError):
             raise DependencyError(
                 "The record of a person's limits cannot be read.",

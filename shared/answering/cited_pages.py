@@ -5,21 +5,18 @@ citation comes from a run of the reader's own; anybody else's shows nothing, and
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from shared.access.models import UserContext
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import shown_citations
-from shared.documents.models import Element, ElementKind
 from shared.documents.rights import may_see
 from shared.documents.state import DocumentState, DocumentStore
 from shared.evidence.models import Citation
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import DocumentNotFoundError, NotFoundError
 from shared.platform.names import RUN_LOG
-from shared.platform.odata import all_of, quote
-from shared.platform.search import IndexRow, SearchIndex, SearchRequest
+from shared.platform.search import SearchIndex
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
@@ -28,9 +25,6 @@ from shared.runs.events import events_of
 from shared.runs.models import ID_PATTERN, RunAnswer, RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import answer_path
-
-_PAGE_ROWS = 500
-_MAX_BLOCKS = 20_000  # of a document from before its pieces were kept
 
 
 @dataclass(frozen=True)
@@ -80,43 +74,9 @@ async def block_text(block_id: str, user: UserContext, content_index: SearchInde
     return (found[0].content or found[0].image_caption or "") if found else ""
 
 
-async def indexed_elements(doc_id: str, user: UserContext, content_index: SearchIndex) -> tuple[Element, ...]:
-    """A document's text from its blocks: by page, section and moment; no finer order is known of them."""
-    index = SecuredIndex(content_index, user)
-    rows: list[IndexRow] = []
-    while len(rows) < _MAX_BLOCKS:
-        request = SearchRequest(
-            filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
-            select=("block_id", "content", "heading_path", "page_number", "start_seconds"),
-            order_by=("page_number", "start_seconds", "block_id"),
-            top=_PAGE_ROWS,
-            skip=len(rows),
-        )
-        found = (await index.search(request)).rows
-        rows += found
-        if len(found) < _PAGE_ROWS:
-            break
-    return tuple(_elements(sorted(rows, key=_order)))
-
-
-def _order(row: IndexRow) -> tuple[int, float, str]:
-    return row.get("page_number") or 0, row.get("start_seconds") or 0.0, row.get("heading_path") or ""
-
-
-def _elements(rows: Iterable[IndexRow]) -> Iterator[Element]:
-    last_path = ""
-    for row in rows:
-        text, path, page = row.get("content") or "", row.get("heading_path") or "", row.get("page_number")
-        if path and path != last_path:
-            yield Element(kind="heading", text=path, level=1, page_number=page)
-        last_path = path
-        kind: ElementKind = "table" if text.startswith("|") else "paragraph"
-        yield Element(kind=kind, text=text, page_number=page, start_seconds=row.get("start_seconds"))
-
-
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
     """Those of the answer; of a run without one, those that were shown so far."""
     if record.status == "completed":
         content = await blobs.read(RUN_LOG, answer_path(record.run_id))
-        return list(RunAnswer.from_kept(content).citations)
+        return list(RunAnswer.from_stored(content).citations)
     return shown_citations(events_of(await run_log.read(record.run_id)))

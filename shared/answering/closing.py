@@ -59,7 +59,7 @@ async def report_failure(
     record = await services.runs.get(run_id)
     if record is not None and record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(run_id))
-        answer = RunAnswer.from_kept(content)
+        answer = RunAnswer.from_stored(content)
         await event_log.write(_complete(answer, record.thread_id, record.todo))
         await note_end(record, services, answer)
         return

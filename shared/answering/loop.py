@@ -103,7 +103,6 @@ def _is_weak(state: LoopState, found: EvidenceFound) -> bool:
     if found.hit_count == 0:
         return True
     # A summary or a comparison is of the documents named, however little they resemble the question's words.
-    # Runs planned before attempts were counted widened only what found nothing; they go on so.
     may_lie_elsewhere = state.query_type == "CONTENT_SEARCH" and state.max_attempts > 1
     return may_lie_elsewhere and found.top_score < WEAK_SCORE
 
@@ -171,8 +170,6 @@ def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
 
 
 def _delay_s(phase: Phase, tries: int, failed: StepFailed) -> float:
-    if phase == "write" and failed.remaining_s is None:
-        return 0.0  # stored histories, of versions that waited for nothing here, have no timer
     doubled: float = _FIRST_DELAY_S * 2.0**tries
     return min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)
 

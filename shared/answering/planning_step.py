@@ -57,5 +57,5 @@ async def resolved_in_time(
     except (TimeoutError, CallTimeoutError):
         planned = await memory.get(action.plan_step, StoredPlan)
         warning = messages_for((await memory.request()).question).searches_late
-        late = {"resolved": True, "warnings": (*planned.warnings, warning)}
+        late = {"warnings": (*planned.warnings, warning)}
         return await memory.put(action.step, planned.model_copy(update=late))

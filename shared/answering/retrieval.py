@@ -48,9 +48,7 @@ _FEWEST_OF_EACH = 3  # blocks of each document of a comparison
 _DESCRIBING_S = 2.0  # one search by ids: it takes 10 ms
 
 
-async def resolve_documents(
-    request: RunRequest, stored: StoredPlan, documents: DocumentSearch, *, may_ask: bool = True
-) -> StoredPlan:
+async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> StoredPlan:
     """The plan with the documents that its references mean, or with options to choose among."""
     plan = stored.plan
     before = documents_before(request, plan)
@@ -58,11 +56,10 @@ async def resolve_documents(
         # Looked up again: rights may have changed since that answer, and the caller's limits hold for each.
         known = await documents.get_many(before[:MAX_NAMED])
         within = tuple(doc_id for doc_id in before if doc_id in known and _is_within(request, known[doc_id]))
-        return stored.model_copy(update={"resolved": True, "doc_ids": within})
-    resolution = await _resolve(request, plan, documents, may_ask=may_ask and not request.doc_ids)
+        return stored.model_copy(update={"doc_ids": within})
+    resolution = await _resolve(request, plan, documents, may_ask=not request.doc_ids)
     return stored.model_copy(
         update={
-            "resolved": True,
             "doc_ids": tuple(record.doc_id for record in resolution.documents),
             "reference": resolution.reference,
             "options": options_of(resolution.candidates),
@@ -103,7 +100,7 @@ async def gather_blocks(
     """
     blocks, documents = search
     filters = caller_limits(request)
-    named = () if widened else await _named(request, stored, documents)
+    named = () if widened else stored.doc_ids
     queries = phrasings(request, stored.plan, attempt)
     wanted = min(top_k * attempt, MAX_TOP_K)
     if len(named) > 1:
@@ -140,12 +137,6 @@ def _warnings(request: RunRequest, blocks: BlockSearch) -> tuple[str, ...]:
     words = messages_for(request.question)
     said = {"meaning": words.words_alone, "late": words.searches_late}
     return tuple(said[what] for what in sorted(blocks.missed))
-
-
-async def _named(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> tuple[str, ...]:
-    if not stored.resolved:  # a run of a version that had no step for it
-        stored = await resolve_documents(request, stored, documents, may_ask=False)
-    return stored.doc_ids
 
 
 async def _resolve(

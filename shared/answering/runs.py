@@ -116,7 +116,7 @@ async def view_run(
     events: list[RunEvent] = []
     if record.status == "completed":
         content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
-        answer = RunAnswer.from_kept(content)
+        answer = RunAnswer.from_stored(content)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
         events = events_of(await services.run_log.read(record.run_id))

@@ -113,7 +113,7 @@ class _Session:
 
     async def waiting(self) -> WaitingRun | None:
         try:
-            kept = WaitingRun.from_kept(await self._blobs.read(WORK, self._path))
+            kept = WaitingRun.from_stored(await self._blobs.read(WORK, self._path))
         except NotFoundError:
             return None
         return kept if kept.asked.expires_at > datetime.now(UTC) else None

@@ -199,7 +199,7 @@ Action = StepAction | AwaitAnswer | RunSubagents | EndRun
 
 
 class PlanMade(Model):
-    """The question is classified. What newer versions added has defaults: stored histories have none of it.
+    """The question is classified.
 
     Attributes:
         todo: descriptions are cut to what a status can hold.
@@ -291,7 +291,7 @@ class StepFailed(Model):
     Attributes:
         retryable: the same step may succeed later.
         retry_after_s: how long the service asked us to wait.
-        remaining_s: of the run's time; None = unknown, as in histories of older versions.
+        remaining_s: of the run's time.
     """
 
     kind: Literal["step_failed"] = "step_failed"
@@ -300,7 +300,7 @@ class StepFailed(Model):
     hints: tuple[str, ...] = ()
     retryable: bool
     retry_after_s: float | None = None
-    remaining_s: float | None = None
+    remaining_s: float = 0.0
 
 
 Observation = Annotated[

@@ -78,7 +78,7 @@ class TableThreadStore(ThreadStore):
         found = await self._table.first(condition, limit + 1)
         shown = found[:limit]
         return ThreadPage(
-            threads=tuple(Thread.from_kept(entity["content"]) for entity in shown),
+            threads=tuple(Thread.from_stored(entity["content"]) for entity in shown),
             cursor=_write_cursor(shown[-1]["RowKey"]) if len(found) > limit else None,
         )
 
@@ -178,11 +178,11 @@ def _json(value: Thread | ThreadTurn) -> str:
 
 
 def _thread(entity: Mapping[str, Any]) -> Thread:
-    return Thread.from_kept(entity["content"]).model_copy(update={"revision": revision_of(entity)})
+    return Thread.from_stored(entity["content"]).model_copy(update={"revision": revision_of(entity)})
 
 
 def _turn(entity: Mapping[str, Any]) -> ThreadTurn:
-    turn = ThreadTurn.from_kept(entity["content"])
+    turn = ThreadTurn.from_stored(entity["content"])
     return turn.model_copy(update={"revision": revision_of(entity)})
 
 

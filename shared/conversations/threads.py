@@ -372,7 +372,7 @@ async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
         content = await blobs.read(RUN_LOG, answer_path(record.run_id))
     except NotFoundError:  # the thread is being erased at this moment
         return None
-    return RunAnswer.from_kept(content)
+    return RunAnswer.from_stored(content)
 
 
 async def _refreshed(

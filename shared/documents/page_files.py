@@ -1,7 +1,7 @@
 """What documents are read from by people: their pieces in order, and pictures of pages that were looked at.
 
-Files of the work container, by document and content hash: made for one version, and gone with it. None is
-needed by search or answers; a document without them is read from its blocks.
+Files of the work container, by document and content hash: made for one version, and gone with it. Search and
+answers need none of them.
 """
 
 import asyncio
@@ -22,13 +22,14 @@ async def put_reading(blobs: BlobStore, doc_id: str, content_hash: str, reading:
         await blobs.write(WORK, f"{_folder(doc_id, content_hash)}reading.json", content)
 
 
-async def get_reading(blobs: BlobStore, doc_id: str, content_hash: str) -> Reading | None:
-    """None for a document that was ingested before pieces were kept."""
-    try:
-        content = await blobs.read(WORK, f"{_folder(doc_id, content_hash)}reading.json")
-    except NotFoundError:
-        return None
-    return await asyncio.to_thread(Reading.from_kept, content)
+async def get_reading(blobs: BlobStore, doc_id: str, content_hash: str) -> Reading:
+    """The pieces of a version.
+
+    Raises:
+        NotFoundError: they went with their version.
+    """
+    content = await blobs.read(WORK, f"{_folder(doc_id, content_hash)}reading.json")
+    return await asyncio.to_thread(Reading.from_stored, content)
 
 
 async def put_sheet(
@@ -46,7 +47,7 @@ async def get_sheet(blobs: BlobStore, doc_id: str, content_hash: str, page_numbe
         content = await blobs.read(WORK, _sheet_name(doc_id, content_hash, page_number))
     except NotFoundError:
         return None
-    return PageSheet.from_kept(content)
+    return PageSheet.from_stored(content)
 
 
 async def picture(

@@ -88,7 +88,7 @@ def _to_entity(state: DocumentState) -> Entity:
 
 def _from_entity(entity: Mapping[str, Any]) -> DocumentState:
     names = sorted(name for name in entity if name.startswith("state_"))
-    state = DocumentState.from_kept("".join(entity[name] for name in names))
+    state = DocumentState.from_stored("".join(entity[name] for name in names))
     # The etag is no property of the row: the SDK keeps it beside.
     metadata: Mapping[str, Any] = getattr(entity, "metadata", {})
     return state.model_copy(update={"revision": metadata["etag"]})

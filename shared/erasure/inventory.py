@@ -194,7 +194,7 @@ async def _theirs_of(
 
 async def _read(blobs: BlobStore, name: str, kind: type[Stored]) -> Stored | None:
     try:
-        return kind.from_kept(await blobs.read(WORK, name))
+        return kind.from_stored(await blobs.read(WORK, name))
     except NotFoundError:
         return None  # it went since it was listed
     except ValidationError:

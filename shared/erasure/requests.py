@@ -20,7 +20,7 @@ FOLDER = "erasures/"
 async def find_record(blobs: BlobStore, erasure_id: str) -> ErasureRecord | None:
     """The erasure, at work or ended; None when there was none, or its report has gone."""
     try:
-        return ErasureRecord.from_kept(await blobs.read(WORK, _path(erasure_id)))
+        return ErasureRecord.from_stored(await blobs.read(WORK, _path(erasure_id)))
     except NotFoundError:
         return None
 

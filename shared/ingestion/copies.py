@@ -18,7 +18,7 @@ from shared.ingestion.claims import update
 from shared.ingestion.models import IngestStep
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
-from shared.platform.errors import InvalidQueryError, NotFoundError
+from shared.platform.errors import NotFoundError
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
@@ -136,10 +136,7 @@ async def vectors_of(
         select=("block_id", "image_caption", *_VECTORS),
         top=len(wanted),
     )
-    try:
-        page = await content_index.search(request)
-    except InvalidQueryError:  # an index from before its vectors could be read
-        return {}
+    page = await content_index.search(request)
     found: dict[str, Sequence[float]] = {}
     for row in page.rows:
         block = wanted[str(row["block_id"])]

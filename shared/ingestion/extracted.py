@@ -38,7 +38,7 @@ async def keep(
 async def get(blobs: BlobStore, doc_id: str) -> ExtractedFile | None:
     """None when a rule described the document, and when somebody asked for another try."""
     try:
-        return ExtractedFile.from_kept(await blobs.read(WORK, _name(doc_id)))
+        return ExtractedFile.from_stored(await blobs.read(WORK, _name(doc_id)))
     except NotFoundError:
         return None
 

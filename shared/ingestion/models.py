@@ -177,7 +177,7 @@ class CloseRequest(Model):
     status: Literal["ready", "failed"] | None
     reason: str | None = None
     hint: str | None = None
-    waited: bool = Field(default=False, exclude_if=lambda waited: not waited)  # as older versions sent it
+    waited: bool = False
 
 
 class ParsedFile(Model):

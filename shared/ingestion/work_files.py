@@ -78,7 +78,7 @@ async def get(blobs: BlobStore, step: IngestStep, name: str, kind: type[WorkMode
         return known
     if are_kept_in_memory(step):
         raise NotFoundError(f"There is no {name} of this ingestion.")
-    return kind.from_kept(await blobs.read(WORK, _path(step, name)))
+    return kind.from_stored(await blobs.read(WORK, _path(step, name)))
 
 
 async def exists(blobs: BlobStore, step: IngestStep, name: str) -> bool:

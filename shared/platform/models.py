@@ -13,14 +13,11 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, hide_input_in_errors=True)
 
     @classmethod
-    def from_kept(cls, kept: str | bytes) -> Self:
-        """From JSON that some version of the app wrote, perhaps a newer one: what that one added is left out.
-
-        So the version before still works with what is kept, after a way back or while both run.
-        """
-        return cls.model_validate_json(kept, extra="ignore")
+    def from_stored(cls, stored: str | bytes) -> Self:
+        """From JSON that the app stored. Unknown fields are ignored: a newer version may have added them."""
+        return cls.model_validate_json(stored, extra="ignore")
 
     @classmethod
     def from_payload(cls, payload: Any) -> Self:
-        """From what came across a durable boundary: `from_kept` of a JSON object."""
+        """From a JSON object that crossed a durable boundary; unknown fields are ignored."""
         return cls.model_validate(payload, extra="ignore")

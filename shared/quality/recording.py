@@ -148,7 +148,7 @@ async def open_source(run_id: str, n: int, user: UserContext, services: QualityS
 async def _cited(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozenset[int]:
     if record.status == "completed":
         content = await blobs.read(RUN_LOG, answer_path(record.run_id))
-        return frozenset(citation.n for citation in RunAnswer.from_kept(content).citations)
+        return frozenset(citation.n for citation in RunAnswer.from_stored(content).citations)
     if not record.has_log:
         return frozenset()
     events = events_of(await run_log.read(record.run_id))

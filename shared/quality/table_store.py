@@ -85,6 +85,6 @@ def _record(row_key: str, content: str) -> "QualityRecord | None":
     }
     kind = kinds.get(row_key.partition("-")[0])
     try:
-        return None if kind is None else kind.from_kept(content)
+        return None if kind is None else kind.from_stored(content)
     except ValidationError:
         return None

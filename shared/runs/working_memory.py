@@ -20,8 +20,7 @@ class StoredPlan(Model):
     """The plan whole; the loop's state carries only its type, intent and todo list.
 
     Attributes:
-        resolved: whether it is known which documents the plan's references mean; `doc_ids` are these, and
-            empty when they mean none.
+        doc_ids: of the documents that the plan's references mean; empty when they mean none.
         is_choice: a person chose the documents: no search may leave them.
         reference, options: a reference that may mean each of several documents, and these.
         resumed_at: when the run went on after a wait for a person; None = it did not wait.
@@ -30,7 +29,6 @@ class StoredPlan(Model):
     """
 
     plan: QuestionPlan
-    resolved: bool = False
     doc_ids: tuple[str, ...] = ()
     is_choice: bool = False
     reference: str = ""
@@ -161,7 +159,7 @@ class WorkingMemory:
         known = self._recent.get(self._path(name))
         if isinstance(known, kind):
             return known
-        value = kind.from_kept(await self._blobs.read(WORK, self._path(name)))
+        value = kind.from_stored(await self._blobs.read(WORK, self._path(name)))
         self._note(name, value)
         return value
 

@@ -45,13 +45,13 @@ async def put_delegation(blobs: BlobStore, run_id: str, delegation: Delegation) 
     path = delegation_path(run_id, delegation.step)
     if await blobs.create(WORK, path, delegation.model_dump_json().encode()):
         return delegation
-    return Delegation.from_kept(await blobs.read(WORK, path))
+    return Delegation.from_stored(await blobs.read(WORK, path))
 
 
 async def find_delegation(blobs: BlobStore, run_id: str, step: int) -> Delegation | None:
     """What a step decided; None when it did not delegate."""
     try:
-        return Delegation.from_kept(await blobs.read(WORK, delegation_path(run_id, step)))
+        return Delegation.from_stored(await blobs.read(WORK, delegation_path(run_id, step)))
     except NotFoundError:
         return None
 
@@ -104,7 +104,7 @@ async def find_state(blobs: BlobStore, run_id: str, step: int, index: int) -> Su
 def state_from(stored: bytes, run_id: str, step: int, index: int) -> SubagentState | None:
     """A child's state as it was stored; None when it cannot be read."""
     try:
-        return SubagentState.from_kept(stored)
+        return SubagentState.from_stored(stored)
     except ValidationError:
         get_logger().error("sub_agent.state_unreadable", run_id=run_id, step=step, child=index)
         return None
@@ -159,7 +159,7 @@ class ChildStore:
             stored = await self._blobs.read(WORK, self._transcript_path)
         except NotFoundError:
             return None
-        return ChildTranscript.from_kept(stored)
+        return ChildTranscript.from_stored(stored)
 
     async def put_transcript(self, transcript: ChildTranscript) -> None:
         """Overwrite it."""

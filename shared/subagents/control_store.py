@@ -38,7 +38,7 @@ class TableControlStore(ControlStore):
             return ControlState()
         names = sorted(name for name in entity if name.startswith("state_"))
         try:
-            state = ControlState.from_kept("".join(str(entity[name]) for name in names))
+            state = ControlState.from_stored("".join(str(entity[name]) for name in names))
         except ValidationError:
             # Not taken for an empty one: who knows how many are at work.
             raise DependencyError(

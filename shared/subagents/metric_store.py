@@ -55,6 +55,6 @@ def _record(row_key: str, content: str) -> "MetricRecord | None":
 
     kind = ChildRecord if row_key.startswith("child-") else DecisionRecord
     try:
-        return kind.from_kept(content)
+        return kind.from_stored(content)
     except ValidationError:
         return None

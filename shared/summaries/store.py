@@ -96,4 +96,4 @@ class SummaryStore:
             return None
 
     async def _read(self, name: str, kind: type[Stored]) -> Stored:
-        return kind.from_kept(await self._blobs.read(WORK, f"{self.folder}{name}.json"))
+        return kind.from_stored(await self._blobs.read(WORK, f"{self.folder}{name}.json"))

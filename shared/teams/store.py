@@ -46,7 +46,7 @@ async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | N
         content = await blobs.read(WORK, _path(step.reply_key, step.day))
     except NotFoundError:
         return None
-    return TakenActivity.from_kept(content).said
+    return TakenActivity.from_stored(content).said
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
@@ -146,7 +146,7 @@ class ReplyMemory:
 
     async def _find(self, name: str, kind: type[_Kept]) -> _Kept | None:
         try:
-            return kind.from_kept(await self._blobs.read(WORK, name))
+            return kind.from_stored(await self._blobs.read(WORK, name))
         except NotFoundError:
             return None
 

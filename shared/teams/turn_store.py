@@ -100,7 +100,7 @@ def _from_entity(entity: Mapping[str, Any]) -> "BotTurn | None":
     from shared.teams.models import BotTurn
 
     try:
-        turn = BotTurn.from_kept(str(entity["turn"]))
+        turn = BotTurn.from_stored(str(entity["turn"]))
     except (KeyError, ValidationError):
         return None
     return turn.model_copy(update={"revision": revision_of(entity)})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.replay.history import JsonObject, leaf_actions
+from tests.replay.history import JsonObject
 from tests.replay.sdk import Handler, NonDeterminismError, first_difference
 
 
@@ -48,12 +48,8 @@ def recorded_orchestrator(path: Path) -> str:
     return str(json.loads(path.read_text(encoding="utf-8"))["orchestrator"])
 
 
-def replay_recording(path: Path, orchestrator: Any, *, to_the_letter: bool = True) -> None:
+def replay_recording(path: Path, orchestrator: Any) -> None:
     """Replay every episode of a recording with the current code.
-
-    Args:
-        to_the_letter: False for a history of an older version: compared is only what a host and the numbering
-            of tasks depend on. What was sent to an activity then is not sent again; a status breaks nothing.
 
     Raises:
         NonDeterminismError: the code now answers otherwise: an instance begun before would break.
@@ -63,15 +59,6 @@ def replay_recording(path: Path, orchestrator: Any, *, to_the_letter: bool = Tru
     for episode in document["episodes"]:
         history = document["history"][: episode["event_count"]]
         state = handler.replay(history, document["instance_id"], document["input"])
-        before = episode["state"]
-        if not to_the_letter:
-            state, before = _as_a_host_sees_it(state), _as_a_host_sees_it(before)
-        if state != before:
-            difference = first_difference(before, state)
+        if state != episode["state"]:
+            difference = first_difference(episode["state"], state)
             raise NonDeterminismError(f"{path.name}, after {episode['event_count']} events: {difference}")
-
-
-def _as_a_host_sees_it(state: JsonObject) -> JsonObject:
-    decided = {name: value for name, value in state.items() if name not in ("actions", "customStatus")}
-    actions = [{**action, "input": None} for action in leaf_actions(state)]
-    return {**decided, "actions": actions}

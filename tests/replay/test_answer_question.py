@@ -32,7 +32,9 @@ GOOD: dict[str, Observation] = {
     "commit_answer": RunClosed(),
     "report_failure": RunClosed(),
 }
-DOWN = StepFailed(error_type="NetworkError", message="The model is out of reach.", retryable=True)
+DOWN = StepFailed(
+    error_type="NetworkError", message="The model is out of reach.", retryable=True, remaining_s=20.0
+)
 
 
 def answering(answers: dict[str, Observation | Reply]) -> Callable[[Any], object]:
@@ -162,13 +164,5 @@ def test_running_instances_survive_a_deployment(path: Path) -> None:
     replay_recording(path, answer_question)
 
 
-@pytest.mark.parametrize(
-    "path", sorted((HISTORIES / "older").glob("answer_question*.json")), ids=lambda path: path.stem
-)
-def test_instances_of_older_versions_go_the_way_they_went(path: Path) -> None:
-    replay_recording(path, answer_question, to_the_letter=False)
-
-
 def test_there_are_histories_to_replay() -> None:
     assert len(list(HISTORIES.glob("answer_question*.json"))) >= 4
-    assert len(list((HISTORIES / "older").glob("answer_question*.json"))) >= 2

@@ -9,7 +9,7 @@ import pytest
 from shared.documents.ids import document_id
 from shared.documents.requests import AccessChange
 from shared.ingestion.changes import change_access, correct
-from shared.platform.errors import DependencyError, InvalidQueryError, ModelFixableError
+from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.names import DOCUMENTS, FIGURES
 from shared.platform.search import SearchPage, SearchRequest, VectorQuery
 from shared.wiring import Services
@@ -156,32 +156,6 @@ async def test_what_a_rule_described_is_no_reason_not_to_ask_the_model(
     assert (await state_of(services, second)).warnings == ()
 
 
-class WithoutVectors:
-    """An index from before its vectors could be read: the service refuses to select them."""
-
-    def __init__(self, index: object) -> None:
-        self._index = index
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._index, name)
-
-    async def search(self, request: SearchRequest) -> SearchPage:
-        if "content_vector" in request.select:
-            raise InvalidQueryError("The field 'content_vector' is not retrievable.")
-        found: SearchPage = await self._index.search(request)  # type: ignore[attr-defined]
-        return found
-
-
-async def test_an_older_index_without_readable_vectors_costs_embeddings_and_no_more(
-    services: Services, calls: Calls
-) -> None:
-    await dropped(services, unique(), GUIDE, BOARD)
-    calls.taken()
-    older = replace(services, content_index=WithoutVectors(services.content_index))  # type: ignore[arg-type]
-    await dropped(older, unique(), GUIDE, BOARD)
-    assert calls.taken() == (0, 0, 2)
-
-
 async def test_blocks_that_the_other_one_lost_are_embedded(services: Services, calls: Calls) -> None:
     first = await dropped(services, unique(), GUIDE, BOARD)
     await services.content_index.delete([(await blocks_of(services, first))[0]["block_id"]])
@@ -232,7 +206,13 @@ async def test_a_copy_that_cannot_be_looked_up_is_tried_again_and_not_leaked(ser
     first = await dropped(services, unique(), GUIDE, BOARD)
     failures = [DependencyError("Down.")] * 2
 
-    class Stumbling(WithoutVectors):
+    class Stumbling:
+        def __init__(self, index: object) -> None:
+            self._index = index
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._index, name)
+
         async def search(self, request: SearchRequest) -> SearchPage:
             if failures and request.filter and "content_hash" in request.filter:
                 raise failures.pop()

@@ -115,14 +115,6 @@ async def test_names_are_looked_up_in_the_index_not_among_the_newest() -> None:
     assert {hit.doc_id for hit in found.hits} == {old}
 
 
-async def test_a_run_of_an_older_version_resolves_its_references_while_it_gathers() -> None:
-    services = await services_with("report-2022.pdf", "report-2023.pdf")
-    search = (block_search(services, ANNA), documents(services))
-    stored = StoredPlan(plan=plan(document_references=("report 2022",)))
-    found = await gather_blocks(REQUEST, stored, search, top_k=10, widened=False)
-    assert {hit.doc_id for hit in found.hits} == {"report-2022.pdf"}
-
-
 async def test_each_side_of_a_comparison_is_heard() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
     references = ("report 2022", "report 2023")

@@ -221,15 +221,6 @@ async def test_a_document_without_pages_has_parts_and_no_picture(
     assert "<td>1</td><td>2</td>" in readable.text
 
 
-async def test_a_document_from_before_its_pieces_were_kept_is_read_from_its_blocks(
-    services: Services, ben: httpx.AsyncClient, doc_id: str
-) -> None:
-    await services.blobs.delete_prefix(WORK, "views/")
-    view = (await ben.get(f"/documents/{doc_id}/pages/2", headers=JSON)).json()
-    assert QUOTE in " ".join(one["text"] for one in view["elements"])
-    assert view["page_count"] == 2
-
-
 async def test_pieces_and_pictures_go_with_their_version_and_their_document(
     services: Services, user: AsUser, durable: IngestingClient, ben: httpx.AsyncClient, doc_id: str
 ) -> None:

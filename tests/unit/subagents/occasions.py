@@ -55,7 +55,7 @@ def occasion(
     evidence = {"hits": hits, "records": (record("manual"),), "narrowed": bool(named), **(found or {})}
     return Occasion(
         request(created_at=now - timedelta(seconds=asked_s_ago), **(asked or {})),
-        StoredPlan(plan=plan(**(planned or {})), resumed_at=resumed_at, doc_ids=named, resolved=bool(named)),
+        StoredPlan(plan=plan(**(planned or {})), resumed_at=resumed_at, doc_ids=named),
         Evidence.model_validate(evidence),
         step=STEP,
         **changes,

@@ -68,7 +68,7 @@ def test_a_listing_is_right_or_empty() -> None:
 
 
 def test_documents_named_are_the_target_and_else_those_chosen() -> None:
-    named = StoredPlan(plan=plan(), resolved=True, doc_ids=("a", "b"))
+    named = StoredPlan(plan=plan(), doc_ids=("a", "b"))
     assert target_documents(occasion(Evidence(narrowed=True), named, doc_ids=("c",))) == ("a", "b")
     assert target_documents(occasion(Evidence(), named, doc_ids=("c", "c"))) == ("c",)
     assert target_documents(occasion(Evidence(), named)) == ()

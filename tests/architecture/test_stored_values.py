@@ -1,0 +1,23 @@
+"""What the app stored, or sent across a durable boundary, is read leniently: unknown fields are ignored.
+
+So the version before an upgrade can read what a newer one wrote (docs/operations.md, "Upgrade").
+"""
+
+from tests.architecture.source_tree import ROOT
+
+# Models of our own that are stored; other validations read what other services and processes say.
+READERS = tuple(
+    path for path in ROOT.glob("shared/**/*.py") if ".from_stored" in path.read_text(encoding="utf-8")
+)
+
+
+def test_stored_json_is_read_leniently() -> None:
+    assert len(READERS) > 15
+    strict = [path.name for path in READERS if "model_validate_json" in path.read_text(encoding="utf-8")]
+    assert strict == []
+
+
+def test_payloads_are_read_leniently() -> None:
+    readers = [path.read_text(encoding="utf-8") for path in ROOT.glob("orchestrations/*.py")]
+    assert sum(".from_payload(" in text for text in readers) > 6
+    assert not any("model_validate" in text for text in readers)
