@@ -291,7 +291,7 @@ class StepFailed(Model):
     Attributes:
         retryable: the same step may succeed later.
         retry_after_s: how long the service asked us to wait.
-        remaining_s: of the run's time.
+        remaining_s: of the run's time; None = unknown, because the step failed before it could read the request.
     """
 
     kind: Literal["step_failed"] = "step_failed"
@@ -300,7 +300,7 @@ class StepFailed(Model):
     hints: tuple[str, ...] = ()
     retryable: bool
     retry_after_s: float | None = None
-    remaining_s: float = 0.0
+    remaining_s: float | None = None
 
 
 Observation = Annotated[

@@ -80,7 +80,7 @@ class TimeLeft:
         return self.usable_s > _CLOSING_S + _LEAST_S
 
 
-def has_time_for_retry(phase: str, delay_s: float, remaining_s: float) -> bool:
-    """Whether a step that failed may be tried again after `delay_s`."""
+def has_time_for_retry(phase: str, delay_s: float, remaining_s: float | None) -> bool:
+    """Whether a step that failed may be tried again after `delay_s`; None = the time is unknown."""
     needed_s = _NEEDED_S.get(phase, _NEEDED_OTHERWISE_S)
-    return remaining_s - delay_s >= needed_s
+    return remaining_s is None or remaining_s - delay_s >= needed_s

@@ -79,9 +79,10 @@ def test_nothing_optional_is_begun_when_little_is_left(
         ("write", 2.0, 4.5, False),
         ("write", 60.0, 20.0, False),
         ("gather", 2.0, 3.0, False),
+        ("write", 60.0, None, True),
     ],
 )
 def test_a_step_is_tried_again_only_if_what_follows_fits_too(
-    phase: str, delay_s: float, remaining_s: float, has_time: bool
+    phase: str, delay_s: float, remaining_s: float | None, has_time: bool
 ) -> None:
     assert has_time_for_retry(phase, delay_s, remaining_s) is has_time
