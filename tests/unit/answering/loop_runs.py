@@ -21,9 +21,7 @@ TODO = (
 NOTHING = EvidenceFound(hit_count=0, document_count=0, narrowed=True)
 FOUND = EvidenceFound(hit_count=4, document_count=2, top_score=0.8, score_spread=0.2)
 WRITTEN = AnswerWritten(abstained=False, citation_count=2, unsupported_claims=0)
-DOWN = StepFailed(
-    error_type="NetworkError", message="The model is out of reach.", retryable=True, remaining_s=20.0
-)
+DOWN = StepFailed(error_type="NetworkError", message="The model is out of reach.", retryable=True)
 REFUSED = StepFailed(error_type="AuthenticationError", message="Refused.", retryable=False)
 
 
