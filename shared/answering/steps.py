@@ -291,7 +291,7 @@ class StepFailed(Model):
     Attributes:
         retryable: the same step may succeed later.
         retry_after_s: how long the service asked us to wait.
-        remaining_s: of the run's time; None = unknown, because the step failed before it could read the request.
+        remaining_s: of the run's time; None = unknown: the step failed before it read the request.
     """
 
     kind: Literal["step_failed"] = "step_failed"
