@@ -18,22 +18,18 @@ if TYPE_CHECKING:
 
     from azure.search.documents.aio import SearchClient
 
-    from shared.access.directory import CachedDirectory, GroupDirectory
-    from shared.access.idempotency import IdempotencyStore, TableIdempotencyStore
-    from shared.access.limits import TableUserLimitStore, UserLimitStore
-    from shared.conversations.table_thread_store import TableThreadStore
+    from shared.access.directory import GroupDirectory
+    from shared.access.idempotency import IdempotencyStore
+    from shared.access.limits import UserLimitStore
     from shared.conversations.thread_store import ThreadStore
     from shared.documents.state import DocumentStore
     from shared.ingestion.parser_services import ParserServices
     from shared.platform.blobs import BlobStore
     from shared.platform.connections import Closable, Connection
-    from shared.platform.language_models.chat_model import OpenAIChatModel
-    from shared.platform.language_models.embeddings import OpenAIEmbedder
     from shared.platform.language_models.models import ChatModel, Embedder
     from shared.platform.queues import PoisonQueues, TaskQueues
     from shared.platform.search import SearchAdmin, SearchIndex
     from shared.quality.store import QualityStore
-    from shared.quality.table_store import TableQualityStore
     from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.retrieval.index_comparison import OnPage
     from shared.retrieval.migration import IndexMigration
@@ -41,11 +37,9 @@ if TYPE_CHECKING:
     from shared.runs.run_log import RunLog
     from shared.runs.run_store import RunStore
     from shared.subagents.control import ControlStore
-    from shared.subagents.control_store import TableControlStore
-    from shared.subagents.metric_store import TableMetricStore
     from shared.subagents.metrics import MetricStore
     from shared.teams.ports import BotFiles, BotInbox, BotOutbox, BotTurnStore
-    from shared.tools.web_search import SearxngWebSearch, WebSearch
+    from shared.tools.web_search import WebSearch
 
 
 _PREPARED: list[Services] = []  # of this process; one in production
@@ -53,7 +47,7 @@ _PREPARED: list[Services] = []  # of this process; one in production
 
 @dataclass(frozen=True)
 class Services:
-    """The world, as one value. Every room may import it; only wiring fills it."""
+    """All stores and clients, as one value. Only wiring fills it; packages take their own views of it."""
 
     settings: Settings
     content_index: SearchIndex
@@ -256,7 +250,7 @@ _TELEMETRY = _Telemetry()
 @cache
 def get_services() -> Services:
     """The process's services."""
-    return _observed(build_services(get_settings()))
+    return build_services(get_settings())
 
 
 async def start_telemetry() -> None:
@@ -281,41 +275,42 @@ def _start_export() -> None:
             _TELEMETRY.is_tried = True
 
 
-def _observed(services: Services) -> Services:
-    """The services, the calls of their models spans; they themselves where nothing is sent anywhere."""
-    settings = services.settings
-    if not settings.has_telemetry:
-        return services
-    from shared.platform.calls import model_endpoint
-    from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder, provider_of
-
-    provider, seeing = provider_of(model_endpoint(settings)), settings.vision_model or settings.chat_model
-    return replace(
-        services,
-        chat_model=TracedChatModel(services.chat_model, settings.chat_model, provider),
-        vision_model=TracedChatModel(services.vision_model, seeing, provider),
-        embedder=TracedEmbedder(services.embedder, settings.embedding_model, provider),
-    )
-
-
 def build_services(settings: Settings) -> Services:
     """Make every adapter. Nothing is connected, and no SDK imported, before an adapter's first call.
 
-    The async clients behind them belong to the event loop of that call. Whoever ends the loop before the
-    process (a test, a program around `asyncio.run`) calls `await services.close()` first.
+    The async clients behind them belong to the event loop of that call. A program that ends the loop before
+    the process (a test, `asyncio.run`) calls `await services.close()` first.
     """
+    from shared.access.directory import CachedDirectory, GraphDirectory
+    from shared.access.idempotency import TableIdempotencyStore
+    from shared.access.limits import TableUserLimitStore
+    from shared.conversations.table_thread_store import TableThreadStore
     from shared.documents.state_store import TableDocumentStore
+    from shared.platform import names
     from shared.platform.blobs import AzureBlobStore
-    from shared.platform.names import DOCUMENTS_TABLE, RUNS_TABLE
     from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
     from shared.platform.tables import Table
+    from shared.quality.table_store import TableQualityStore
     from shared.runs.blob_run_log import BlobRunLog
     from shared.runs.table_run_store import TableRunStore
-    from shared.wiring import Connections
+    from shared.subagents.control_store import TableControlStore
+    from shared.subagents.metric_store import TableMetricStore
+    from shared.teams.files import ChannelFiles
+    from shared.teams.inbox import ChannelInbox
+    from shared.teams.outbox import ChannelOutbox
+    from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
+    from shared.teams.turn_store import TableBotTurnStore
+    from shared.tools.web_search import SearxngWebSearch
 
     to = Connections(settings)
     indexes = search_indexes(to, settings)
-    services = Services(
+    graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
+    threads = Table(to.tables, names.THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db)
+    web_search = settings.web_search_url and SearxngWebSearch(to.web_search, settings.web_search_url)
+    app_id, cloud = settings.bot_app_id, CLOUDS[settings.bot_cloud]
+    tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
+    outbox = ChannelOutbox(settings, to.bot_token)
+    return Services(
         settings=settings,
         content_index=indexes.content,
         documents_index=indexes.documents,
@@ -326,45 +321,50 @@ def build_services(settings: Settings) -> Services:
         embedder=_embedder(to, settings),
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
-        runs=TableRunStore(Table(to.tables, RUNS_TABLE)),
-        threads=_thread_store(to, settings),
-        documents=TableDocumentStore(Table(to.tables, DOCUMENTS_TABLE)),
+        runs=TableRunStore(Table(to.tables, names.RUNS_TABLE)),
+        threads=TableThreadStore(threads),
+        documents=TableDocumentStore(Table(to.tables, names.DOCUMENTS_TABLE)),
         poison=AzurePoisonQueues(to.queues),
         queues=AzureTaskQueues(to.queues),
-        subagent_control=_control_store(to),
-        subagent_metrics=_metric_store(to),
-        idempotency=_idempotency_store(to),
-        user_limits=_user_limit_store(to),
-        quality=_quality_store(to),
-        directory=_directory(to, settings),
+        subagent_control=TableControlStore(Table(to.tables, names.SUBAGENT_CONTROL_TABLE)),
+        subagent_metrics=TableMetricStore(Table(to.tables, names.SUBAGENT_METRICS_TABLE)),
+        idempotency=TableIdempotencyStore(Table(to.tables, names.IDEMPOTENCY_TABLE)),
+        user_limits=TableUserLimitStore(Table(to.tables, names.USER_LIMITS_TABLE)),
+        quality=TableQualityStore(Table(to.tables, names.QUALITY_TABLE)),
+        directory=CachedDirectory(graph, settings.group_cache_s),
         parser_services=_parser_services(to, settings),
-        web_search=_web_search(to, settings),
-        closers=(to.close,),
+        web_search=web_search or None,
+        bot_inbox=ChannelInbox(settings, tokens),
+        bot_outbox=outbox,
+        bot_files=ChannelFiles(to.bot, settings, to.bot_token),
+        bot_turns=TableBotTurnStore(Table(to.tables, names.BOT_TURNS_TABLE)),
+        closers=(to.close, outbox.close),
     )
-    return _with_channels(services, to)
 
 
-def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> OpenAIChatModel:
+def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:
     from shared.platform.calls import model_endpoint
     from shared.platform.language_models.chat_model import OpenAIChatModel
     from shared.platform.language_models.features import FeatureMemory
+    from shared.platform.language_models.traced import TracedChatModel, provider_of
 
-    memory = FeatureMemory(settings.known_model_features)  # of its own: models of one endpoint differ
-    return OpenAIChatModel(to.model, model, model_endpoint(settings), setting, memory=memory)
+    endpoint = model_endpoint(settings)
+    memory = FeatureMemory(settings.known_model_features)  # one per model: models of one endpoint differ
+    chat_model = OpenAIChatModel(to.model, model, endpoint, setting, memory=memory)
+    # Spans only where they are sent somewhere.
+    return TracedChatModel(chat_model, model, provider_of(endpoint)) if settings.has_telemetry else chat_model
 
 
-def _embedder(to: Connections, settings: Settings) -> OpenAIEmbedder:
+def _embedder(to: Connections, settings: Settings) -> Embedder:
     from shared.platform.calls import model_endpoint
     from shared.platform.language_models.embeddings import OpenAIEmbedder
     from shared.platform.language_models.features import FeatureMemory
+    from shared.platform.language_models.traced import TracedEmbedder, provider_of
 
-    return OpenAIEmbedder(
-        to.model,
-        settings.embedding_model,
-        settings.embedding_dimensions,
-        model_endpoint(settings),
-        memory=FeatureMemory(settings.known_model_features),
-    )
+    endpoint, model = model_endpoint(settings), settings.embedding_model
+    memory = FeatureMemory(settings.known_model_features)
+    embedder = OpenAIEmbedder(to.model, model, settings.embedding_dimensions, endpoint, memory=memory)
+    return TracedEmbedder(embedder, model, provider_of(endpoint)) if settings.has_telemetry else embedder
 
 
 def _parser_services(to: Connections, settings: Settings) -> ParserServices:
@@ -383,98 +383,11 @@ def _parser_services(to: Connections, settings: Settings) -> ParserServices:
     )
 
 
-def _thread_store(to: Connections, settings: Settings) -> TableThreadStore:
-    from shared.conversations.table_thread_store import TableThreadStore
-    from shared.platform.names import THREADS_TABLE
-    from shared.platform.tables import Table
-
-    return TableThreadStore(Table(to.tables, THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db))
-
-
-def _control_store(to: Connections) -> TableControlStore:
-    from shared.platform.names import SUBAGENT_CONTROL_TABLE
-    from shared.platform.tables import Table
-    from shared.subagents.control_store import TableControlStore
-
-    return TableControlStore(Table(to.tables, SUBAGENT_CONTROL_TABLE))
-
-
-def _metric_store(to: Connections) -> TableMetricStore:
-    from shared.platform.names import SUBAGENT_METRICS_TABLE
-    from shared.platform.tables import Table
-    from shared.subagents.metric_store import TableMetricStore
-
-    return TableMetricStore(Table(to.tables, SUBAGENT_METRICS_TABLE))
-
-
-def _quality_store(to: Connections) -> TableQualityStore:
-    from shared.platform.names import QUALITY_TABLE
-    from shared.platform.tables import Table
-    from shared.quality.table_store import TableQualityStore
-
-    return TableQualityStore(Table(to.tables, QUALITY_TABLE))
-
-
-def _idempotency_store(to: Connections) -> TableIdempotencyStore:
-    from shared.access.idempotency import TableIdempotencyStore
-    from shared.platform.names import IDEMPOTENCY_TABLE
-    from shared.platform.tables import Table
-
-    return TableIdempotencyStore(Table(to.tables, IDEMPOTENCY_TABLE))
-
-
-def _user_limit_store(to: Connections) -> TableUserLimitStore:
-    from shared.access.limits import TableUserLimitStore
-    from shared.platform.names import USER_LIMITS_TABLE
-    from shared.platform.tables import Table
-
-    return TableUserLimitStore(Table(to.tables, USER_LIMITS_TABLE))
-
-
-def _directory(to: Connections, settings: Settings) -> CachedDirectory:
-    from shared.access.directory import CachedDirectory, GraphDirectory
-
-    graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
-    return CachedDirectory(graph, settings.group_cache_s)
-
-
-def _web_search(to: Connections, settings: Settings) -> SearxngWebSearch | None:
-    from shared.tools.web_search import SearxngWebSearch
-
-    return SearxngWebSearch(to.web_search, settings.web_search_url) if settings.web_search_url else None
-
-
-def _with_channels(services: Services, to: Connections) -> Services:
-    """The services, those of chat channels among them."""
-    from shared.platform.names import BOT_TURNS_TABLE
-    from shared.platform.tables import Table
-    from shared.teams.files import ChannelFiles
-    from shared.teams.inbox import ChannelInbox
-    from shared.teams.outbox import ChannelOutbox
-    from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
-    from shared.teams.turn_store import TableBotTurnStore
-
-    settings = services.settings
-    app_id, cloud = settings.bot_app_id, CLOUDS[settings.bot_cloud]
-    tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
-    outbox = ChannelOutbox(settings, to.bot_token)
-    return replace(
-        services,
-        bot_outbox=outbox,
-        bot_inbox=ChannelInbox(settings, tokens),
-        bot_files=ChannelFiles(to.bot, settings, to.bot_token),
-        bot_turns=TableBotTurnStore(Table(to.tables, BOT_TURNS_TABLE)),
-        closers=(*services.closers, outbox.close),
-    )
-
-
 @asynccontextmanager
 async def opened_index_migration(
     settings: Settings, which: str, on_page: OnPage
 ) -> AsyncIterator[IndexMigration]:
     """What moves "content", "documents" or "memory" to a new index; closed afterwards."""
-    from shared.wiring import Connections
-
     to = Connections(settings)
     try:
         yield index_migration(to, settings, which, on_page)
