@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from shared.platform.queues import PoisonQueues, TaskQueues
     from shared.platform.search import SearchAdmin, SearchIndex
     from shared.quality.store import QualityStore
-    from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.retrieval.index_comparison import OnPage
     from shared.retrieval.migration import IndexMigration
     from shared.retrieval.mirrored_index import MirroredIndex, OpensIndex
@@ -157,80 +156,30 @@ class Connections:
 
     async def close(self) -> None:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
-        opened: list[Closable] = [self.blobs, self.queues, self.tables, self.model, self.search_admin]
-        others: list[Closable] = [
-            self.document_intelligence,
-            self.docling,
-            self.web_search,
-            self.graph,
-            self.bot,
-        ]
-        for connection in (*opened, *others, *self._indexes.values(), self._credentials):
+        connections: tuple[Closable, ...] = (
+            *(self.blobs, self.queues, self.tables, self.model, self.search_admin),
+            *(self.document_intelligence, self.docling, self.web_search, self.graph, self.bot),
+            *self._indexes.values(),
+            self._credentials,
+        )
+        for connection in connections:
             await connection.close()
 
 
-KEYS = {"content": "block_id", "documents": "doc_id", "memory": "memory_id"}
+_KEY_FIELDS = {"content": "block_id", "documents": "doc_id", "memory": "memory_id"}
 
 
-@dataclass(frozen=True)
-class SearchIndexes:
-    """The three indexes, by what they hold; and what makes them."""
-
-    admin: AzureSearchAdmin
-    content: MirroredIndex
-    documents: MirroredIndex
-    memory: MirroredIndex
-
-
-def search_indexes(to: Connections, settings: Settings) -> SearchIndexes:
-    """The indexes of the settings. Nothing is opened yet."""
-    from shared.retrieval.index_admin import AzureSearchAdmin
-    from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
-
-    targets = WriteTargets(to.search_admin, timeout_s=settings.search_timeout_s)
-
-    def index(name: str, which: str) -> MirroredIndex:
-        opens = opener(to, KEYS[which], settings.search_timeout_s)
-        return MirroredIndex(opens(name), name, targets, opens)
-
-    return SearchIndexes(
-        admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
-        content=index(settings.azure_search_content_index, "content"),
-        documents=index(settings.azure_search_documents_index, "documents"),
-        memory=index(settings.azure_search_memory_index, "memory"),
-    )
-
-
-def index_migration(to: Connections, settings: Settings, which: str, on_page: OnPage) -> IndexMigration:
-    """What moves "content", "documents" or "memory" to a new index; `on_page` is told of each page."""
-    from shared.retrieval.migration import IndexMigration
-    from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
-
-    dimensions = settings.embedding_dimensions
-    definitions = {
-        "content": content_index(settings.azure_search_content_index, dimensions),
-        "documents": documents_index(settings.azure_search_documents_index),
-        "memory": memory_index(settings.azure_search_memory_index, dimensions),
-    }
-    timeout_s = settings.search_timeout_s
-    return IndexMigration(
-        to.search_admin,
-        opener(to, KEYS[which], timeout_s),
-        definitions[which],
-        version=INDEX_VERSIONS[which],
-        timeout_s=timeout_s,
-        on_page=on_page,
-    )
-
-
-def opener(to: Connections, key_field: str, timeout_s: float) -> OpensIndex:
-    """Gives indexes by their own names."""
+def _opener(to: Connections, settings: Settings, which: str) -> OpensIndex:
+    """Opens indexes that hold "content", "documents" or "memory" by their own names."""
     from shared.platform.azure_search import AzureSearchIndex
 
     def opens(physical: str, absent_ok: bool = False) -> AzureSearchIndex:
-        connection = to.search_index(physical)
         return AzureSearchIndex(
-            connection, physical, timeout_s=timeout_s, key_field=key_field, absent_ok=absent_ok
+            to.search_index(physical),
+            physical,
+            timeout_s=settings.search_timeout_s,
+            key_field=_KEY_FIELDS[which],
+            absent_ok=absent_ok,
         )
 
     return opens
@@ -291,6 +240,8 @@ def build_services(settings: Settings) -> Services:
     from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
     from shared.platform.tables import Table
     from shared.quality.table_store import TableQualityStore
+    from shared.retrieval.index_admin import AzureSearchAdmin
+    from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
     from shared.runs.blob_run_log import BlobRunLog
     from shared.runs.table_run_store import TableRunStore
     from shared.subagents.control_store import TableControlStore
@@ -303,7 +254,12 @@ def build_services(settings: Settings) -> Services:
     from shared.tools.web_search import SearxngWebSearch
 
     to = Connections(settings)
-    indexes = search_indexes(to, settings)
+    targets = WriteTargets(to.search_admin, timeout_s=settings.search_timeout_s)
+
+    def index(name: str, which: str) -> MirroredIndex:
+        opens = _opener(to, settings, which)
+        return MirroredIndex(opens(name), name, targets, opens)
+
     graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
     threads = Table(to.tables, names.THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db)
     web_search = settings.web_search_url and SearxngWebSearch(to.web_search, settings.web_search_url)
@@ -312,10 +268,10 @@ def build_services(settings: Settings) -> Services:
     outbox = ChannelOutbox(settings, to.bot_token)
     return Services(
         settings=settings,
-        content_index=indexes.content,
-        documents_index=indexes.documents,
-        memory_index=indexes.memory,
-        search_admin=indexes.admin,
+        content_index=index(settings.azure_search_content_index, "content"),
+        documents_index=index(settings.azure_search_documents_index, "documents"),
+        memory_index=index(settings.azure_search_memory_index, "memory"),
+        search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
         chat_model=_chat_model(to, settings, settings.chat_model, "CHAT_MODEL"),
         vision_model=_chat_model(to, settings, settings.vision_model or settings.chat_model, "VISION_MODEL"),
         embedder=_embedder(to, settings),
@@ -387,9 +343,25 @@ def _parser_services(to: Connections, settings: Settings) -> ParserServices:
 async def opened_index_migration(
     settings: Settings, which: str, on_page: OnPage
 ) -> AsyncIterator[IndexMigration]:
-    """What moves "content", "documents" or "memory" to a new index; closed afterwards."""
+    """Moves "content", "documents" or "memory" to a new index; `on_page` is told of each page."""
+    from shared.retrieval.migration import IndexMigration
+    from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
+
+    dimensions = settings.embedding_dimensions
+    definitions = {
+        "content": content_index(settings.azure_search_content_index, dimensions),
+        "documents": documents_index(settings.azure_search_documents_index),
+        "memory": memory_index(settings.azure_search_memory_index, dimensions),
+    }
     to = Connections(settings)
     try:
-        yield index_migration(to, settings, which, on_page)
+        yield IndexMigration(
+            to.search_admin,
+            _opener(to, settings, which),
+            definitions[which],
+            version=INDEX_VERSIONS[which],
+            timeout_s=settings.search_timeout_s,
+            on_page=on_page,
+        )
     finally:
         await to.close()
