@@ -14,7 +14,7 @@ from pathlib import Path
 import azure.functions as func
 
 from functions.http.conditions import is_known
-from functions.http.responses import Request, Response, cached_response, endpoint
+from functions.http.responses import Request, Response, cached_response, route
 from shared.platform.errors import NotFoundError
 
 blueprint = func.Blueprint()
@@ -30,22 +30,19 @@ _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".png": "image/png
 _ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.js", "page.css")
 
 
-@blueprint.route(route="openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "openapi.json")
 async def get_description(req: Request) -> Response:
     """The OpenAPI 3.1 description of every call."""
     return _answer(req, await asyncio.to_thread(_description), "application/json")
 
 
-@blueprint.route(route="docs", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "docs")
 async def get_docs_page(req: Request) -> Response:
     """The page."""
     return _answer(req, await asyncio.to_thread(_file, "page.html"), "text/html")
 
 
-@blueprint.route(route="docs/{asset}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "docs/{asset}")
 async def get_docs_asset(req: Request) -> Response:
     """A file of the page."""
     name = str(req.path_params["asset"])
@@ -65,7 +62,7 @@ def _answer(req: Request, content: bytes, media_type: str) -> Response:
 def _description() -> bytes:
     # Imported when used: a worker that is never asked for it builds no schemas.
     from functions.http.openapi.description import Description
-    from functions.http.openapi.registry import OPERATIONS
+    from functions.http.openapi.operations import OPERATIONS
 
     return json.dumps(Description(OPERATIONS).document(), separators=(",", ":")).encode()
 

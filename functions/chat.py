@@ -4,7 +4,6 @@ A question that is sent again under its key finds its run, and follows that one 
 """
 
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,11 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
-import azure.functions as func
 
-from functions.http.event_stream import closer, follow, last_event_id
+from functions.http.event_stream import closer, follow, follow_named, last_event_id
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, event_stream, json_response, read_model
+from functions.http.responses import Request, Response, event_stream, json_response, read_model, route
 from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError, status_of
 from shared.platform.tracing import link_to
 
@@ -55,9 +53,7 @@ class _Run:
     begun: "LogSlice | None" = None
 
 
-@blueprint.route(route="chat", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "chat")
 async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
     # Imported when used: a worker that starts does not wait for it.
@@ -73,7 +69,12 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     if "respond-async" in req.headers.get("prefer", ""):
         return json_response(await _view(run, question), 202, headers)
     if body.stream:
-        return event_stream(_frames(run, question, 0 if run.begun else after), run.run_id)
+        services = question.services
+        close_if_dead = closer(client, run.run_id, services)
+        seconds = services.settings.stream_seconds
+        after = 0 if run.begun else after
+        frames = follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=run.begun)
+        return event_stream(frames, run.run_id)
     view = await _end_of(run, question)
     return json_response(view, _status_of(view), headers)
 
@@ -178,17 +179,14 @@ async def _is_known(run_id: str, question: _Question) -> bool:
     return False
 
 
-def _frames(run: _Run, question: _Question, after: int = 0) -> AsyncIterator[bytes]:
+async def _end_of(run: _Run, question: _Question) -> "RunView":
+    """The run when it has ended, or waits for its owner, or the time of a stream is over."""
     services = question.services
     close_if_dead = closer(question.client, run.run_id, services)
     seconds = services.settings.stream_seconds
-    return follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=run.begun)
-
-
-async def _end_of(run: _Run, question: _Question) -> "RunView":
-    """The run when it has ended, or waits for its owner, or the time of a stream is over."""
-    async for frame in _frames(run, question):
-        if b"\nevent: ask_user\n" in frame and (view := await _view(run, question)).status == "waiting":
+    events = follow_named(services.run_log, run.run_id, 0, seconds, close_if_dead, begun=run.begun)
+    async for name, _ in events:
+        if name == "ASK_USER" and (view := await _view(run, question)).status == "waiting":
             return view
     return await _view(run, question)
 

@@ -12,7 +12,7 @@ import azure.functions as func
 
 from functions.http.event_stream import KEEP_ALIVE_S, last_event_id
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, event_stream
+from functions.http.responses import Request, Response, event_stream, route
 from shared.platform.errors import CallerError
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ _MAX_AGE = timedelta(days=1)
 _scans: "WeakKeyDictionary[DocumentStore, SharedScans]" = WeakKeyDictionary()
 
 
-@blueprint.route(route="documents/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "documents/events")
 async def get_document_events(req: Request) -> Response:
     """Documents in work, then every change of a document that the caller may see."""
     # Imported when used: a worker that answers no such request never pays for it.

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.conditions import byte_span, holds, is_known
+from functions.http.conditions import byte_span, holds
 from functions.http.etags import PASSING, etag_of, is_conditional, require_match, tagged_response
 from functions.http.requests import caller_of, ready_services
 from functions.http.responses import (
     Request,
     Response,
-    endpoint,
     file_response,
     json_response,
     picture_response,
     read_model,
     read_query,
+    route,
 )
 from functions.ingest import start_ingestion
 from functions.pages import note_opened, reader_of
@@ -25,6 +25,7 @@ from shared.platform.errors import PreconditionFailedError
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
+    from shared.documents.listing import DocumentDetail
     from shared.documents.state import DocumentState
     from shared.platform.search import Filters
     from shared.wiring import Services
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="documents", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "documents")
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     # Imported when used: a worker that starts does not wait for it.
@@ -48,8 +48,7 @@ async def list_documents(req: Request) -> Response:
     return json_response(await listed(user, await ready_services(), filters, query.limit, query.cursor))
 
 
-@blueprint.route(route="documents/{doc_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "documents/{doc_id}")
 async def get_document(req: Request) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
     from shared.documents.listing import get_document as found
@@ -60,8 +59,7 @@ async def get_document(req: Request) -> Response:
     return tagged_response(req, detail, PASSING)
 
 
-@blueprint.route(route="documents/{doc_id}/content", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "documents/{doc_id}/content")
 async def get_document_content(req: Request) -> Response:
     """The file itself, as it was dropped in, for whoever may read it; one `Range` of bytes is honoured."""
     from shared.documents.listing import readable_blob
@@ -82,10 +80,7 @@ async def get_document_content(req: Request) -> Response:
     return await file_response(parts, blob, span)
 
 
-@blueprint.route(
-    route="documents/{doc_id}/figures/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS
-)
-@endpoint
+@route(blueprint, "GET", "documents/{doc_id}/figures/{name}")
 async def get_document_figure(req: Request) -> Response:
     """A picture of a document, for whoever may read the document; 304 when the caller has it already."""
     from shared.documents.figures import readable_figure
@@ -94,20 +89,13 @@ async def get_document_figure(req: Request) -> Response:
     user = await caller_of(req)
     services = await ready_services()
     blob = await readable_figure(req.path_params["doc_id"], req.path_params["name"], user, services)
-    if is_known(req.headers.get("if-none-match"), blob.etag):
-        return Response(
-            status_code=304, headers={"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
-        )
-    return await picture_response(services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
+    return await picture_response(req, services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
 
 
-@blueprint.route(route="documents/{doc_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "PATCH", "documents/{doc_id}")
 async def correct_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.documents.listing import get_own_document
     from shared.documents.requests import MetadataCorrection
     from shared.ingestion.changes import changeable, correct, corrections_of
 
@@ -124,17 +112,12 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
     if again:
         await _start(client, state.blob_name)
     changed = await changeable(state.doc_id, user, services.documents)
-    return tagged_response(
-        req, await get_own_document(changed, user, services.documents_index, services.documents), PASSING
-    )
+    return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
 
-@blueprint.route(route="documents/{doc_id}/access", methods=["PUT"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "PUT", "documents/{doc_id}/access")
 async def change_access(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
-    from shared.documents.listing import get_own_document
     from shared.documents.requests import AccessChange
     from shared.ingestion.changes import change_access as change
     from shared.ingestion.changes import changeable
@@ -147,18 +130,13 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
     if await change(state, wanted, services, only_unchanged=is_conditional(req.headers)):
         await _start(client, state.blob_name)
     changed = await changeable(state.doc_id, user, services.documents)
-    return tagged_response(
-        req, await get_own_document(changed, user, services.documents_index, services.documents), PASSING
-    )
+    return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
 
-@blueprint.route(route="documents/{doc_id}/reingest", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "documents/{doc_id}/reingest")
 async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Ingest the file once more, also one that failed three times. 202."""
     from functions.http.requests import admitted
-    from shared.documents.listing import get_own_document
     from shared.ingestion.changes import changeable, try_again
 
     user = await caller_of(req)
@@ -168,14 +146,10 @@ async def reingest_document(req: Request, client: df.DurableOrchestrationClient)
     await try_again(state, services.blobs, services.documents)
     await _start(client, state.blob_name)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
-    return json_response(
-        await get_own_document(state, user, services.documents_index, services.documents), 202, headers
-    )
+    return json_response(await _detail_of(state, user, services), 202, headers)
 
 
-@blueprint.route(route="documents/{doc_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "DELETE", "documents/{doc_id}")
 async def delete_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
     from shared.documents.listing import DocumentDeleting
@@ -194,15 +168,14 @@ async def _require_match(
     request: Request, state: "DocumentState", user: "UserContext", services: "Services"
 ) -> None:
     """Refuse a change to a document that is not as its caller says (If-Match). PreconditionFailedError."""
+    if is_conditional(request.headers):
+        require_match(request.headers, etag_of(await _detail_of(state, user, services), PASSING))
+
+
+async def _detail_of(state: "DocumentState", user: "UserContext", services: "Services") -> "DocumentDetail":
     from shared.documents.listing import get_own_document
 
-    if is_conditional(request.headers):
-        require_match(
-            request.headers,
-            etag_of(
-                await get_own_document(state, user, services.documents_index, services.documents), PASSING
-            ),
-        )
+    return await get_own_document(state, user, services.documents_index, services.documents)
 
 
 async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:

@@ -3,13 +3,12 @@
 import azure.functions as func
 
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_model
+from functions.http.responses import Request, Response, json_response, read_model, route
 
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="runs/{run_id}/feedback", methods=["PUT"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "PUT", "runs/{run_id}/feedback")
 async def put_feedback(req: Request) -> Response:
     """Rate a run that has ended; the last rating counts."""
     # Imported when used: a worker that starts does not wait for it.
@@ -22,8 +21,7 @@ async def put_feedback(req: Request) -> Response:
     return json_response(await rate_run(_id_of(req), body, user, services.runs, services.quality))
 
 
-@blueprint.route(route="runs/{run_id}/feedback", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "runs/{run_id}/feedback")
 async def get_feedback(req: Request) -> Response:
     """What the caller said of a run."""
     from shared.quality.recording import feedback_of
@@ -32,8 +30,7 @@ async def get_feedback(req: Request) -> Response:
     return json_response(await feedback_of(_id_of(req), user, (await ready_services()).runs))
 
 
-@blueprint.route(route="runs/{run_id}/feedback", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "DELETE", "runs/{run_id}/feedback")
 async def delete_feedback(req: Request) -> Response:
     """Take it back."""
     from shared.quality.recording import withdraw_feedback
@@ -44,8 +41,7 @@ async def delete_feedback(req: Request) -> Response:
     return Response(status_code=204)
 
 
-@blueprint.route(route="runs/{run_id}/openings", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "POST", "runs/{run_id}/openings")
 async def post_opening(req: Request) -> Response:
     """Say that the source of a citation was opened; each citation counts once."""
     from shared.quality.recording import open_source

@@ -7,7 +7,7 @@ import asyncio
 
 import azure.functions as func
 
-from functions.http.responses import Request, Response, endpoint, json_response
+from functions.http.responses import Request, Response, json_response, route
 from shared.platform.errors import GroundworkError
 
 blueprint = func.Blueprint()
@@ -15,8 +15,7 @@ blueprint = func.Blueprint()
 _READY_TIMEOUT_S = 5.0
 
 
-@blueprint.route(route="health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "health")
 async def get_health(req: Request) -> Response:
     """200 as long as the process answers."""
     # Imported when used: a worker that starts does not wait for it.
@@ -25,8 +24,7 @@ async def get_health(req: Request) -> Response:
     return json_response(HealthView())
 
 
-@blueprint.route(route="health/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "health/ready")
 async def get_readiness(req: Request) -> Response:
     """200 when search, storage and tables answer, else 503 naming which does not."""
     from functions.http.models import ReadinessView

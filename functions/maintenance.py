@@ -9,7 +9,7 @@ import azure.functions as func
 
 from functions.http.request_scope import consumed
 from functions.http.requests import administrator_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response
+from functions.http.responses import Request, Response, json_response, route
 from functions.ingest import start_ingestion
 from shared.platform.telemetry import get_logger
 
@@ -36,9 +36,7 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
         await _tell_poison()
 
 
-@blueprint.route(route="maintenance/reconcile", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "maintenance/reconcile")
 async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """The same at once, for administrators."""
     await administrator_of(req)
@@ -46,8 +44,7 @@ async def reconcile_now(req: Request, client: df.DurableOrchestrationClient) -> 
 
 
 # Not below `admin/`: the Functions host keeps routes that begin so for itself, and refuses to load them.
-@blueprint.route(route="maintenance/audit", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "maintenance/audit")
 async def get_audit(req: Request) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
     from shared.ingestion.audit import audit
@@ -56,8 +53,7 @@ async def get_audit(req: Request) -> Response:
     return json_response(await audit(await ready_services(), int(time.time())))
 
 
-@blueprint.route(route="maintenance/poison", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "maintenance/poison")
 async def get_poison(req: Request) -> Response:
     """Events that were tried in vain, for administrators: which file each is about, and no more."""
     from shared.platform.queues import PoisonList

@@ -3,13 +3,12 @@
 import azure.functions as func
 
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_query
+from functions.http.responses import Request, Response, json_response, read_query, route
 
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="memory", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "memory")
 async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
     # Imported when used: a worker that starts does not wait for it.
@@ -26,8 +25,7 @@ async def get_memory(req: Request) -> Response:
     )
 
 
-@blueprint.route(route="memory", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "DELETE", "memory")
 async def delete_memory(req: Request) -> Response:
     """Forget everything that is remembered of the caller."""
     from shared.conversations.memory import forget_all

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import azure.functions as func
 
 from functions.http.requests import administrator_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_query
+from functions.http.responses import Request, Response, json_response, read_query, route
 from shared.platform.errors import CallerError
 
 blueprint = func.Blueprint()
@@ -14,8 +14,7 @@ _USUAL_HOURS = 24
 MAX_HOURS = 168  # a week: an hour is one query
 
 
-@blueprint.route(route="metrics/subagents", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "metrics/subagents")
 async def get_subagent_metrics(req: Request) -> Response:
     """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
     from shared.subagents.metrics import subagent_metrics
@@ -30,8 +29,7 @@ async def get_subagent_metrics(req: Request) -> Response:
     )
 
 
-@blueprint.route(route="metrics/quality", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "metrics/quality")
 async def get_quality_metrics(req: Request) -> Response:
     """How good answers were in use: what people said, opened, and got; each measure with its aim."""
     # Imported when used: a worker that starts does not wait for it.

@@ -1,6 +1,5 @@
 """GET /api/documents/{doc_id}/pages/… and …/readable: documents as people read them, with what was cited."""
 
-# Views are built from models that nothing else needs at the start.
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func
 
-from functions.http.conditions import is_known, preferred
+from functions.http.conditions import preferred
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, picture_response, read_query
+from functions.http.responses import Request, Response, json_response, picture_response, read_query, route
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
@@ -22,14 +21,16 @@ from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
-    from shared.documents.models import Caption
-    from shared.documents.page_models import CitationQuery, PageSheet, PageView, Reading, ViewedPicture
+    from shared.documents.page_models import CitationQuery, PageSheet, Reading, ViewedPicture
     from shared.documents.page_views import Cited, Material
     from shared.documents.state import DocumentState, DocumentStore
     from shared.platform.blobs import BlobStore
     from shared.wiring import Services
 
 
+blueprint = func.Blueprint()
+_HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
+_VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 _noting: set[asyncio.Task[None]] = set()
 
 
@@ -56,6 +57,7 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
     """
     # Imported when used: a worker that starts does not wait for it.
     from shared.answering.cited_pages import readable_document
+    from shared.documents import figure_store
     from shared.documents.page_views import Material
     from shared.platform.concurrency import run_together
 
@@ -63,7 +65,10 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
         reader.doc_id, reader.user, reader.services.documents_index, reader.services.documents
     )
     (reading, captions), cited = await run_together(
-        run_together(_reading(reader, found.state), _captions(reader)), cited_by(reader, query)
+        run_together(
+            _reading(reader, found.state), figure_store.captions(reader.services.blobs, reader.doc_id)
+        ),
+        cited_by(reader, query),
     )
     material = Material(
         record=found.record,
@@ -131,12 +136,10 @@ async def sheet_of(
         return known, True
     try:
         return await page_sheet(state, page_number, blobs, documents), True
-    except (BadDocumentError, NotFoundError) as failed:
-        _log(failed)
-        return None, False
-    except (ConflictError, DependencyError) as failed:  # it may be drawn when the picture is asked for
-        _log(failed)
-        return None, True
+    except (BadDocumentError, NotFoundError, ConflictError, DependencyError) as failed:
+        get_logger().warning("page.not_drawn", error_type=failed.code)
+        # After a conflict or a failure it may be drawn when the picture is asked for.
+        return None, isinstance(failed, ConflictError | DependencyError)
 
 
 async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
@@ -145,45 +148,21 @@ async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
     return await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
 
 
-async def _captions(reader: Reader) -> "dict[str, Caption]":
-    from shared.documents import figure_store
-
-    return await figure_store.captions(reader.services.blobs, reader.doc_id)
-
-
 def _in_background(call: Coroutine[None, None, None]) -> None:
     task = asyncio.get_running_loop().create_task(call)
     _noting.add(task)  # a task that nobody holds may be collected before it ends
     task.add_done_callback(_noting.discard)
 
 
-def _log(failed: GroundworkError) -> None:
-    get_logger().warning("page.not_drawn", error_type=failed.code)
-
-
-def citation_query(request: Request) -> "CitationQuery":
-    """The citation that an address names. CallerError when it is not well formed."""
-    from shared.documents.page_models import CitationQuery
-
-    return read_query(request, CitationQuery)
-
-
-blueprint = func.Blueprint()
-_HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
-
-
-@blueprint.route(
-    route="documents/{doc_id}/pages/{page}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS
-)
-@endpoint
+@route(blueprint, "GET", "documents/{doc_id}/pages/{page}")
 async def get_document_page(req: Request) -> Response:
     """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
     from shared.documents.page_html import page_html
-    from shared.documents.page_models import ViewedPicture
-    from shared.documents.page_views import page_elements, page_number_of
+    from shared.documents.page_models import CitationQuery, ViewedPicture
+    from shared.documents.page_views import page_elements, page_number_of, page_view
 
     reader = await reader_of(req)
-    query = citation_query(req)
+    query = read_query(req, CitationQuery)
     number = page_number_of(str(req.path_params["page"]))
     material, state = await material_of(reader, query)
     elements = page_elements(material, number)
@@ -195,20 +174,16 @@ async def get_document_page(req: Request) -> Response:
     if kind == _JSON:
         material = await _with_signed(material, material.figure_paths(elements), reader)
         picture = await _signed_picture(picture, state.content_hash, number, sheet, reader)
-    view = await _page_view(material, number, picture if has_picture else None, sheet)
+    view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
     return json_response(view, headers=_VARYING) if kind == _JSON else _html(page_html(view))
 
 
-@blueprint.route(
-    route="documents/{doc_id}/pages/{page}/image", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS
-)
-@endpoint
+@route(blueprint, "GET", "documents/{doc_id}/pages/{page}/image")
 async def get_document_page_image(req: Request) -> Response:
     """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
     from shared.answering.cited_pages import readable_document
     from shared.documents.page_views import page_number_of
     from shared.ingestion.page_pictures import has_pictures, page_picture
-    from shared.platform.errors import NotFoundError
     from shared.platform.names import WORK
 
     reader = await reader_of(req)
@@ -219,14 +194,10 @@ async def get_document_page_image(req: Request) -> Response:
     if not has_pictures(found.state.filename):
         raise NotFoundError("Pages of such a file have no picture.", "Only those of PDFs have one.")
     blob = await page_picture(found.state, number, reader.services.blobs, reader.services.documents)
-    if is_known(req.headers.get("if-none-match"), blob.etag):
-        headers = {"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
-        return Response(status_code=304, headers=headers)
-    return await picture_response(reader.services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
+    return await picture_response(req, reader.services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 
 
-@blueprint.route(route="documents/{doc_id}/readable", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "documents/{doc_id}/readable")
 async def get_readable_document(req: Request) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
     # Imported when used: a worker that starts does not wait for it.
@@ -246,20 +217,11 @@ async def get_readable_document(req: Request) -> Response:
     if kind == _JSON:
         return json_response(view, headers=_VARYING)
     if kind == _MARKDOWN:
-        headers = {**_VARYING, "X-Content-Type-Options": "nosniff"}
-        return Response(readable_markdown(view), media_type=_MARKDOWN, headers=_next(headers, view.cursor))
+        # Markdown has no field for a cursor: it stands in a link. Source: RFC 8288.
+        link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}
+        headers = {**_VARYING, **link}
+        return Response(readable_markdown(view), media_type=_MARKDOWN, headers=headers)
     return _html(readable_html(view))
-
-
-_VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
-
-
-async def _page_view(
-    material: "Material", number: int, picture: "ViewedPicture | None", sheet: "PageSheet | None"
-) -> "PageView":
-    from shared.documents.page_views import page_view
-
-    return await asyncio.to_thread(page_view, material, number, picture, sheet)
 
 
 def _html(page: str) -> Response:
@@ -272,11 +234,6 @@ def _html(page: str) -> Response:
         "X-Content-Type-Options": "nosniff",
     }
     return Response(page, media_type=_HTML, headers=headers)
-
-
-def _next(headers: dict[str, str], cursor: str | None) -> dict[str, str]:
-    """Markdown has no field for a cursor: it stands in a link. Source: RFC 8288."""
-    return {**headers, "Link": f'<?cursor={cursor}>; rel="next"'} if cursor else headers
 
 
 async def _with_signed(material: "Material", paths: list[str], reader: Reader) -> "Material":
@@ -294,7 +251,6 @@ async def _signed_picture(
 ) -> "ViewedPicture":
     from shared.documents.figures import URL_LIFETIME_S
     from shared.documents.page_files import picture_name
-    from shared.platform.errors import GroundworkError
     from shared.platform.names import WORK
 
     if sheet is None:

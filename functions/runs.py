@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
-import azure.functions as func
 
 from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, event_stream, json_response, read_model
+from functions.http.responses import Request, Response, event_stream, json_response, read_model, route
 from shared.platform.errors import NotFoundError
 from shared.platform.telemetry import get_logger
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 blueprint = df.Blueprint()
 
 
-@blueprint.route(route="runs/{run_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "runs/{run_id}")
 async def get_run(req: Request) -> Response:
     """A run's status, todo list, what it asks and, once committed, its answer."""
     from shared.answering.runs import view_run
@@ -29,9 +27,7 @@ async def get_run(req: Request) -> Response:
     return json_response(await view_run(record, services, user))
 
 
-@blueprint.route(route="runs/{run_id}/events", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "GET", "runs/{run_id}/events")
 async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A run's events from the first, or after `Last-Event-ID`."""
     record, _, services = await _own_run(req)
@@ -52,9 +48,7 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     return event_stream(frames, record.run_id)
 
 
-@blueprint.route(route="runs/{run_id}/answer", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "runs/{run_id}/answer")
 async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
     # Imported when used: a worker that starts does not wait for it.
@@ -75,9 +69,7 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     )
 
 
-@blueprint.route(route="runs/{run_id}/cancel", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "runs/{run_id}/cancel")
 async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
     from shared.answering.cancelling import cancel_run as cancel

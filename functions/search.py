@@ -3,13 +3,12 @@
 import azure.functions as func
 
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_model
+from functions.http.responses import Request, Response, json_response, read_model, route
 
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="search", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "POST", "search")
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
     # Imported when used: a worker that starts does not wait for it.

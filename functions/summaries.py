@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
-import azure.functions as func
 
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_model
+from functions.http.responses import Request, Response, json_response, read_model, route
 from shared.platform.errors import GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
@@ -43,9 +42,7 @@ class _Order:
     client: df.DurableOrchestrationClient
 
 
-@blueprint.route(route="summaries", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "summaries")
 async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
     # Imported when used: a worker that starts does not wait for it.
@@ -63,9 +60,7 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
 
-@blueprint.route(route="summaries/{summary_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "GET", "summaries/{summary_id}")
 async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """How far a summary is, and its result once it is there."""
     from shared.summaries.summaries import close_dead_summary, view_summary
@@ -79,9 +74,7 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
     return json_response(view)
 
 
-@blueprint.route(route="summaries/{summary_id}/cancel", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "summaries/{summary_id}/cancel")
 async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """End a summary. Again: the same."""
     from shared.summaries.summaries import cancel_summary as cancel
@@ -93,9 +86,7 @@ async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) ->
     return json_response(await view_summary(request, services.documents_index, services.blobs, user))
 
 
-@blueprint.route(route="summaries/{summary_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "DELETE", "summaries/{summary_id}")
 async def delete_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Delete a summary and everything made of it."""
     from shared.summaries.summaries import delete_summary as delete

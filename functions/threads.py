@@ -7,7 +7,7 @@ import azure.functions as func
 
 from functions.http.etags import etag_of, require_match, tagged_response
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_model, read_query
+from functions.http.responses import Request, Response, json_response, read_model, read_query, route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="threads", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "POST", "threads")
 async def create_thread(req: Request) -> Response:
     """Begin a thread."""
     # Imported when used: a worker that starts does not wait for it.
@@ -44,8 +43,7 @@ async def create_thread(req: Request) -> Response:
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 
-@blueprint.route(route="threads", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "threads")
 async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
     from functions.http.models import ListQuery
@@ -58,8 +56,7 @@ async def get_threads(req: Request) -> Response:
     )
 
 
-@blueprint.route(route="threads/{thread_id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "threads/{thread_id}")
 async def get_thread(req: Request) -> Response:
     """One thread, without its turns."""
     from shared.conversations.threads import owned_thread, view_of
@@ -70,8 +67,7 @@ async def get_thread(req: Request) -> Response:
     )
 
 
-@blueprint.route(route="threads/{thread_id}", methods=["PATCH"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "PATCH", "threads/{thread_id}")
 async def patch_thread(req: Request) -> Response:
     """Rename a thread."""
     from shared.conversations.models import ThreadRename
@@ -85,8 +81,7 @@ async def patch_thread(req: Request) -> Response:
     return tagged_response(req, renamed)
 
 
-@blueprint.route(route="threads/{thread_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "DELETE", "threads/{thread_id}")
 async def delete_thread(req: Request) -> Response:
     """Delete a thread and everything made of it."""
     from shared.conversations.threads import delete_thread as deleted
@@ -96,8 +91,7 @@ async def delete_thread(req: Request) -> Response:
     return Response(status_code=204)
 
 
-@blueprint.route(route="threads/{thread_id}/clear", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "POST", "threads/{thread_id}/clear")
 async def clear_thread(req: Request) -> Response:
     """Delete the turns of a thread, and keep the thread."""
     from shared.conversations.threads import clear_thread as cleared
@@ -106,8 +100,7 @@ async def clear_thread(req: Request) -> Response:
     return json_response(await cleared(_id_of(req), user, await ready_services()))
 
 
-@blueprint.route(route="threads/{thread_id}/messages", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "threads/{thread_id}/messages")
 async def get_thread_messages(req: Request) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
     from functions.http.models import MessagesQuery

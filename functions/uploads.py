@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
-import azure.functions as func
 
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
 from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_model, validated
+from functions.http.responses import Request, Response, json_response, read_model, route, validated
 from functions.ingest import start_ingestion
 from shared.platform.errors import CallerError
 
@@ -34,9 +33,7 @@ class _Upload:
     client: df.DurableOrchestrationClient
 
 
-@blueprint.route(route="documents", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "documents")
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
     from functions.http.requests import admitted
@@ -55,8 +52,7 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
     )
 
 
-@blueprint.route(route="documents/uploads", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "POST", "documents/uploads")
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
     # Imported when used: a worker that starts does not wait for it.

@@ -18,7 +18,7 @@ from shared.platform import tracing
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.instances import Instances
 from shared.platform.tracing import TraceLink, unrecorded
-from shared.runs.log_lines import TERMINAL_EVENTS, LogSlice
+from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
 
 if TYPE_CHECKING:
     from shared.platform.blobs import BlobStore
@@ -52,6 +52,7 @@ _POLLS_BESIDE_WRITER_S = (1.0, 3.0)  # its lines come from memory: these find a 
 _CHECK_AFTER_S = 3.0  # of silence: is the orchestration still there?
 _NUMBER = re.compile(r"[0-9]{1,18}")  # lines of a log, or microseconds since 1970
 CloseIfDead = Callable[[], Awaitable[None]]
+NamedFrame = tuple[EventName | None, bytes]  # None = a comment
 
 
 async def follow(
@@ -72,6 +73,22 @@ async def follow(
             cannot go on by itself.
         begun: how the log begins, for whoever has just written that.
     """
+    events = follow_named(log, run_id, after, stream_seconds, close_if_dead, begun=begun)
+    async with aclosing(events):
+        async for _, frame in events:
+            yield frame
+
+
+async def follow_named(
+    log: "RunLog",
+    run_id: str,
+    after: int,
+    stream_seconds: float,
+    close_if_dead: CloseIfDead,
+    *,
+    begun: LogSlice | None = None,
+) -> AsyncGenerator[NamedFrame, None]:
+    """As `follow`, each frame with the name of its event."""
     with log.watch(run_id) as tail:
         slices = _slices(log, run_id, begun, tail, close_if_dead)
         frames = _frames(slices, after, stream_seconds)
@@ -121,7 +138,7 @@ async def _next(log: "RunLog", run_id: str, offset: int, tail: "LogTail", pause_
 
 async def _frames(
     slices: AsyncIterator[LogSlice], after: int, stream_seconds: float
-) -> AsyncGenerator[bytes, None]:
+) -> AsyncGenerator[NamedFrame, None]:
     number = 0
     started = spoke = time.monotonic()
     async for written in slices:
@@ -129,7 +146,7 @@ async def _frames(
             number += 1
             name, frame = _frame(number, line)
             if number > after:
-                yield frame
+                yield name, frame
                 spoke = time.monotonic()
             if name in TERMINAL_EVENTS:
                 return
@@ -137,10 +154,10 @@ async def _frames(
                 break  # a slow reader may be long at one piece
         now = time.monotonic()
         if now - started >= stream_seconds:
-            yield b": resume with Last-Event-ID\n\n"
+            yield None, b": resume with Last-Event-ID\n\n"
             return
         if now - spoke >= KEEP_ALIVE_S:
-            yield b": keep-alive\n\n"
+            yield None, b": keep-alive\n\n"
             spoke = now
 
 
@@ -179,7 +196,7 @@ async def _read(log: "RunLog", run_id: str, offset: int) -> LogSlice:
         return LogSlice(lines=(), next_offset=offset)
 
 
-def _frame(number: int, line: str) -> tuple[str, bytes]:
+def _frame(number: int, line: str) -> tuple[EventName, bytes]:
     event = json.loads(line)
     body = json.dumps(event["data"], ensure_ascii=False, separators=(",", ":"))
     text = f"id: {number}\nevent: {event['name'].lower()}\ndata: {body}\n\n"

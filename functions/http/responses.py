@@ -8,22 +8,25 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
+import azure.functions as func
 from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
 
 from functions.http.bodies import read_body
+from functions.http.conditions import is_known
 from functions.http.request_scope import observed
-from shared.platform.errors import CallerError, DefectError, GroundworkError, NotAuthenticatedError
+from shared.platform.errors import CallerError, DefectError, GroundworkError, NotAuthenticatedError, Problem
 from shared.platform.telemetry import get_logger, note_fields
 
 if TYPE_CHECKING:
     from shared.platform.blobs import BlobProperties, ByteSpan
 
 
-__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model"]
+__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model", "route"]
 MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
 
@@ -32,6 +35,23 @@ _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
 _USUAL = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[..., Awaitable[Response]]
+
+
+def route(blueprint: Any, method: str, path: str) -> Callable[[Handler], Any]:
+    """Register a handler for a method and an address below `/api`, as `endpoint`.
+
+    A handler with a parameter `client` gets the client of Durable Functions. Nobody needs a key of the
+    platform: `caller_of` says who asks.
+    """
+
+    def register(handler: Handler) -> Any:
+        registered: Any = endpoint(handler)
+        if "client" in signature(handler).parameters:
+            registered = blueprint.durable_client_input(client_name="client")(registered)
+        anonymous = func.AuthLevel.ANONYMOUS
+        return blueprint.route(route=path, methods=[method], auth_level=anonymous)(registered)
+
+    return register
 
 
 def endpoint(handler: Handler) -> Handler:
@@ -108,8 +128,6 @@ async def file_response(
     is_pdf = filename.lower().endswith(".pdf")
     headers = {
         "Content-Disposition": f"{'inline' if is_pdf else 'attachment'}; filename*=UTF-8''{quote(filename)}",
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "private, no-store",
         "Accept-Ranges": "bytes",
         "ETag": f'"{blob.etag}"',
         "Content-Length": str(blob.size_bytes if span is None else span.length),
@@ -124,14 +142,17 @@ async def file_response(
     )
 
 
-async def picture_response(parts: AsyncIterator[bytes], blob: "BlobProperties") -> Response:
-    """A PNG that we made, shown inline. A browser may keep it, and asks each time whether it may show it."""
-    headers = {
+async def picture_response(request: Request, parts: AsyncIterator[bytes], blob: "BlobProperties") -> Response:
+    """A PNG that we made, shown inline; 304 when the caller has it already.
+
+    A browser may keep it, and asks each time whether it may show it.
+    """
+    headers = {"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
+    if is_known(request.headers.get("if-none-match"), blob.etag):
+        return Response(status_code=304, headers=headers)
+    headers |= {
         "Content-Disposition": "inline",
         "Content-Security-Policy": "default-src 'none'",
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "private, no-cache",
-        "ETag": f'"{blob.etag}"',
         "Content-Length": str(blob.size_bytes),
     }
     return StreamingResponse(await _begun(parts), media_type="image/png", headers=headers)
@@ -150,18 +171,12 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
     """Server-sent events. No proxy may hold them back, and a reader who takes none is let go."""
-    headers = {"X-Accel-Buffering": "no"}
-    if run_id is not None:
-        headers["X-Run-Id"] = run_id
-    # Imported when used: its base class comes from here.
-
+    headers = {"X-Accel-Buffering": "no", **({"X-Run-Id": run_id} if run_id else {})}
     return PatientResponse(frames, media_type="text/event-stream", headers=headers)
 
 
 def problem(error: GroundworkError) -> Response:
     """Problem details (RFC 9457): type, title, status, detail, hints."""
-    from shared.platform.errors import Problem
-
     note_fields(error_type=error.code)
     content = Problem(
         type=f"urn:groundwork:error:{error.code}",
@@ -182,7 +197,7 @@ def problem(error: GroundworkError) -> Response:
 
 def cached_response(content: bytes, media_type: str, etag: str, headers: Mapping[str, str]) -> Response:
     """What changes only with the app. It may be kept, and is asked for again each time."""
-    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", **headers}
+    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", **headers}
     return Response(content, media_type=media_type, headers=kept)
 
 

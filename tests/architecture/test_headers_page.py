@@ -6,7 +6,7 @@ import re
 
 from functions.http.models import ReplyHeaders
 from functions.http.openapi.description import Description
-from functions.http.openapi.registry import OPERATIONS
+from functions.http.openapi.operations import OPERATIONS
 from shared.access.limits import Allowance, limit_headers
 from tests.architecture.source_tree import ROOT, parse, python_files
 

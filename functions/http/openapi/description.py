@@ -258,7 +258,7 @@ def _shown(schema: Json) -> Json:
 
 
 def _by_status(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
-    errors = (*operation.errors, *_ALWAYS, *(() if operation.is_open else _IN_NEED))
+    errors = (*operation.all_errors, *_ALWAYS, *(() if operation.is_open else _IN_NEED))
     by_status: dict[int, list[type[GroundworkError]]] = {}
     for error in dict.fromkeys(errors):
         by_status.setdefault(error.status, []).append(error)

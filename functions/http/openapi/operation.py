@@ -1,16 +1,26 @@
-"""What can be done with what a call has made, as OpenAPI links. Pure: made from the operations themselves.
+"""One call of the API, and the OpenAPI links from its answers to other calls. Pure.
 
-A call that makes something is a POST without names in its route, whose answer holds an id. What takes that
-id as the only name of its route, can be called with it.
+A call that makes something is a POST without names in its route, whose answer holds an id. A call that takes
+that id as the only name of its route is linked from it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
 
-from shared.platform.errors import GroundworkError
+from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders
+from shared.platform.errors import (
+    CallerError,
+    DocumentNotFoundError,
+    GroundworkError,
+    IdempotencyKeyReusedError,
+    NotFoundError,
+    PayloadTooLargeError,
+    PreconditionFailedError,
+    SlowBodyError,
+)
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
@@ -40,25 +50,24 @@ class Reply:
 
 @dataclass(frozen=True)
 class Operation:
-    """One call.
+    """One call. What follows from its route, its parameters and its body need not be said in the table.
 
     Attributes:
-        route: below `/api`, as the trigger has it.
+        call: method and route, the route below `/api` as the trigger has it.
         name: the function that answers it; becomes the operationId.
+        answers: what it answers unless it fails.
+        errors: how it may fail, beyond what `_implied_errors` and the description add.
         body: shape of the JSON body; `form` of a multipart one.
         query, headers: models whose fields are the parameters.
-        errors: what it may be refused with, beside what every call may be.
         is_open: it needs no identity.
         costs: it counts for its caller's limits.
         ends_as: shape of its answer when what it began ended with an error of any status.
     """
 
-    method: str
-    route: str
+    call: str
     name: str
-    tag: str
     summary: str
-    replies: tuple[Reply, ...]
+    answers: Reply | tuple[Reply, ...]
     errors: tuple[type[GroundworkError], ...] = ()
     body: Shape | None = None
     form: Shape | None = None
@@ -67,12 +76,79 @@ class Operation:
     is_open: bool = False
     costs: bool = False
     ends_as: Shape | None = None
-    names: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.call.partition(" ")[0]
+
+    @property
+    def route(self) -> str:
+        """The address below `/api`."""
+        return self.call.partition(" ")[2]
+
+    @property
+    def names(self) -> tuple[str, ...]:
         """The names in the route, in order."""
-        parts = self.route.split("/")
-        object.__setattr__(self, "names", tuple(part[1:-1] for part in parts if part[:1] == "{"))
+        return tuple(part[1:-1] for part in self.route.split("/") if part[:1] == "{")
+
+    @property
+    def tag(self) -> str:
+        """The group that the page shows it in."""
+        return _TAGS[self.route.partition("/")[0]]
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """Every answer that is no error: those of the table, a 304, and the header of a repeated request."""
+        replies = (self.answers,) if isinstance(self.answers, Reply) else self.answers
+        if self.headers is CachedHeaders:
+            return (*replies, Reply(304, "The caller has this state already.", (), ("ETag",)))
+        if self.has_key:
+            return tuple(replace(one, headers=(*one.headers, "Idempotency-Replayed")) for one in replies)
+        return replies
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the request may carry an Idempotency-Key."""
+        return self.headers is not None and issubclass(self.headers, KeyHeaders)
+
+    @property
+    def all_errors(self) -> tuple[type[GroundworkError], ...]:
+        """Those of the table, and those that follow from parameters and body."""
+        return (*self._implied_errors(), *self.errors)
+
+    def _implied_errors(self) -> Iterator[type[GroundworkError]]:
+        if self.body or self.form:
+            yield from (CallerError, PayloadTooLargeError, SlowBodyError)
+        if self.query:
+            yield CallerError
+        if "doc_id" in self.names:
+            yield DocumentNotFoundError
+        if {"run_id", "thread_id", "summary_id"}.intersection(self.names):
+            yield NotFoundError
+        if self.has_key:
+            yield IdempotencyKeyReusedError
+        if self.headers is IfMatchHeaders:
+            yield PreconditionFailedError
+
+
+_TAGS = {  # by the first part of the route
+    "chat": "Questions",
+    "runs": "Questions",
+    "search": "Search",
+    "documents": "Documents",
+    "summaries": "Summaries",
+    "threads": "Threads",
+    "memory": "Memory",
+    "messages": "Channels",
+    "me": "Caller",
+    "maintenance": "Operators",
+    "metrics": "Operators",
+    "users": "Operators",
+    "health": "Health",
+    "openapi.json": "Description",
+    "docs": "Description",
+}
 
 
 def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Reply:

@@ -13,7 +13,7 @@ from evals.fuzz.report import as_text, is_clean, report
 from evals.fuzz.sending import Seen, Sender
 from evals.fuzz.things import Things
 from functions.http.openapi.description import Description
-from functions.http.openapi.registry import OPERATIONS
+from functions.http.openapi.operations import OPERATIONS
 
 FEW = ("create_thread", "get_threads", "get_thread", "answer_run", "get_health")
 NAMES = sorted(operation.name for operation in OPERATIONS)

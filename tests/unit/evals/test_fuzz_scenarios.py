@@ -13,7 +13,7 @@ from evals.fuzz.report import is_clean, report
 from evals.fuzz.scenarios import Player, Told
 from evals.fuzz.things import Things
 from functions.http.openapi.description import Description
-from functions.http.openapi.registry import OPERATIONS
+from functions.http.openapi.operations import OPERATIONS
 from shared.conversations.models import ThreadView
 
 CALLS = ("create_thread", "get_thread", "delete_thread")

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from functions import metrics
 from functions.http.models import ListQuery, MetricsQuery
 from functions.http.openapi.description import VERSION, Description, attributed
-from functions.http.openapi.registry import OPERATIONS
+from functions.http.openapi.operations import OPERATIONS
 from shared.platform.models import Model
 from tests.architecture.source_tree import ROOT
 from tests.contract.api.described import Described
