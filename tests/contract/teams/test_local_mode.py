@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.bot.bot_fixture import local_app
-from tests.contract.bot.signing import (
+from tests.contract.teams.bot_fixture import local_app
+from tests.contract.teams.signing import (
     SERVICE,
     Messages,
     bot_services,

@@ -10,8 +10,8 @@ from microsoft_agents.hosting.core.authorization.authentication_constants import
 
 from shared.teams.files import bot_token
 from shared.teams.tokens import CLOUDS, CloudName
-from tests.contract.bot.bot_fixture import keys_from, teams_app
-from tests.contract.bot.signing import (
+from tests.contract.teams.bot_fixture import keys_from, teams_app
+from tests.contract.teams.signing import (
     SERVICE,
     Messages,
     bot_services,

@@ -12,7 +12,7 @@ from shared.teams.activities import read_activity
 from shared.teams.inbox import as_activity
 from shared.teams.models import BotActivity
 from shared.teams.tokens import CLOUDS, address_parts, is_service
-from tests.contract.bot.signing import teams_message
+from tests.contract.teams.signing import teams_message
 
 GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # How long it takes to invent JSON says nothing of our code, and much of what else the machine does.

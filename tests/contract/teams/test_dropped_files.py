@@ -10,8 +10,8 @@ from shared.platform.errors import BadDocumentError, GroundworkError, PayloadToo
 from shared.platform.names import DOCUMENTS
 from shared.teams.dropped_files import take_dropped
 from shared.teams.models import BotAttachment
-from tests.contract.bot.file_channel import CONVERSATION, PDF, SHAREPOINT, channel
-from tests.contract.bot.signing import bot_settings
+from tests.contract.teams.file_channel import CONVERSATION, PDF, SHAREPOINT, channel
+from tests.contract.teams.signing import bot_settings
 from tests.contract.clients.scripted_server import Answer
 from tests.fakes.services import fake_services
 

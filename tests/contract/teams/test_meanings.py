@@ -11,8 +11,8 @@ from microsoft_agents.activity import Activity
 from shared.platform.errors import AuthenticationError
 from shared.platform.search import IndexRow
 from shared.teams.models import BotActivity, BotMessage, ButtonCommand, ChosenOption
-from tests.contract.bot.bot_fixture import keys_from, local_app, teams_app
-from tests.contract.bot.signing import (
+from tests.contract.teams.bot_fixture import keys_from, local_app, teams_app
+from tests.contract.teams.signing import (
     PERSON,
     SERVICE,
     TENANT,

@@ -8,9 +8,9 @@ from shared.platform.errors import CallerError
 from shared.teams.models import BotReply
 from shared.teams.outbox import ChannelOutbox
 from shared.teams.ports import BotStream
-from tests.contract.bot.connector import Connector, Refusal
-from tests.contract.bot.outbox_fixture import connector, no_token, outbox
-from tests.contract.bot.signing import bot_settings
+from tests.contract.teams.connector import Connector, Refusal
+from tests.contract.teams.outbox_fixture import connector, no_token, outbox
+from tests.contract.teams.signing import bot_settings
 
 pytestmark = pytest.mark.contract
 __all__ = ["connector", "outbox"]

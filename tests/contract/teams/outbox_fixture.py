@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shared.teams.outbox import ChannelOutbox
-from tests.contract.bot.connector import Connector
-from tests.contract.bot.signing import bot_settings
+from tests.contract.teams.connector import Connector
+from tests.contract.teams.signing import bot_settings
 
 
 async def no_token() -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from functions.http.responses import MAX_BODY_BYTES
-from tests.contract.bot.bot_fixture import local_app, teams_app
-from tests.contract.bot.signing import TENANT, Messages, signed, teams_message
+from tests.contract.teams.bot_fixture import local_app, teams_app
+from tests.contract.teams.signing import TENANT, Messages, signed, teams_message
 from tests.unit.functions.http_app import problem_of
 
 __all__ = ["local_app", "teams_app"]

@@ -13,8 +13,8 @@ from microsoft_agents.hosting.core.authorization import (
     JwtTokenValidator,
 )
 
-from tests.contract.bot.bot_fixture import keys_from, teams_app
-from tests.contract.bot.signing import (
+from tests.contract.teams.bot_fixture import keys_from, teams_app
+from tests.contract.teams.signing import (
     APP_ID,
     PERSON,
     SERVICE,

@@ -15,8 +15,8 @@ from shared.teams.models import (
     ShownTable,
 )
 from shared.teams.outbox import ChannelOutbox
-from tests.contract.bot.connector import Connector
-from tests.contract.bot.outbox_fixture import connector, outbox
+from tests.contract.teams.connector import Connector
+from tests.contract.teams.outbox_fixture import connector, outbox
 
 pytestmark = pytest.mark.contract
 __all__ = ["connector", "outbox"]
