@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from shared.runs.run_store import RunStore
     from shared.subagents.control import ControlStore
     from shared.subagents.metrics import MetricStore
-    from shared.teams.ports import BotFiles, BotInbox, BotOutbox, BotTurnStore
+    from shared.teams.files import ChannelFiles
+    from shared.teams.inbox import ChannelInbox
+    from shared.teams.outbox import BotOutbox
+    from shared.teams.store import BotTurnStore
     from shared.tools.web_search import WebSearch
 
 
@@ -71,9 +74,9 @@ class Services:
     directory: GroupDirectory
     parser_services: ParserServices
     web_search: WebSearch | None = None  # None = the web is not searched
-    bot_inbox: BotInbox | None = None  # of these four: None = no channel is served, as in most tests
+    bot_inbox: ChannelInbox | None = None  # of these four: None = no channel is served, as in most tests
     bot_outbox: BotOutbox | None = None
-    bot_files: BotFiles | None = None
+    bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
@@ -249,8 +252,8 @@ def build_services(settings: Settings) -> Services:
     from shared.teams.files import ChannelFiles
     from shared.teams.inbox import ChannelInbox
     from shared.teams.outbox import ChannelOutbox
+    from shared.teams.store import TableBotTurnStore
     from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
-    from shared.teams.turn_store import TableBotTurnStore
     from shared.tools.web_search import SearxngWebSearch
 
     to = Connections(settings)

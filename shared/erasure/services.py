@@ -13,7 +13,7 @@ from shared.platform.settings import Settings
 from shared.quality.store import QualityStore
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.teams.ports import BotTurnStore
+from shared.teams.store import BotTurnStore
 
 
 class ErasureServices(Protocol):

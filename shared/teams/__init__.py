@@ -1,7 +1,9 @@
 """The Bot Service channels, Teams among them.
 
-`inbox` validates an activity, `turns` acknowledges it, `dispatch` decides what it asks for, `replying`
-writes the answer, and `outbox` sends it.
+`inbox` checks an activity and reads it with `activities`, `tokens` and `parsing`; `turns` acknowledges it.
+`steps` performs the reply: `dispatch` does what a message asks, `dropped_files` stores its files, `replies`
+writes a run's answer. `outgoing`, `cards` and `markdown` make messages of it, and `outbox` sends them through
+`connector`. All fixed texts are in `messages`.
 
-Pure: markdown, messages, parsing.
+Pure: cards, markdown, messages, parsing.
 """

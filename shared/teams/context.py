@@ -1,17 +1,29 @@
-"""One message that somebody wrote, with what is remembered of them there. What all replies share."""
+"""What every step of a reply shares: its dependencies, the incoming message and what is remembered."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from shared.access.admission import plain_user
+from shared.access.directory import GroupDirectory
+from shared.access.identity import user_from_directory
 from shared.access.models import UserContext
 from shared.access.security_filter import NOBODYS
 from shared.answering.cancelling import cancel_run
-from shared.platform.errors import ConfigurationError, ConflictError, GroundworkError, NotFoundError
+from shared.answering.services import AnsweringServices
+from shared.ingestion.services import IngestionServices
+from shared.platform.errors import (
+    ConfigurationError,
+    ConflictError,
+    DependencyError,
+    GroundworkError,
+    NotFoundError,
+)
 from shared.platform.instances import OrchestrationStarter
 from shared.platform.telemetry import get_logger
-from shared.teams.messages import Texts
+from shared.teams.files import ChannelFiles
+from shared.teams.messages import Texts, language_of
 from shared.teams.models import (
     BotAttachment,
     BotConversation,
@@ -22,73 +34,98 @@ from shared.teams.models import (
     Language,
     ReplyStep,
 )
-from shared.teams.parsing import conversation_key, language_of, owner_of
-from shared.teams.ports import BotOutbox, BotTurnStore
-from shared.teams.services import TeamsServices
-
-FindUser = Callable[[BotConversation, BotSender], Awaitable[tuple[UserContext, bool]]]
-"""Who wrote, and whether their groups could not be looked up. Raises to refuse them."""
+from shared.teams.outbox import BotOutbox
+from shared.teams.parsing import conversation_key, owner_of
+from shared.teams.store import BotTurnStore
 
 StoreFile = Callable[[BotAttachment, BotConversation, UserContext], Awaitable[str]]
-"""Makes a dropped file the person's document; its id. Raises what can be said of a file that is not taken."""
+"""Stores a dropped file as the user's document and returns its id. Raises if the file is not accepted."""
+
+_MAX_UPDATES = 8  # of one turn, when others write it at the same time
+
+
+class TeamsServices(IngestionServices, AnsweringServices, Protocol):
+    """The clients and stores that `shared.teams` uses, a part of `shared.wiring.Services`."""
+
+    @property
+    def directory(self) -> GroupDirectory: ...
+
+    @property
+    def bot_outbox(self) -> BotOutbox | None: ...
+
+    @property
+    def bot_files(self) -> ChannelFiles | None: ...
+
+    @property
+    def bot_turns(self) -> BotTurnStore | None: ...
 
 
 class Orchestrations(OrchestrationStarter, Protocol):
-    """Those of the app, as an activity reaches them."""
+    """The app's orchestrations, as an activity reaches them."""
 
     async def tell(self, instance_id: str, event: str) -> None:
-        """Raise an event of no content for one that waits."""
+        """Raise an event without content for an instance that waits."""
 
     async def stop(self, instance_id: str) -> None:
-        """End one; nothing happens when it has ended or never was."""
+        """Terminate an instance; nothing happens if it has ended or never existed."""
 
     async def is_alive(self, instance_id: str) -> bool:
-        """Whether it may still write; yes, where nobody can tell."""
-
-
-Prepare = Callable[[], Awaitable[None]]
-"""Makes what runs write to, if it is not there yet."""
+        """Whether the instance may still write; True if its state is unknown."""
 
 
 @dataclass(frozen=True)
-class ChannelWorld:
-    """The services, what is said to channels, and what starts and stops runs."""
+class ReplyDependencies:
+    """What the steps of a reply use: the services, the channel, and the orchestrations of runs."""
 
     services: TeamsServices
     outbox: BotOutbox
     turns: BotTurnStore
     orchestrations: Orchestrations
-    find_user: FindUser
     store_file: StoreFile
-    prepare: Prepare
+
+    async def find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:
+        """The user as whom a message is answered, and whether their groups could not be looked up.
+
+        In a group, and for a sender for whom no channel vouches, it is a user of no known name, who reads
+        what everybody may read. A user without groups belongs to nothing, not even to the organisation: it is
+        not known either whether they are a guest. So a deployment that refuses guests refuses them.
+
+        Raises:
+            NotAuthenticatedError, AccessDeniedError: the sender has no access.
+            DependencyError: they may be a guest, and guests are refused.
+        """
+        owner, settings = owner_of(conversation, sender), self.services.settings
+        if owner.startswith(NOBODYS):
+            return UserContext(user_id=owner), False
+        if settings.bot_local_anonymous:  # there is no directory on a developer's machine
+            return plain_user(UserContext(user_id=owner, name=sender.name)), False
+        tenant_id = settings.bot_tenant_id or conversation.tenant_id or ""
+        try:
+            return await user_from_directory(owner, tenant_id, settings, self.services.directory), False
+        except DependencyError:
+            if settings.guests == "refused":
+                raise
+            return plain_user(UserContext(user_id=owner)), True
 
 
-def channel_parts(
-    bot_outbox: BotOutbox | None, bot_turns: BotTurnStore | None
-) -> tuple[BotOutbox, BotTurnStore]:
-    """What talks to channels.
+def channel_clients(services: TeamsServices) -> tuple[BotOutbox, BotTurnStore]:
+    """The outbox and the turns.
 
     Raises:
         ConfigurationError: there is no bot.
     """
-    if bot_outbox is None or bot_turns is None:
+    if services.bot_outbox is None or services.bot_turns is None:
         raise ConfigurationError("There is no bot here.", "Set BOT_APP_ID; see docs/teams.md.")
-    return bot_outbox, bot_turns
-
-
-Change = Callable[[BotTurn], Mapping[str, Any]]
-"""Fields of a turn as it is, and what they become."""
-
-_TRIES = 8  # of a write that somebody else's came before
+    return services.bot_outbox, services.bot_turns
 
 
 @dataclass(frozen=True)
-class Visit:
-    """A message, the step that it is at, and the world."""
+class IncomingMessage:
+    """A message that a user wrote, and the step of its reply."""
 
     message: BotMessage
     step: ReplyStep
-    world: ChannelWorld
+    deps: ReplyDependencies
 
     @property
     def conversation(self) -> BotConversation:
@@ -102,70 +139,79 @@ class Visit:
 
     @property
     def owner_id(self) -> str:
-        """Whose thread and runs these are."""
+        """Owner of the thread and the runs."""
         return owner_of(self.conversation, self.message.sender)
 
     @property
-    def is_of_person(self) -> bool:
+    def is_from_person(self) -> bool:
         """Whether the owner is a person whom the organisation knows."""
         return not self.owner_id.startswith(NOBODYS)
 
-    @property
-    def end(self) -> ReplyStep:
-        """There is nothing left to do."""
-        return ReplyStep(reply_key=self.step.reply_key, day=self.step.day, kind="end")
+    async def user(self) -> tuple[UserContext, bool]:
+        """As `ReplyDependencies.find_user`."""
+        return await self.deps.find_user(self.conversation, self.message.sender)
 
     async def turn(self) -> BotTurn | None:
-        """What is remembered here of whoever wrote."""
-        return await self.world.turns.get(conversation_key(self.conversation), self.owner_id)
+        """What is remembered of the sender in this conversation."""
+        return await self.deps.turns.get(conversation_key(self.conversation), self.owner_id)
 
-    async def say(self, texts: Texts, *filled: object) -> ReplyStep:
-        """Say a text of ours, and be done."""
-        await self.tell(texts[self.language].format(*filled))
-        return self.end
+    async def remember(self, change: Callable[[BotTurn], Mapping[str, Any]]) -> BotTurn:
+        """As the function of the same name, for the owner of this message."""
+        return await remember(self.conversation, self.owner_id, self.deps.turns, change)
 
-    async def tell(self, text: str) -> None:
-        """Say something that is no answer."""
+    async def say(self, text: str) -> None:
+        """Send a text that is not an answer."""
         reply_to = self.message.activity_id
-        await self.world.outbox.say(self.conversation, BotReply(text=text), reply_to)
+        await self.deps.outbox.say(self.conversation, BotReply(text=text), reply_to)
+
+    async def finish(self, texts: Texts, *filled: object) -> ReplyStep:
+        """Send a fixed text as the whole reply."""
+        await self.say(texts[self.language].format(*filled))
+        return self.step.end
 
 
 async def remember(
-    conversation: BotConversation, owner_id: str, world: ChannelWorld, change: Change
+    conversation: BotConversation,
+    owner_id: str,
+    turns: BotTurnStore,
+    change: Callable[[BotTurn], Mapping[str, Any]],
 ) -> BotTurn:
-    """Change what is remembered of an owner as it is, again when somebody else's change came before.
+    """Update the turn of an owner, again if another update came first.
+
+    Args:
+        change: the fields to update, from the turn as it is.
 
     Raises:
-        ConflictError: others changed it all the time.
+        ConflictError: others updated it each time.
     """
     key = conversation_key(conversation)
-    for _ in range(_TRIES):
-        turn = await world.turns.get(key, owner_id)
+    for _ in range(_MAX_UPDATES):
         now = datetime.now(UTC)
-        known = turn or BotTurn(conversation=conversation, owner_id=owner_id, updated_at=now)
-        changes = {**change(known), "conversation": conversation, "updated_at": now}
-        changed = known.model_copy(update=changes)
+        turn = await turns.get(key, owner_id) or BotTurn(
+            conversation=conversation, owner_id=owner_id, updated_at=now
+        )
+        update = {**change(turn), "conversation": conversation, "updated_at": now}
         try:
-            return await world.turns.put(key, changed)
+            return await turns.put(key, turn.model_copy(update=update))
         except ConflictError:
             continue
     raise ConflictError("Too much at once in this conversation.", "Wait a moment, then try again.")
 
 
-async def leave_question(turn: BotTurn | None, world: ChannelWorld) -> None:
-    """End the run that waits for an answer, if one does: nobody means to give it any more. Never fails.
+async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> None:
+    """Cancel the run that waits for an answer, if there is one. Never fails.
 
-    One that was answered elsewhere meanwhile, or goes on by itself, waits no more and is left alone.
+    A run that was answered elsewhere meanwhile, or timed out, waits no more and is left alone.
     """
     run_id = turn.waiting_run_id if turn else None
     if run_id is None:
         return
     try:
-        record = await world.services.runs.get(run_id)
+        record = await deps.services.runs.get(run_id)
         if record is None or record.status != "waiting":
             return
-        await cancel_run(run_id, world.services)
-        await world.orchestrations.stop(run_id)
+        await cancel_run(run_id, deps.services)
+        await deps.orchestrations.stop(run_id)
     except (ConflictError, NotFoundError):
         return  # it has ended, or was erased
     except GroundworkError as failed:

@@ -1,34 +1,36 @@
-"""What a message asks: a command, the answer to a question of ours, files, or a question of its own."""
+"""Does what a message asks: a command, the answer to a clarification, files, or a question.
 
-from collections.abc import Mapping
+Each may be repeated after a crash.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from shared.access.limits import admit, release, slot_of_run
 from shared.access.models import UserContext
 from shared.answering.asking import answer_clarification, pending_clarification
 from shared.answering.clarification import event_name
-from shared.answering.runs import begin_run
-from shared.conversations.threads import new_thread
+from shared.answering.runs import begin_run, view_run
+from shared.conversations.memory import forget_all
+from shared.conversations.threads import delete_thread, new_thread
 from shared.platform.errors import CallerError, GroundworkError, NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.tracing import link_to
 from shared.runs.events import AskUserEvent, events_of
 from shared.runs.models import ChatRequest, Clarification, ClarificationAnswer, RunRecord
 from shared.runs.records import owned_run
-from shared.runs.run_log import RunLog
 from shared.teams import messages
-from shared.teams.commands import obey, show_help
-from shared.teams.context import Visit, leave_question, remember
-from shared.teams.messages import Texts
+from shared.teams.context import IncomingMessage, cancel_waiting_run
+from shared.teams.markdown import plain
 from shared.teams.models import (
-    BotJoined,
-    BotMessage,
-    BotTurn,
+    BotReply,
     ButtonCommand,
     ChosenOption,
+    Command,
     ReplyPlace,
     ReplyStep,
 )
+from shared.teams.outgoing import reply_of
 from shared.teams.parsing import (
     MAX_OPTION_CHARS,
     as_answer,
@@ -40,195 +42,214 @@ from shared.teams.parsing import (
 from shared.teams.store import ReplyMemory
 
 
-async def ask(visit: Visit, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
-    """Begin the run of a question, unless it was begun; then its answer is to be written.
-
-    Args:
-        doc_ids: documents that were dropped with it; the answer comes from these.
-
-    Raises:
-        CallerError: the person is refused, or the question is.
-    """
-    world, key = visit.world, visit.step.reply_key
-    user, alone = await world.find_user(visit.conversation, visit.message.sender)
-    await _leave_question(visit)
-    if await world.services.runs.get(key) is None:
-        await world.prepare()
-        await admit(
-            user,
-            world.services.settings,
-            world.services.user_limits,
-            slot=slot_of_run(key, world.services.settings),
-        )
-        try:
-            await _begin(visit, user, doc_ids)
-        except GroundworkError:
-            await release(user.user_id, key, world.services.settings, world.services.user_limits)
-            raise
-    await ReplyMemory(world.services.blobs, key, key).keep_place(_place(visit, alone=alone))
-    await world.orchestrations.start("answer_question", key, {"run_id": key, **link_to(key)})
-    return visit.step.model_copy(update={"kind": "follow", "run_id": key, "attempt": 0, "part": 0})
+async def take(incoming: IncomingMessage) -> ReplyStep:
+    """Do what the message asks, or name the next step: its files come before its words."""
+    with suppress(GroundworkError):
+        await incoming.deps.outbox.typing(incoming.conversation)
+    button = incoming.message.button
+    if isinstance(button, ChosenOption):
+        record, _ = await _waiting_run(button.run_id, incoming)
+        if record is None:
+            return await incoming.finish(messages.ANSWERED_ALREADY)
+        return await _resume(incoming, record, ClarificationAnswer(choice=button.number))
+    if incoming.message.attachments:
+        return incoming.step.model_copy(update={"kind": "store_files", "attempt": 0})
+    return await answer_words(incoming)
 
 
-async def answer(visit: Visit, turn: BotTurn) -> ReplyStep:
-    """A message while a run waits: its answer, or a question of its own."""
-    record, asked = await _waiting(turn.waiting_run_id or "", visit)
+async def answer_words(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
+    """Do what the words of a message ask. `doc_ids`: documents that were dropped with it."""
+    button = incoming.message.button
+    text = button.command if isinstance(button, ButtonCommand) else incoming.message.text
+    if not text.strip():
+        return incoming.step.end
+    if (command := command_of(text)) is not None:
+        return await _COMMANDS[command](incoming)
+    if not has_words(text):
+        return await incoming.finish(messages.NO_WORDS)
+    if is_unknown_command(text):
+        return await incoming.finish(messages.NO_SUCH_COMMAND)
+    turn = None if doc_ids else await incoming.turn()
+    if turn and turn.waiting_run_id:
+        return await _answer_clarification(incoming, turn.waiting_run_id)
+    return await _ask(incoming, doc_ids)
+
+
+async def show_help(incoming: IncomingMessage) -> ReplyStep:
+    """Say what can be asked here, and which documents are read for it."""
+    is_personal = incoming.conversation.kind == "personal"
+    scope = messages.OF_STRANGER if is_personal else messages.OF_SEVERAL
+    if incoming.is_from_person:
+        _, without_groups = await incoming.user()
+        scope = messages.OF_PERSON_ALONE if without_groups else messages.OF_PERSON
+    return await incoming.finish(messages.HELP, scope[incoming.language])
+
+
+async def _start_new(incoming: IncomingMessage) -> ReplyStep:
+    await cancel_waiting_run(await incoming.turn(), incoming.deps)
+    await incoming.remember(lambda turn: {"thread_id": None, "waiting_run_id": None})
+    return await incoming.finish(messages.BEGUN)
+
+
+async def _forget(incoming: IncomingMessage) -> ReplyStep:
+    turn, deps = await incoming.turn(), incoming.deps
+    user = UserContext(user_id=incoming.owner_id)
+    await cancel_waiting_run(turn, deps)
+    if turn is not None and turn.thread_id is not None:
+        with suppress(NotFoundError):  # it was deleted elsewhere
+            await delete_thread(turn.thread_id, user, deps.services)
+    await forget_all(user, deps.services.memory_index, deps.services.threads)
+    await deps.turns.forget(incoming.owner_id)
+    return await incoming.finish(messages.FORGOTTEN)
+
+
+async def _show_sources(incoming: IncomingMessage) -> ReplyStep:
+    """Show the sources of the last answer, as far as its owner may read them now."""
+    turn, services, answer = await incoming.turn(), incoming.deps.services, None
+    if turn and turn.last_run_id:
+        user, _ = await incoming.user()
+        with suppress(NotFoundError):  # its thread was deleted
+            record = await owned_run(turn.last_run_id, user, services.runs)
+            answer = (await view_run(record, services, user)).answer
+    if answer is None or not answer.citations:
+        return await incoming.finish(messages.NO_SOURCES)
+    address = services.settings.public_address
+    citations = reply_of(answer, language=incoming.language, public_address=address).citations
+    lines = [f"{plain(citation.name)} [{citation.n}]" for citation in citations]
+    reply = BotReply(
+        text="\n\n".join((messages.SOURCES[incoming.language], *lines)),
+        citations=citations,
+    )
+    await incoming.deps.outbox.say(incoming.conversation, reply, incoming.message.activity_id)
+    return incoming.step.end
+
+
+_COMMANDS: Mapping[Command, Callable[[IncomingMessage], Awaitable[ReplyStep]]] = {
+    "new": _start_new,
+    "sources": _show_sources,
+    "forget": _forget,
+    "help": show_help,
+}
+
+
+async def _answer_clarification(incoming: IncomingMessage, run_id: str) -> ReplyStep:
+    """A message while a run waits: the answer it waits for, or another question."""
+    text = incoming.message.text
+    record, asked = await _waiting_run(run_id, incoming)
     if record is None or asked is None:
-        if is_number_of_option(visit.message.text):
-            return await visit.say(messages.ANSWERED_ALREADY)
-        return await ask(visit)
+        if is_number_of_option(text):
+            return await incoming.finish(messages.ANSWERED_ALREADY)
+        return await _ask(incoming)
     try:
-        choice = as_answer(visit.message.text, asked.options)
+        choice = as_answer(text, asked.options)
     except CallerError:
-        return await visit.say(messages.NO_SUCH_OPTION, len(asked.options))
+        return await incoming.finish(messages.NO_SUCH_OPTION, len(asked.options))
     if choice is None:
-        return await ask(visit)
-    return await _go_on(
-        visit, record, ClarificationAnswer(text=visit.message.text.strip()[:MAX_OPTION_CHARS])
-    )
+        return await _ask(incoming)
+    return await _resume(incoming, record, ClarificationAnswer(text=text.strip()[:MAX_OPTION_CHARS]))
 
 
-async def choose(visit: Visit, run_id: str, number: int) -> ReplyStep:
-    """The button of an option was pressed."""
-    record, _ = await _waiting(run_id, visit)
-    if record is None:
-        return await visit.say(messages.ANSWERED_ALREADY)
-    return await _go_on(visit, record, ClarificationAnswer(choice=number))
-
-
-async def _go_on(visit: Visit, record: RunRecord, said: ClarificationAnswer) -> ReplyStep:
-    world, key, ask_step = visit.world, visit.step.reply_key, record.ask_step
-    user, alone = await world.find_user(visit.conversation, visit.message.sender)
+async def _waiting_run(
+    run_id: str, incoming: IncomingMessage
+) -> tuple[RunRecord | None, Clarification | None]:
+    """The run and its clarification. None if it is another owner's, or does not wait any more."""
+    services = incoming.deps.services
     try:
-        must_be_told = await answer_clarification(record, said, user, world.services.blobs)
-    except CallerError:  # answered otherwise, or an option that there is not: a button of another question
-        return await visit.say(messages.ANSWERED_ALREADY)
-    if must_be_told:
-        await world.orchestrations.tell(record.run_id, event_name(ask_step))
-    memory = ReplyMemory(world.services.blobs, record.run_id, key)
-    if not await memory.claim(ask_step):
-        return visit.end  # pressed twice: the first one's reply tells the answer
-    await memory.keep_place(_place(visit, alone=alone))
-    await remember(visit.conversation, visit.owner_id, world, lambda turn: {"waiting_run_id": None})
-    after = await _asked_at(record, world.services.run_log)
-    step = {"kind": "follow", "run_id": record.run_id, "ask_step": ask_step, "after": after}
-    return visit.step.model_copy(update={**step, "attempt": 0, "part": 0})
-
-
-def _place(visit: Visit, *, alone: bool) -> ReplyPlace:
-    return ReplyPlace(
-        conversation=visit.conversation,
-        owner_id=visit.owner_id,
-        reply_to=visit.message.activity_id,
-        alone=alone,
-    )
-
-
-async def _waiting(run_id: str, visit: Visit) -> tuple[RunRecord | None, Clarification | None]:
-    """The run, and what it asks while it waits. None for what is not the owner's, or no more."""
-    services = visit.world.services
-    try:
-        record = await owned_run(run_id, UserContext(user_id=visit.owner_id), services.runs)
+        record = await owned_run(run_id, UserContext(user_id=incoming.owner_id), services.runs)
         return record, await pending_clarification(record, services.blobs)
     except NotFoundError:
         return None, None
 
 
-async def _asked_at(record: RunRecord, run_log: RunLog) -> int:
-    """The number of the event that asked."""
-    events = events_of(await run_log.read(record.run_id))
+async def _resume(incoming: IncomingMessage, record: RunRecord, answer: ClarificationAnswer) -> ReplyStep:
+    """Give the run its answer, and follow it."""
+    deps, ask_step = incoming.deps, record.ask_step
+    user, without_groups = await incoming.user()
+    try:
+        must_be_raised = await answer_clarification(record, answer, user, deps.services.blobs)
+    except CallerError:  # already answered differently, or a button of another clarification
+        return await incoming.finish(messages.ANSWERED_ALREADY)
+    if must_be_raised:
+        await deps.orchestrations.tell(record.run_id, event_name(ask_step))
+    memory = ReplyMemory(deps.services.blobs, record.run_id, incoming.step.reply_key)
+    if not await memory.claim(ask_step):
+        return incoming.step.end  # a second click: the reply to the first one shows the answer
+    await memory.keep_place(_place(incoming, without_groups=without_groups))
+    await incoming.remember(lambda turn: {"waiting_run_id": None})
+    events = events_of(await deps.services.run_log.read(record.run_id))
     asked = (number for number, event in enumerate(events, start=1) if isinstance(event, AskUserEvent))
-    return max(asked, default=0)
+    update = {"run_id": record.run_id, "ask_step": ask_step, "after": max(asked, default=0)}
+    return incoming.step.model_copy(update={**update, "kind": "follow", "attempt": 0, "part": 0})
 
 
-async def _begin(visit: Visit, user: UserContext, doc_ids: tuple[str, ...]) -> None:
-    """Store the question in the conversation's thread; in a new one, if that was deleted."""
-    services, key = visit.world.services, visit.step.reply_key
-    own = digest("thread", key)[:32]
-    thread_id = await _thread_id(visit, own)
-    question = ChatRequest(question=visit.message.text, doc_ids=doc_ids)
+async def _ask(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
+    """Begin the run of a question, unless an earlier attempt did. The next step follows it.
+
+    Args:
+        doc_ids: documents that were dropped with it; the answer comes from these.
+
+    Raises:
+        CallerError: the user has no access, or the question is not accepted.
+    """
+    services, run_id = incoming.deps.services, incoming.step.reply_key
+    user, without_groups = await incoming.user()
+    await _leave_clarification(incoming)
+    if await services.runs.get(run_id) is None:
+        await services.ensure_prepared()
+        slot = slot_of_run(run_id, services.settings)
+        await admit(user, services.settings, services.user_limits, slot=slot)
+        try:
+            await _begin(incoming, user, doc_ids)
+        except GroundworkError:
+            await release(user.user_id, run_id, services.settings, services.user_limits)
+            raise
+    place = _place(incoming, without_groups=without_groups)
+    await ReplyMemory(services.blobs, run_id, run_id).keep_place(place)
+    await incoming.deps.orchestrations.start("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
+    return incoming.step.model_copy(update={"kind": "follow", "run_id": run_id, "attempt": 0, "part": 0})
+
+
+async def _leave_clarification(incoming: IncomingMessage) -> None:
+    """A user who asks something else does not mean to answer any more."""
+    turn = await incoming.turn()
+    if turn is None or turn.waiting_run_id is None:
+        return
+    left = turn.waiting_run_id
+    await cancel_waiting_run(turn, incoming.deps)
+    await incoming.remember(
+        lambda now: {"waiting_run_id": None if now.waiting_run_id == left else now.waiting_run_id}
+    )
+
+
+async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[str, ...]) -> None:
+    """Store the question in the conversation's thread, or in a new one if that was deleted."""
+    services, run_id = incoming.deps.services, incoming.step.reply_key
+    own = digest("thread", run_id)[:32]
+    turn = await incoming.turn()
+    if turn is None or turn.thread_id is None:
+        turn = await incoming.remember(lambda now: {"thread_id": now.thread_id or own})
+    thread_id = turn.thread_id or own
+    question = ChatRequest(question=incoming.message.text, doc_ids=doc_ids)
     if thread_id == own:
-        await begin_run(question, user, services, run_id=key)
+        await begin_run(question, user, services, run_id=run_id)
         return
     question = question.model_copy(update={"thread_id": thread_id})
     try:
-        await begin_run(question, user, services, run_id=key)
+        await begin_run(question, user, services, run_id=run_id)
     except NotFoundError:
         # Deleted; or so new that the question before has not begun it yet.
         try:
             await new_thread(None, user, services.threads, thread_id)
         except NotFoundError:
-            await remember(visit.conversation, visit.owner_id, visit.world, lambda turn: {"thread_id": own})
+            await incoming.remember(lambda now: {"thread_id": own})
             question = question.model_copy(update={"thread_id": None})
-        await begin_run(question, user, services, run_id=key)
+        await begin_run(question, user, services, run_id=run_id)
 
 
-async def _leave_question(visit: Visit) -> None:
-    """Whoever asks something else does not mean to answer any more."""
-    turn = await visit.turn()
-    if turn is None or turn.waiting_run_id is None:
-        return
-    left = turn.waiting_run_id
-    await leave_question(turn, visit.world)
-
-    def without(now: BotTurn) -> Mapping[str, str | None]:
-        return {"waiting_run_id": None if now.waiting_run_id == left else now.waiting_run_id}
-
-    await remember(visit.conversation, visit.owner_id, visit.world, without)
-
-
-async def _thread_id(visit: Visit, own: str) -> str:
-    """The conversation's thread; with its first question one begins."""
-
-    def begun(turn: BotTurn) -> Mapping[str, str]:
-        return {"thread_id": turn.thread_id or own}
-
-    turn = await visit.turn()
-    if turn is None or turn.thread_id is None:
-        turn = await remember(visit.conversation, visit.owner_id, visit.world, begun)
-    return turn.thread_id or own
-
-
-async def take(visit: Visit) -> ReplyStep:
-    """Do what the message asks, or say what is to be done next: its files come before its words."""
-    with suppress(GroundworkError):
-        await visit.world.outbox.typing(visit.conversation)
-    button = visit.message.button
-    if isinstance(button, ChosenOption):
-        return await choose(visit, button.run_id, button.number)
-    if visit.message.attachments:
-        return visit.step.model_copy(update={"kind": "store_files", "attempt": 0})
-    return await heed(visit)
-
-
-async def heed(visit: Visit, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
-    """Do what the words of a message say. `doc_ids`: documents that came with them."""
-    button = visit.message.button
-    text = button.command if isinstance(button, ButtonCommand) else visit.message.text
-    if not text.strip():
-        return visit.end
-    if (command := command_of(text)) is not None:
-        return await obey(command, visit)
-    if (refusal := _refusal(text)) is not None:
-        return await visit.say(refusal)
-    turn = None if doc_ids else await visit.turn()
-    return await answer(visit, turn) if turn and turn.waiting_run_id else await ask(visit, doc_ids)
-
-
-def _refusal(text: str) -> Texts | None:
-    """What is said to words that nobody can mean as a question."""
-    if not has_words(text):
-        return messages.NO_WORDS
-    return messages.NO_SUCH_COMMAND if is_unknown_command(text) else None
-
-
-async def greet(visit: Visit) -> ReplyStep:
-    """Somebody has added us."""
-    return await show_help(visit)
-
-
-def as_message(said: BotMessage | BotJoined) -> BotMessage:
-    """What was said, as a message; a greeting has no words."""
-    if isinstance(said, BotMessage):
-        return said
-    return BotMessage(activity_id=said.activity_id, conversation=said.conversation, sender=said.sender)
+def _place(incoming: IncomingMessage, *, without_groups: bool) -> ReplyPlace:
+    return ReplyPlace(
+        conversation=incoming.conversation,
+        owner_id=incoming.owner_id,
+        reply_to=incoming.message.activity_id,
+        alone=without_groups,
+    )

@@ -1,10 +1,11 @@
-"""`BotFiles`: files that people dropped into chats, from the hosts of BOT_ATTACHMENT_HOSTS and no other.
+"""Downloads files that users dropped into chats, only from the hosts of BOT_ATTACHMENT_HOSTS.
 
-The address comes from outside. So: https, a host on the list, also after every redirect; our token to the Bot
-Service's own hosts alone, and only to the one that the activity proved to come from; no more bytes than
-MAX_DOCUMENT_BYTES, counted as they come. No address stands in an error or the log: it opens the file.
+The address comes from outside. So it must be https on a listed host, also after every redirect; our token
+goes only to the Bot Service's own hosts, and only to the one from which the activity came; bytes are counted
+as they come, up to MAX_DOCUMENT_BYTES. No address appears in an error or the log: it opens the file.
 """
 
+# For annotations alone: the start of the app need not import aiohttp.
 from __future__ import annotations
 
 import asyncio
@@ -16,10 +17,8 @@ from shared.platform.calls import BOT_FILES as SERVICE
 from shared.platform.calls import azure_errors, failed, rate_limited
 from shared.platform.errors import CallerError, PayloadTooLargeError
 from shared.platform.http_client import http_errors
-from shared.teams.ports import BotFiles
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
 
-# For annotations alone: the start of the app need not build the models of channels.
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
     from shared.platform.settings import Settings
     from shared.teams.models import BotAttachment, BotConversation
 
+
 FETCH_S = 240.0  # 500 MB take that at 17 Mbit/s; an activity has 10 minutes
-SILENCE_S = 20.0  # between two pieces; unmeasured
+SILENCE_S = 20.0  # between two chunks; unmeasured
 _MAX_REDIRECTS = 3
-_PIECE = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 _PAGES = (".html", ".htm")
 _REDIRECTS = (301, 302, 303, 307, 308)
-
 Token = Callable[[], Awaitable[str]]
 
 
@@ -50,7 +49,7 @@ def bot_token(settings: Settings, credentials: Credentials) -> Token:
     return token
 
 
-class ChannelFiles(BotFiles):
+class ChannelFiles:
     """Fetches files over HTTP."""
 
     def __init__(self, connection: Connection[ClientSession], settings: Settings, token: Token) -> None:
@@ -60,7 +59,13 @@ class ChannelFiles(BotFiles):
         self._token = token
 
     async def fetch(self, attachment: BotAttachment, conversation: BotConversation, target: Path) -> int:
-        """As the port says; a target that is not whole is removed."""
+        """Write the file to `target`; its size in bytes. An incomplete target is removed.
+
+        Raises:
+            CallerError: its host is not on the list, or the channel no longer has it.
+            PayloadTooLargeError: larger than MAX_DOCUMENT_BYTES; reading stops there.
+            DependencyError: it cannot be downloaded.
+        """
         address = attachment.url
         with http_errors(SERVICE):
             async with asyncio.timeout(FETCH_S):
@@ -135,12 +140,12 @@ class ChannelFiles(BotFiles):
         size = 0
         while True:
             async with asyncio.timeout(SILENCE_S):
-                piece = await response.content.read(_PIECE)
-            if not piece:
+                chunk = await response.content.read(_CHUNK_BYTES)
+            if not chunk:
                 return size
-            size += len(piece)
+            size += len(chunk)
             self._check_size(size)
-            await asyncio.to_thread(file.write, piece)
+            await asyncio.to_thread(file.write, chunk)
 
     def _check_size(self, size_bytes: int) -> None:
         most = self._settings.max_document_bytes
@@ -159,7 +164,7 @@ def _check(response: ClientResponse) -> None:
 
 
 def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
-    """What asks us to sign in would be stored as a text that somebody dropped."""
+    """A sign-in page would otherwise be stored as the document."""
     if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
         raise CallerError(
             "The channel gives a page instead of the file.", "Drop it again, from a computer if you can."

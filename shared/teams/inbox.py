@@ -1,24 +1,25 @@
-"""`BotInbox`: whose activity it is, before what it says. Stores nothing.
+"""Receives activities: checks who sent one, then reads what it asks. Stores nothing.
 
-The order is: the token, then the shape, then whether the two tell of the same address, then the tenant.
-Without a token an activity counts on a developer's machine alone (BOT_LOCAL_ANONYMOUS).
+The order is: the token, the shape, whether both name the same address, the tenant. Without a token an
+activity is accepted only on a developer's machine (BOT_LOCAL_ANONYMOUS).
 """
-
-# For annotations alone: the start of the app need not build the models of activities.
-from __future__ import annotations
 
 import hashlib
 import ipaddress
 import json
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import SplitResult
 
 from pydantic import TypeAdapter, ValidationError
 
 from shared.platform.errors import AccessDeniedError, CallerError, NotAuthenticatedError
-from shared.teams.activities import TEAMS, Account, Received
+from shared.platform.settings import Settings
+from shared.teams.activities import TEAMS, Account, Received, read_activity
 from shared.teams.models import (
+    OWN_KEY,
     BotActivity,
     BotAttachment,
     BotConversation,
@@ -30,7 +31,6 @@ from shared.teams.models import (
     ButtonValue,
     ConversationKind,
 )
-from shared.teams.ports import BotInbox
 from shared.teams.tokens import (
     CLOUDS,
     ChannelToken,
@@ -42,14 +42,6 @@ from shared.teams.tokens import (
     refuse,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from urllib.parse import SplitResult
-
-    from shared.platform.settings import Settings
-
-
-OWN_KEY = "groundwork"  # under which a card may keep our button's value beside the channel's own
 _FILE = "application/vnd.microsoft.teams.file.download.info"
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _LOCAL_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
@@ -57,16 +49,103 @@ _LOCALE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}")
 _KINDS: dict[str, ConversationKind] = {"personal": "personal", "groupchat": "group", "channel": "channel"}
 _THUMBS = {"like": "up", "dislike": "down"}
 _MAX_COMMENT_CHARS = 2000
+_HINT = "See docs/teams.md on the Agents Playground."
 _SUFFIXES = {"image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/tiff": ".tiff"}
+_BUTTON: TypeAdapter[ButtonValue] = TypeAdapter(ButtonValue)
+
+
+class ChannelInbox:
+    """Receives what the channels of one bot send."""
+
+    def __init__(self, settings: Settings, tokens: ChannelTokens | None) -> None:
+        """`tokens` is None if there is no bot, or the bot has no identity."""
+        self._settings = settings
+        self._tokens = tokens
+        self._hosts = CLOUDS[settings.bot_cloud].hosts
+
+    async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
+        """The activity, once its sender is proved.
+
+        Args:
+            authorization: the header as it came.
+            peer: the address of the client; used only for the local mode without tokens.
+
+        Raises:
+            NotAuthenticatedError: no token, or not one that the channel issued for us.
+            AccessDeniedError: the sender belongs to another tenant.
+            CallerError: the body is not an activity, or does not say where it came from.
+            DependencyError: the Bot Service's keys cannot be read.
+        """
+        if self._tokens is None:
+            return self._receive_local(body, peer)
+        token = await self._tokens.verify(authorization)
+        received = read_activity(body)
+        _check_came_from(received, token, self._hosts)
+        self._check_tenant(received)
+        return as_activity(received, body, is_local=False)
+
+    def _receive_local(self, body: bytes, peer: str | None) -> BotActivity:
+        if not self._settings.bot_local_anonymous or self._settings.in_azure:
+            raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
+        if not _is_this_machine(peer):
+            raise NotAuthenticatedError("Without a token, an activity must come from this machine.", _HINT)
+        received = read_activity(body)
+        if not is_loopback(_address(received)):
+            raise NotAuthenticatedError("Without a token, serviceUrl must be on this machine.", _HINT)
+        self._check_tenant(received)
+        return as_activity(received, body, is_local=True)
+
+    def _check_tenant(self, received: Received) -> None:
+        """Other channels have no tenants; their users are strangers."""
+        ours = (self._settings.bot_tenant_id or "").casefold()
+        if received.channel_name != TEAMS or not ours:
+            return
+        tenants: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)
+        if self._tokens is None:  # the Playground gives a tenant in one of the two places
+            tenants = tuple(tenant for tenant in tenants if tenant) or ("",)
+        if any((tenant or "").casefold() != ours for tenant in tenants):
+            raise AccessDeniedError(
+                "This bot is only for people of its organisation.", "Write from an account of it."
+            )
+
+
+def _address(received: Received) -> SplitResult:
+    parts = address_parts(received.service_url)
+    if parts is None:
+        raise CallerError("No activity: serviceUrl is no http address.")
+    return parts
+
+
+def _check_came_from(received: Received, token: ChannelToken, hosts: tuple[str, ...]) -> None:
+    """
+    Raises:
+        CallerError: the activity has no valid address.
+        NotAuthenticatedError: its address is not the token's, or not the Bot Service's; or the token's key
+            is not endorsed for its channel.
+    """
+    claimed, proved = _address(received), address_parts(token.service_url)
+    if proved is None or origin(claimed) != origin(proved):
+        refuse("other_service_url")
+    if not is_service(claimed, hosts):
+        refuse("foreign_service_url")
+    if token.endorsements and received.channel_name not in token.endorsements:
+        refuse("channel_not_endorsed")
+
+
+def _is_this_machine(peer: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(peer or "").is_loopback
+    except ValueError:
+        return False
 
 
 def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
-    """What the activity asks of us. Its sender is believed by now, as far as that goes.
+    """What the activity asks of us.
 
-    `is_local`: of this machine, where object ids need be no GUIDs.
+    `is_local`: from this machine, where object ids need not be GUIDs.
 
     Raises:
-        CallerError: a message or an answer that lacks what makes it one.
+        CallerError: a message or a rating without its required fields.
     """
     sender, recipient = received.sender, received.recipient
     if received.type == "conversationUpdate":
@@ -146,7 +225,7 @@ def _conversation(received: Received) -> BotConversation:
 
 
 def _kind(received: Received) -> ConversationKind:
-    """Who reads along. Where Teams does not say, several people might."""
+    """Who reads the conversation. If Teams does not say, several people may."""
     conversation = received.conversation
     if conversation.kind is not None:
         return _KINDS.get(conversation.kind.casefold(), "group")
@@ -159,22 +238,22 @@ def _sender(received: Received, *, is_local: bool) -> BotSender:
         return BotSender(channel_user_id=received.conversation.id)
     return BotSender(
         channel_user_id=sender.id,
-        object_id=_believed_id(received, sender, is_local=is_local),
+        object_id=_object_id(received, sender, is_local=is_local),
         tenant_id=received.sender_tenant,
         name=sender.name,
     )
 
 
-def _believed_id(received: Received, sender: Account, *, is_local: bool) -> str | None:
-    """The Entra object id, as tokens of the web page have it, so that it is the same person there."""
-    told = sender.object_id or ""
-    if received.channel_name != TEAMS or not (_LOCAL_ID if is_local else _GUID).fullmatch(told):
+def _object_id(received: Received, sender: Account, *, is_local: bool) -> str | None:
+    """The Entra object id, spelled as in tokens of the web page, so that the user is the same there."""
+    object_id = sender.object_id or ""
+    if received.channel_name != TEAMS or not (_LOCAL_ID if is_local else _GUID).fullmatch(object_id):
         return None
-    return told if is_local else told.lower()
+    return object_id if is_local else object_id.lower()
 
 
 def _text(received: Received) -> str:
-    """What was written, without mentions of us."""
+    """The text, without mentions of us."""
     text = received.text or ""
     for entity in received.entities or ():
         if not isinstance(entity, dict) or entity.get("type") != "mention":
@@ -188,11 +267,8 @@ def _text(received: Received) -> str:
     return text.strip()
 
 
-_BUTTON: TypeAdapter[ButtonValue] = TypeAdapter(ButtonValue)
-
-
 def _button(value: Any) -> ButtonValue | None:
-    """The button of ours that was pressed; None for a value of somebody else's card, or of an older one."""
+    """The button of ours that was clicked; None for a value of another app's card."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -210,7 +286,7 @@ def _button(value: Any) -> ButtonValue | None:
 
 
 def _files(received: Received) -> Iterable[BotAttachment]:
-    """Files. Cards, and the message itself as HTML, come as attachments as well, without an address."""
+    """Files. Cards, and the message itself as HTML, are attachments too, without an address."""
     for number, attachment in enumerate(received.attachments or (), start=1):
         if attachment.content_type == _FILE:
             content = attachment.content if isinstance(attachment.content, dict) else {}
@@ -228,9 +304,9 @@ def _files(received: Received) -> Iterable[BotAttachment]:
 
 
 def _invented_name(received: Received, content_type: str, number: int) -> str:
-    """Pasted pictures have no name, and `image/*` for a type: whoever reads the bytes knows better.
+    """A name for pasted pictures, which have none. Their type is `image/*`: the suffix is corrected later.
 
-    No two are called alike, since a name that a document of theirs has makes a file its next version.
+    Each name is unique, because a file with the name of a known document becomes its next version.
     """
     day = f"{received.timestamp:%Y-%m-%d}-" if received.timestamp else ""
     said = f"{received.conversation.id}\n{received.id}"
@@ -245,7 +321,7 @@ def _host(address: str) -> str | None:
 
 
 def _comment(feedback: Any) -> str:
-    """The words beside a thumb: JSON within JSON, or plain text from other clients."""
+    """The comment on a rating: JSON within JSON, or plain text from other clients."""
     if not isinstance(feedback, str):
         return ""
     try:
@@ -258,93 +334,3 @@ def _comment(feedback: Any) -> str:
 
 def _aware(instant: datetime | None) -> datetime | None:
     return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
-
-
-_HINT = "See docs/teams.md on the Agents Playground."
-
-
-class ChannelInbox(BotInbox):
-    """What the channels of one bot send."""
-
-    def __init__(self, settings: Settings, tokens: ChannelTokens | None) -> None:
-        """`tokens` is None where there is no bot, or one without an identity."""
-        self._settings = settings
-        self._tokens = tokens
-        self._hosts = CLOUDS[settings.bot_cloud].hosts
-
-    async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
-        """As the port says; besides:
-
-        Raises:
-            AccessDeniedError: somebody of another tenant.
-            DependencyError: the Bot Service's keys cannot be had.
-        """
-        from shared.teams.activities import read_activity
-
-        if self._tokens is None:
-            return self._receive_local(body, peer)
-        token = await self._tokens.believed(authorization)
-        received = read_activity(body)
-        _check_came_from(received, token, self._hosts)
-        self._check_tenant(received)
-        return as_activity(received, body, is_local=False)
-
-    def _receive_local(self, body: bytes, peer: str | None) -> BotActivity:
-        from shared.teams.activities import read_activity
-
-        if not self._settings.bot_local_anonymous or self._settings.in_azure:
-            raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
-        if not _is_this_machine(peer):
-            raise NotAuthenticatedError(
-                "Without a token activities are taken from this machine alone.", _HINT
-            )
-        received = read_activity(body)
-        if not is_loopback(_address(received)):
-            raise NotAuthenticatedError("Without a token an activity must come from this machine.", _HINT)
-        self._check_tenant(received)
-        return as_activity(received, body, is_local=True)
-
-    def _check_tenant(self, received: Received) -> None:
-        """Other channels than Teams know no tenants; their people are known to nobody."""
-        from shared.teams.activities import TEAMS
-
-        ours = (self._settings.bot_tenant_id or "").casefold()
-        if received.channel_name != TEAMS or not ours:
-            return
-        told: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)
-        if self._tokens is None:  # the Playground tells a tenant in one of the two places
-            told = tuple(tenant for tenant in told if tenant) or ("",)
-        if any((tenant or "").casefold() != ours for tenant in told):
-            raise AccessDeniedError(
-                "This bot is for the people of its organisation.", "Write from an account of it."
-            )
-
-
-def _address(received: Received) -> SplitResult:
-    parts = address_parts(received.service_url)
-    if parts is None:
-        raise CallerError("No activity: serviceUrl is no http address.")
-    return parts
-
-
-def _check_came_from(received: Received, token: ChannelToken, hosts: tuple[str, ...]) -> None:
-    """
-    Raises:
-        CallerError: the activity's address is none.
-        NotAuthenticatedError: it is another than the token's, or not the Bot Service's; or the token's key
-            does not stand for its channel.
-    """
-    told, proved = _address(received), address_parts(token.service_url)
-    if proved is None or origin(told) != origin(proved):
-        refuse("other_service_url")
-    if not is_service(told, hosts):
-        refuse("foreign_service_url")
-    if token.endorsements and received.channel_name not in token.endorsements:
-        refuse("channel_not_endorsed")
-
-
-def _is_this_machine(peer: str | None) -> bool:
-    try:
-        return ipaddress.ip_address(peer or "").is_loopback
-    except ValueError:
-        return False

@@ -169,6 +169,11 @@ def plain(text: str) -> str:
     return _BLOCK_SIGN.sub(r"\1\\", shown)
 
 
+def cut(text: str, most_chars: int) -> str:
+    """The text, with an ellipsis in place of what is too much."""
+    return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
+
+
 def _with_lone_items_freed(text: str) -> str:
     lines = text.split("\n")
     for index in _lone_items(lines):

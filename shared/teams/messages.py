@@ -1,12 +1,185 @@
-"""Fixed texts of ours in chats, in German and English. Pure; nothing here quotes an error or a document."""
+"""All fixed texts of the bot, in German and English. Pure; nothing here quotes an error or a document."""
 
 import re
 from collections.abc import Mapping, Sequence
 
 from shared.runs.events import RunEvent, SubagentStatus, TodoListStatus, ToolStartedEvent
 from shared.runs.plan import TodoItem
-from shared.teams.markdown import visible
-from shared.teams.models import Language
+from shared.teams.markdown import cut, visible
+from shared.teams.models import BotConversation, Language
+
+Texts = Mapping[Language, str]
+
+MAX_PROGRESS_CHARS = 200  # one or two lines on a phone; channels take about 1,000
+
+PAGE: Texts = {"de": "S. {}", "en": "p. {}"}
+FIGURE: Texts = {"de": "Abbildung", "en": "figure"}
+GENERATED: Texts = {"de": "Von KI erzeugt.", "en": "AI-generated."}
+SOURCES_HEADING: Texts = {"de": "Quellen", "en": "Sources"}
+OPEN_PAGE: Texts = {"de": "Seite öffnen", "en": "Open page"}
+
+HELP: Texts = {
+    "en": (
+        "Ask me anything your documents may answer. I reply with the sources, down to the page.\n\n"
+        "- **/new** starts a new conversation; what we said before no longer counts\n"
+        "- **/sources** shows the sources of the last answer\n"
+        "- **/forget** deletes this conversation and what I remember of your questions\n"
+        "- **/help** shows this\n\n"
+        "{0}"
+    ),
+    "de": (
+        "Fragen Sie mich, was Ihre Dokumente beantworten können: Ich antworte mit Quellen, bis zur Seite.\n\n"
+        "- **/neu** beginnt ein neues Gespräch; was vorher war, spielt dann keine Rolle mehr\n"
+        "- **/quellen** zeigt die Quellen der letzten Antwort\n"
+        "- **/vergessen** löscht dieses Gespräch und was ich mir von Ihren Fragen gemerkt habe\n"
+        "- **/hilfe** zeigt dies\n\n"
+        "{0}"
+    ),
+}
+
+OF_PERSON: Texts = {
+    "en": "I read only what you may read. Drop a file here, and it becomes a document only you can read.",
+    "de": "Ich lese, was Sie lesen dürfen. Legen Sie hier eine Datei ab, wird sie Ihr eigenes Dokument.",
+}
+
+OF_PERSON_ALONE: Texts = {
+    "en": "Your groups cannot be looked up at the moment, so I read only what is shared with you by name, or "
+    "with everybody.",
+    "de": "Ihre Gruppen lassen sich gerade nicht ermitteln: Ich lese nur, was Ihnen selbst oder allen "
+    "offensteht.",
+}
+
+OF_SEVERAL: Texts = {
+    "en": "Several people read this conversation, so I use only documents that everybody may read.",
+    "de": "Hier lesen mehrere mit, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
+}
+OF_STRANGER: Texts = {
+    "en": "I do not know who you are here, so I use only documents that everybody may read.",
+    "de": "Ich weiß hier nicht, wer Sie sind, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
+}
+
+NO_SUCH_COMMAND: Texts = {
+    "en": "There is no such command, so I did nothing. A command must be the whole message; "
+    "/help lists them.",
+    "de": "Diesen Befehl gibt es nicht: Ich habe nichts getan. Ein Befehl steht allein in seiner Nachricht; "
+    "/hilfe zeigt, welche es gibt.",
+}
+
+NO_WORDS: Texts = {
+    "en": "Please ask me in words. /help shows what I can do.",
+    "de": "Bitte fragen Sie mich in Worten. /hilfe zeigt, was ich kann.",
+}
+BEGUN: Texts = {
+    "en": "A new conversation begins. What would you like to know?",
+    "de": "Ein neues Gespräch beginnt. Was möchten Sie wissen?",
+}
+
+FORGOTTEN: Texts = {
+    "en": "Done: this conversation is deleted, and so is what I remembered of your questions. "
+    "Your other conversations stay.",
+    "de": "Erledigt: Dieses Gespräch ist gelöscht, ebenso, was ich mir von Ihren Fragen gemerkt hatte. "
+    "Ihre anderen Gespräche bleiben.",
+}
+
+NO_SOURCES: Texts = {
+    "en": "There is no answer with sources in this conversation yet.",
+    "de": "In diesem Gespräch gibt es noch keine Antwort mit Quellen.",
+}
+SOURCES: Texts = {"en": "Sources of the last answer:", "de": "Quellen der letzten Antwort:"}
+BEGINNING: Texts = {"en": "Reading your question …", "de": "Ich lese Ihre Frage …"}
+GOING_ON: Texts = {
+    "en": "This takes longer. I keep working and will write here when it is done.",
+    "de": "Das dauert länger. Ich arbeite weiter und schreibe hier, sobald ich fertig bin.",
+}
+NO_SUCH_OPTION: Texts = {
+    "en": "There is no such option: please answer with a number from 1 to {0}.",
+    "de": "Diese Möglichkeit gibt es nicht: Bitte antworten Sie mit einer Zahl von 1 bis {0}.",
+}
+
+ANSWERED_ALREADY: Texts = {
+    "en": "That question is closed: it was answered, or you have asked something else since. "
+    "Ask again if you like.",
+    "de": "Diese Frage ist erledigt: Sie wurde beantwortet, oder Sie haben inzwischen etwas anderes gefragt. "
+    "Fragen Sie gern noch einmal.",
+}
+
+REFUSED: Texts = {
+    "en": "I may not answer you here: your account does not belong to this organisation, or has no access.",
+    "de": "Ich darf Ihnen hier nicht antworten: Ihr Konto gehört nicht zu dieser Organisation oder ist nicht "
+    "zugelassen.",
+}
+
+TOO_LONG: Texts = {
+    "en": "That is too long for a question. Shorten it, or drop the material here as a file.",
+    "de": "Das ist zu lang für eine Frage. Kürzen Sie, oder legen Sie den Stoff hier als Datei ab.",
+}
+TOO_MANY: Texts = {
+    "en": "That was a lot at once. Please wait a moment, then ask again.",
+    "de": "Das war viel auf einmal. Bitte warten Sie einen Moment und fragen Sie dann noch einmal.",
+}
+
+OUT_OF_REACH: Texts = {
+    "en": "A service that I need cannot be reached right now. Please ask again in a few minutes.",
+    "de": "Ein Dienst, den ich brauche, ist gerade nicht erreichbar. Bitte fragen Sie in ein paar Minuten "
+    "noch einmal.",
+}
+
+BROKEN: Texts = {
+    "en": "Something went wrong on my side, and I have no answer. Please ask again. "
+    "If it happens again, give this reference to the operator: {0}",
+    "de": "Bei mir ist etwas schiefgegangen, ich habe keine Antwort. Bitte fragen Sie noch einmal. "
+    "Wenn es wieder geschieht, nennen Sie dem Betreiber diese Kennung: {0}",
+}
+
+CANCELLED: Texts = {"en": "The question was cancelled.", "de": "Die Frage wurde abgebrochen."}
+GONE: Texts = {
+    "en": "The conversation was deleted, so there is no answer to that question.",
+    "de": "Das Gespräch wurde gelöscht, deshalb gibt es auf diese Frage keine Antwort.",
+}
+FILES_NOT_HERE: Texts = {
+    "en": "I take files only in a personal chat in Teams, where only you can read them.",
+    "de": "Dateien nehme ich nur im persönlichen Chat in Teams an, wo sie allein Ihnen gehören.",
+}
+TOO_MANY_FILES: Texts = {
+    "en": "I took the first {0} files; please drop the others separately.",
+    "de": "Ich habe die ersten {0} Dateien angenommen; bitte legen Sie die anderen einzeln ab.",
+}
+FILE_TAKEN: Texts = {"en": "I am reading **{0}** …", "de": "Ich lese **{0}** …"}
+FILE_READY: Texts = {
+    "en": "I have read **{0}**. You can ask about it now.",
+    "de": "Ich habe **{0}** gelesen. Sie können jetzt danach fragen.",
+}
+FILE_FAILED: Texts = {"en": "I cannot read **{0}**: {1}", "de": "**{0}** kann ich nicht lesen: {1}"}
+FILE_SLOW: Texts = {
+    "en": "**{0}** takes longer to read; you can ask about it a little later.",
+    "de": "**{0}** braucht länger; Sie können etwas später danach fragen.",
+}
+
+_OF_ERRORS: Mapping[str, Texts] = {
+    "NetworkError": OUT_OF_REACH,
+    "RateLimitError": OUT_OF_REACH,
+    "TimeoutError": OUT_OF_REACH,
+    "AuthenticationError": OUT_OF_REACH,
+    "IndexNotFoundError": OUT_OF_REACH,
+    "TooManyRequestsError": TOO_MANY,
+    "TooManyRunsError": TOO_MANY,
+    "PayloadTooLargeError": TOO_LONG,
+    "NotAuthenticatedError": REFUSED,
+    "AccessDeniedError": REFUSED,
+    "RunCancelledError": CANCELLED,
+    "NotFoundError": GONE,
+}
+
+_SEARCHING: Texts = {"de": "Ich suche in den Dokumenten …", "en": "Searching the documents …"}
+_WEB: Texts = {"de": "Ich suche im Netz …", "en": "Searching the web …"}
+_READING: Texts = {"de": "Ich lese genauer nach …", "en": "Reading more closely …"}
+_STEP: Texts = {"de": "Schritt {0} von {1}: {2}", "en": "Step {0} of {1}: {2}"}
+_TOOLS = {
+    "rag_semantic_search": _SEARCHING,
+    "rag_list_documents": _SEARCHING,
+    "rag_metadata_search": _SEARCHING,
+    "web_search": _WEB,
+}
 
 _DAMAGED = "Die Datei ist beschädigt oder unvollständig."
 _LOCKED = "Die Datei ist mit einem Kennwort geschützt. Legen Sie sie ohne Kennwort noch einmal ab."
@@ -66,34 +239,21 @@ _GERMAN = (
 )
 
 
-def file_reason(reason: str, language: Language) -> str:
-    """The reason in words of the language; as it is, where there are none."""
-    if language == "de":
-        for english, german in _GERMAN:
-            if found := re.fullmatch(english, reason, re.DOTALL):
-                return german.format(*found.groups())
-    return reason
+def language_of(conversation: BotConversation) -> Language:
+    """The language of fixed texts: the user's, as far as the channel says it."""
+    return "de" if (conversation.locale or "").casefold().split("-")[0] == "de" else "en"
 
 
-MAX_CHARS = 200  # a line on a telephone or two; channels take about 1,000
-_SEARCHING = {"de": "Ich suche in den Dokumenten …", "en": "Searching the documents …"}
-_WEB = {"de": "Ich suche im Netz …", "en": "Searching the web …"}
-_READING = {"de": "Ich lese genauer nach …", "en": "Reading more closely …"}
-_STEP = {"de": "Schritt {0} von {1}: {2}", "en": "Step {0} of {1}: {2}"}
-
-_TOOLS = {
-    "rag_semantic_search": _SEARCHING,
-    "rag_list_documents": _SEARCHING,
-    "rag_metadata_search": _SEARCHING,
-    "web_search": _WEB,
-}
+def error_text(code: str | None, reference: str, language: Language) -> str:
+    """What users read about an error: what they can do, and a reference; never the error's own text."""
+    return _OF_ERRORS.get(code or "", BROKEN)[language].format(reference)
 
 
 def progress_line(event: RunEvent, language: Language) -> str | None:
-    """What is being done from this event on; None when it changes nothing that people see."""
+    """The progress line from this event on; None if the event changes nothing that users see."""
     if isinstance(event, ToolStartedEvent):
-        said = _TOOLS.get(event.tool)
-        return said[language] if said else None
+        texts = _TOOLS.get(event.tool)
+        return texts[language] if texts else None
     if isinstance(event, SubagentStatus) and event.phase == "started":
         return _READING[language]
     return _of_plan(event.todo, language) if isinstance(event, TodoListStatus) else None
@@ -103,171 +263,17 @@ def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
     """The first step that is not done."""
     for number, item in enumerate(todo, start=1):
         if item.status in ("pending", "in_progress"):
-            line = _STEP[language].format(number, len(todo), _unlinked(item.description))
-            return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
+            # A model's words, on one line. Some clients render Markdown there, others show it: no escapes.
+            words = " ".join(visible(item.description).split())
+            words = words.replace("](", "] (").replace("://", ": //")
+            return cut(_STEP[language].format(number, len(todo), words), MAX_PROGRESS_CHARS)
     return None
 
 
-def _unlinked(words: str) -> str:
-    """A model's words on one line. Some clients read Markdown there, others show it: nothing is escaped."""
-    return " ".join(visible(words).split()).replace("](", "] (").replace("://", ": //")
-
-
-Texts = Mapping[Language, str]
-
-HELP: Texts = {
-    "en": (
-        "Ask me anything that your documents may answer: I reply with the sources, down to the page.\n\n"
-        "- **/new** begins a new conversation; I forget what we spoke of for what comes next\n"
-        "- **/sources** shows the sources of the last answer\n"
-        "- **/forget** deletes this conversation and what I remember of your questions\n"
-        "- **/help** shows this\n\n"
-        "{0}"
-    ),
-    "de": (
-        "Fragen Sie mich, was Ihre Dokumente beantworten können: Ich antworte mit Quellen, bis zur Seite.\n\n"
-        "- **/neu** beginnt ein neues Gespräch; was vorher war, spielt dann keine Rolle mehr\n"
-        "- **/quellen** zeigt die Quellen der letzten Antwort\n"
-        "- **/vergessen** löscht dieses Gespräch und was ich mir von Ihren Fragen gemerkt habe\n"
-        "- **/hilfe** zeigt dies\n\n"
-        "{0}"
-    ),
-}
-
-OF_PERSON: Texts = {
-    "en": "I read what you may read. Drop a file here, and it becomes a document of yours alone.",
-    "de": "Ich lese, was Sie lesen dürfen. Legen Sie hier eine Datei ab, wird sie Ihr eigenes Dokument.",
-}
-
-OF_PERSON_ALONE: Texts = {
-    "en": "Your groups cannot be looked up at the moment: I read only what is open to you by name, or to "
-    "everybody.",
-    "de": "Ihre Gruppen lassen sich gerade nicht ermitteln: Ich lese nur, was Ihnen selbst oder allen "
-    "offensteht.",
-}
-
-OF_SEVERAL: Texts = {
-    "en": "Several people read along here, so I use only documents that everybody may read.",
-    "de": "Hier lesen mehrere mit, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
-}
-OF_STRANGER: Texts = {
-    "en": "I do not know who you are here, so I use only documents that everybody may read.",
-    "de": "Ich weiß hier nicht, wer Sie sind, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
-}
-
-NO_SUCH_COMMAND: Texts = {
-    "en": "There is no such command: I have done nothing. A command stands alone in its message; /help tells "
-    "which there are.",
-    "de": "Diesen Befehl gibt es nicht: Ich habe nichts getan. Ein Befehl steht allein in seiner Nachricht; "
-    "/hilfe zeigt, welche es gibt.",
-}
-
-NO_WORDS: Texts = {
-    "en": "Please ask me in words. /help shows what I can do.",
-    "de": "Bitte fragen Sie mich in Worten. /hilfe zeigt, was ich kann.",
-}
-BEGUN: Texts = {
-    "en": "A new conversation begins. What would you like to know?",
-    "de": "Ein neues Gespräch beginnt. Was möchten Sie wissen?",
-}
-
-FORGOTTEN: Texts = {
-    "en": "Done: this conversation is deleted, and so is what I remembered of your questions. "
-    "Your other conversations stay.",
-    "de": "Erledigt: Dieses Gespräch ist gelöscht, ebenso, was ich mir von Ihren Fragen gemerkt hatte. "
-    "Ihre anderen Gespräche bleiben.",
-}
-
-NO_SOURCES: Texts = {
-    "en": "There is no answer with sources in this conversation yet.",
-    "de": "In diesem Gespräch gibt es noch keine Antwort mit Quellen.",
-}
-SOURCES: Texts = {"en": "Sources of the last answer:", "de": "Quellen der letzten Antwort:"}
-BEGINNING: Texts = {"en": "Reading your question …", "de": "Ich lese Ihre Frage …"}
-GOING_ON: Texts = {
-    "en": "This takes longer. I go on working and write here when it is done.",
-    "de": "Das dauert länger. Ich arbeite weiter und schreibe hier, sobald ich fertig bin.",
-}
-NO_SUCH_OPTION: Texts = {
-    "en": "There is no such option: please answer with a number from 1 to {0}.",
-    "de": "Diese Möglichkeit gibt es nicht: Bitte antworten Sie mit einer Zahl von 1 bis {0}.",
-}
-
-ANSWERED_ALREADY: Texts = {
-    "en": "That question is closed: it was answered, or you have asked something else since. "
-    "Ask again if you like.",
-    "de": "Diese Frage ist erledigt: Sie wurde beantwortet, oder Sie haben inzwischen etwas anderes gefragt. "
-    "Fragen Sie gern noch einmal.",
-}
-
-REFUSED: Texts = {
-    "en": "I may not answer you here: your account is not one of this organisation's, or not let in.",
-    "de": "Ich darf Ihnen hier nicht antworten: Ihr Konto gehört nicht zu dieser Organisation oder ist nicht "
-    "zugelassen.",
-}
-
-TOO_LONG: Texts = {
-    "en": "That is too long for a question. Shorten it, or drop the material here as a file.",
-    "de": "Das ist zu lang für eine Frage. Kürzen Sie, oder legen Sie den Stoff hier als Datei ab.",
-}
-TOO_MANY: Texts = {
-    "en": "That was a lot at once. Please wait a moment, then ask again.",
-    "de": "Das war viel auf einmal. Bitte warten Sie einen Moment und fragen Sie dann noch einmal.",
-}
-
-OUT_OF_REACH: Texts = {
-    "en": "A service that I need cannot be reached right now. Please ask again in a few minutes.",
-    "de": "Ein Dienst, den ich brauche, ist gerade nicht erreichbar. Bitte fragen Sie in ein paar Minuten "
-    "noch einmal.",
-}
-
-BROKEN: Texts = {
-    "en": "Something went wrong on my side, and I have no answer. Please ask again. "
-    "If it happens again, give this reference to the operator: {0}",
-    "de": "Bei mir ist etwas schiefgegangen, ich habe keine Antwort. Bitte fragen Sie noch einmal. "
-    "Wenn es wieder geschieht, nennen Sie dem Betreiber diese Kennung: {0}",
-}
-
-CANCELLED: Texts = {"en": "The question was cancelled.", "de": "Die Frage wurde abgebrochen."}
-GONE: Texts = {
-    "en": "The conversation was deleted, so there is no answer to that question.",
-    "de": "Das Gespräch wurde gelöscht, deshalb gibt es auf diese Frage keine Antwort.",
-}
-FILES_NOT_HERE: Texts = {
-    "en": "I take files only in a personal chat in Teams, where they stay yours alone.",
-    "de": "Dateien nehme ich nur im persönlichen Chat in Teams an, wo sie allein Ihnen gehören.",
-}
-TOO_MANY_FILES: Texts = {
-    "en": "I took the first {0} files; please drop the others separately.",
-    "de": "Ich habe die ersten {0} Dateien angenommen; bitte legen Sie die anderen einzeln ab.",
-}
-FILE_TAKEN: Texts = {"en": "I am reading **{0}** …", "de": "Ich lese **{0}** …"}
-FILE_READY: Texts = {
-    "en": "I have read **{0}**. You can ask about it now.",
-    "de": "Ich habe **{0}** gelesen. Sie können jetzt danach fragen.",
-}
-FILE_FAILED: Texts = {"en": "I cannot read **{0}**: {1}", "de": "**{0}** kann ich nicht lesen: {1}"}
-FILE_SLOW: Texts = {
-    "en": "**{0}** takes longer to read; you can ask about it a little later.",
-    "de": "**{0}** braucht länger; Sie können etwas später danach fragen.",
-}
-
-_OF_ERRORS: Mapping[str, Texts] = {
-    "NetworkError": OUT_OF_REACH,
-    "RateLimitError": OUT_OF_REACH,
-    "TimeoutError": OUT_OF_REACH,
-    "AuthenticationError": OUT_OF_REACH,
-    "IndexNotFoundError": OUT_OF_REACH,
-    "TooManyRequestsError": TOO_MANY,
-    "TooManyRunsError": TOO_MANY,
-    "PayloadTooLargeError": TOO_LONG,
-    "NotAuthenticatedError": REFUSED,
-    "AccessDeniedError": REFUSED,
-    "RunCancelledError": CANCELLED,
-    "NotFoundError": GONE,
-}
-
-
-def error_text(code: str | None, reference: str, language: Language) -> str:
-    """What people are told of an error: what they can do, and a reference; nothing of its own words."""
-    return _OF_ERRORS.get(code or "", BROKEN)[language].format(reference)
+def file_reason(reason: str, language: Language) -> str:
+    """Why a file cannot be read, in the user's language; unchanged if there is no translation."""
+    if language == "de":
+        for english, german in _GERMAN:
+            if found := re.fullmatch(english, reason, re.DOTALL):
+                return german.format(*found.groups())
+    return reason

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
+OWN_KEY = "groundwork"  # of our button's value, in a card that also holds values of the channel
 ConversationKind = Literal["personal", "group", "channel"]
 
 
@@ -230,6 +231,11 @@ class ReplyStep(Model):
     attempt: int = 0
     error: str = ""
     delay_s: float = 0.0
+
+    @property
+    def end(self) -> "ReplyStep":
+        """The last step: nothing is left to do."""
+        return ReplyStep(reply_key=self.reply_key, day=self.day, kind="end")
 
 
 class TakenActivity(Model):

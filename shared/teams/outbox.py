@@ -1,29 +1,79 @@
-"""`BotOutbox`: what we say in chats. Teams shows it with sources, pictures and buttons, others as text.
+"""Sends our messages: whole, or streamed where the channel can show that.
 
-Why pictures alone have signed addresses: decision 0024.
+Teams shows sources, figures and buttons; other channels get everything as text.
 """
 
-# For annotations alone: the start of the app need not build the models of channels.
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from shared.platform.errors import GroundworkError, RateLimitError
+from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.teams.connector import ChannelConnector, StreamEndedError
-from shared.teams.outgoing import MAX_TEXT_CHARS, StreamState, messages_of, streamed, update_of
-from shared.teams.ports import BotOutbox, BotStream
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from shared.platform.settings import Settings
-    from shared.teams.connector import Ending
-    from shared.teams.models import BotConversation, BotReply
-
+from shared.teams.activities import TEAMS
+from shared.teams.connector import ChannelConnector, Ending, StreamEndedError
+from shared.teams.models import BotConversation, BotReply
+from shared.teams.outgoing import (
+    MAX_TEXT_CHARS,
+    StreamState,
+    messages_of,
+    streamed,
+    typing_of,
+    update_of,
+)
 
 _MAX_FAILURES = 3  # one after another; unmeasured
+_STREAM_INTERVAL_S = 1.0  # Teams takes one update a second
+
+
+class BotStream(Protocol):
+    """One message that is streamed. Must end with `finish`. Only `finish` raises."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether users see it grow. If not, only `finish` shows something."""
+
+    @property
+    def message_id(self) -> str:
+        """The channel's id of the message; empty until the channel has taken the first update."""
+
+    async def inform(self, text: str) -> None:
+        """Show the progress line, until the text begins."""
+
+    async def write(self, text: str) -> None:
+        """Add to the text."""
+
+    async def finish(self, reply: BotReply) -> str:
+        """Replace it with the whole message; the channel's id of its last part.
+
+        Nothing is sent if the user has stopped the message: they want no more of it.
+
+        Raises:
+            CallerError, DependencyError: as `BotOutbox.say`.
+        """
+
+
+class BotOutbox(Protocol):
+    """Sends to channels. Raises only errors of `shared.platform.errors`."""
+
+    async def typing(self, conversation: BotConversation) -> None:
+        """Show the typing indicator. Not retried: an indicator that comes late is useless."""
+
+    async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
+        """Send a message, in several parts if it is too long for the channel; the channel's id of the last.
+
+        Raises:
+            CallerError: the channel accepts nothing from us there, now and later.
+            DependencyError: it cannot be reached, or keeps asking us to wait.
+        """
+
+    async def begin(
+        self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
+    ) -> BotStream:
+        """A message that is streamed in personal chats of Teams, and comes whole elsewhere.
+
+        `message_id`: of one that an earlier process began: it is not streamed further, but replaced.
+        """
 
 
 class ChannelStream(BotStream):
@@ -39,13 +89,13 @@ class ChannelStream(BotStream):
         interval_s: float,
         message_id: str = "",
     ) -> None:
-        """`reply_to`: what the message answers, where that is said. `message_id`: of one that was begun."""
+        """`reply_to`: the message that it answers, if that is shown. `message_id`: of one that was begun."""
         self._connector = connector
         self._conversation = conversation
         self._reply_to = reply_to
         self._is_live = is_live
         self._interval_s = interval_s
-        self._doing = ""
+        self._line = ""
         self._text = ""
         self._shown_chars = 0
         self._stream_id = message_id
@@ -57,29 +107,21 @@ class ChannelStream(BotStream):
 
     @property
     def is_live(self) -> bool:
-        """Whether people see it grow."""
         return self._is_live
 
     @property
     def message_id(self) -> str:
-        """The channel's id of it; empty until the channel has taken the first update."""
         return self._stream_id
 
     async def inform(self, text: str) -> None:
-        """Show what is being done, until the text begins. Never raises."""
-        self._doing = " ".join(text.split())
+        self._line = " ".join(text.split())
         self._wake()
 
     async def write(self, text: str) -> None:
-        """Add to the text. Never raises."""
         self._text += text
         self._wake()
 
     async def finish(self, reply: BotReply) -> str:
-        """Put the whole message in its place; the channel's id of its last part.
-
-        Nothing is sent where the person has stopped the message: they want no more of it.
-        """
         self._is_live = False
         if self._sending is not None:
             await self._sending
@@ -95,7 +137,7 @@ class ChannelStream(BotStream):
         return sent
 
     async def _replaced(self, message: dict[str, object]) -> bool:
-        """Whether `message` stands in the place of what was shown, or is wanted by nobody any more."""
+        """Whether `message` has replaced what was shown, or the user wants no more of it."""
         if not self._stream_id or not message["text"]:
             return False
         if self._ending is None:
@@ -124,26 +166,26 @@ class ChannelStream(BotStream):
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
-        """Send what is newest, until there is nothing new; what that is, is looked up after each pause."""
+        """Send the newest state after each pause, until there is nothing new."""
         while self._is_live and self._next():
             await self._pause()
             if self._is_live:
                 await self._send(self._next())
 
     def _next(self) -> str:
-        """What is to be shown now: the text so far, else what is being done; empty = nothing new.
+        """What to show now: the text so far, else the progress line; empty = nothing new.
 
-        A text that is too long for one message stops growing: its end comes with the message's parts.
+        A text that is too long for one message stops growing: its end comes with `finish`.
         """
         if self._text.strip():
             is_new = self._shown_chars < len(self._text) <= MAX_TEXT_CHARS
             return self._text if is_new else ""
-        return self._doing
+        return self._line
 
     async def _send(self, text: str) -> None:
         is_text = bool(self._text.strip())
         state = StreamState("streaming" if is_text else "informative", self._stream_id, self._sequence + 1)
-        self._doing = ""
+        self._line = ""
         shown_chars = len(text) if is_text else 0
         try:
             sent = await self._connector.post_once(
@@ -178,9 +220,6 @@ class ChannelStream(BotStream):
         await asyncio.sleep(max(0.0, self._free_at - asyncio.get_running_loop().time()))
 
 
-_STREAM_INTERVAL_S = 1.0  # Teams takes one update a second
-
-
 class ChannelOutbox(BotOutbox):
     """Sends to the channels of one bot."""
 
@@ -199,20 +238,9 @@ class ChannelOutbox(BotOutbox):
         self._stream_interval_s = stream_interval_s
 
     async def typing(self, conversation: BotConversation) -> None:
-        """As the port says. Tried once: a sign that comes late says nothing."""
-        from shared.teams.outgoing import typing_of
-
         await self._connector.post_once(conversation, typing_of(conversation))
 
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
-        """As the port says.
-
-        Raises:
-            CallerError: the channel takes nothing of us there, now and later.
-            DependencyError: it cannot be reached, or goes on asking us to wait.
-        """
-        from shared.teams.outgoing import messages_of
-
         sent = ""
         for activity in messages_of(conversation, reply):
             sent = await self._connector.post(conversation, activity, _answered(conversation, reply_to))
@@ -221,8 +249,6 @@ class ChannelOutbox(BotOutbox):
     async def begin(
         self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
     ) -> BotStream:
-        """As the port says: in Teams, where nobody else reads along."""
-
         return ChannelStream(
             self._connector,
             conversation,
@@ -238,9 +264,9 @@ class ChannelOutbox(BotOutbox):
 
 
 def _answered(conversation: BotConversation, reply_to: str | None) -> str | None:
-    """What a message answers; nothing in a chat of two, where one follows the other."""
+    """The message that ours answers; None in a personal chat, where it is obvious."""
     return None if _is_personal_teams(conversation) else reply_to
 
 
 def _is_personal_teams(conversation: BotConversation) -> bool:
-    return conversation.channel == "msteams" and conversation.kind == "personal"
+    return conversation.channel == TEAMS and conversation.kind == "personal"

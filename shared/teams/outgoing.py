@@ -1,4 +1,7 @@
-"""Messages of ours as the Bot Framework protocol has them. Pure: a reply becomes one activity, or several.
+"""Outgoing messages. Pure: an answer becomes a reply, and a reply becomes one or more activities.
+
+Links are absolute: a chat client has no page that a relative address could belong to. Only pictures have
+signed addresses (decision 0024).
 
 Source: Bot Framework Activity schema 3.1; Microsoft Teams, "Enhance AI-generated bot messages", "Stream bot
 messages", "Format your bot messages".
@@ -6,51 +9,144 @@ messages", "Format your bot messages".
 
 import json
 import re
-from collections.abc import Iterator
+import textwrap
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from shared.evidence.document_prompt import clock_time
+from shared.evidence.figures import alt_text
+from shared.evidence.models import AnswerFigure, Citation
+from shared.runs.models import RunAnswer
+from shared.teams import messages
 from shared.teams.activities import TEAMS
-from shared.teams.cards import card_of
-from shared.teams.models import BotConversation, BotReply, ChosenOption, ShownCitation
+from shared.teams.cards import Wire, card_of
+from shared.teams.markdown import cut, for_channel, plain, visible
+from shared.teams.messages import language_of
+from shared.teams.models import (
+    BotConversation,
+    BotReply,
+    ChosenOption,
+    Language,
+    ShownCitation,
+    ShownFigure,
+)
 
-_SIGNS = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")
-_ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
+# Size of one activity, counted as UTF-16. Teams' documentation said 28 KB, then 40, and says 100 today; its
+# older clouds may still have the lower limits.
+MAX_MESSAGE_BYTES = 40_000
+MAX_TEXT_CHARS = 8_000  # leaves room for the sources of a text
+MAX_CARD_BYTES = 27_000  # as UTF-8; Teams refuses cards of more than 28 KB
+MAX_CITATIONS = 10  # of one message, in the schema of Microsoft's own Agents Playground 0.2.28
+MAX_ABSTRACT_CHARS = 480  # the limit of the Agents SDK 1.9.0
+MARKDOWN_CHANNELS = frozenset(("msteams", "webchat", "directline", "emulator", "skype", "slack", "cortana"))
+_MAX_LABEL_CHARS = 60  # of a figure's label when the text holds its whole caption; unmeasured
+_MAX_NAME_CHARS = 80
+_MIN_SPLIT_CHARS = 200
+_KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}
+
 _CITED = re.compile(r"\[(\d{1,3})\]")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3})(?=\S)(.+?)(?<=\S)(?<!\\)\1")
-_GENERATED = {"de": "Von KI erzeugt.", "en": "AI-generated."}
-_SOURCES = {"de": "Quellen", "en": "Sources"}
-MARKDOWN_CHANNELS = frozenset(("msteams", "webchat", "directline", "emulator", "skype", "slack", "cortana"))
 
 
-def with_choices(reply: BotReply) -> str:
-    """The text, and below it the options that can be chosen by their number."""
-    options = [
-        f"{button.value.number}. {_literal(button.title)}"
-        for button in reply.buttons
-        if isinstance(button.value, ChosenOption)
+def reply_of(answer: RunAnswer, *, language: Language, public_address: str | None) -> BotReply:
+    """The message that shows an answer.
+
+    Args:
+        answer: refreshed, so that its figures have signed addresses; a figure without one is not shown.
+        public_address: of the app, without a trailing slash; None = unknown, so nothing is linked.
+    """
+    text, tables = for_channel(answer.text)
+    shown = [figure for figure in answer.figures if figure.image_url]
+    return BotReply(
+        text=text,
+        citations=tuple(_citation(cited, language, public_address) for cited in answer.citations),
+        figures=tuple(
+            _figure(figure, _label(figure, text, is_only=len(shown) == 1), language, public_address)
+            for figure in shown
+        ),
+        tables=tables,
+        can_be_rated=True,
+        is_generated=True,
+    )
+
+
+def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
+    """The activities that show a reply, in order. The card and the thumbs go with the last one."""
+    language = language_of(conversation)
+    if conversation.channel != TEAMS:
+        return _messages_in_words(conversation, reply, language)
+    texts = [
+        part
+        for text in split(_with_choices(reply), MAX_TEXT_CHARS)
+        for part in _fitting(conversation, reply, text)
     ]
-    return "\n\n".join(part for part in (reply.text, "\n".join(options)) if part)
+    sent = [_message(conversation, reply, text) for text in texts]
+    card = card_of(reply, language)
+    if card is not None and len(json.dumps(card).encode()) > MAX_CARD_BYTES:
+        card = card_of(reply.model_copy(update={"tables": ()}), language)  # the text has them as well
+    if card is not None:
+        with_card = {**sent[-1], "attachments": [card]}
+        if _size(with_card) <= MAX_MESSAGE_BYTES:
+            sent[-1] = with_card
+        else:
+            alone = reply.model_copy(update={"citations": ()})
+            sent.append({**_message(conversation, alone, ""), "attachments": [card]})
+    if reply.can_be_rated:
+        sent[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
+    return sent
 
 
-def in_words(reply: BotReply, language: str) -> str:
-    """Markdown that holds all of a message: for channels that show nothing beside it."""
+def typing_of(conversation: BotConversation) -> Wire:
+    """The typing indicator."""
+    return _addressed(conversation, {"type": "typing"})
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """The state of a streamed message; `stream_id` is empty until the channel has given one."""
+
+    kind: Literal["informative", "streaming", "final"]
+    stream_id: str = ""
+    sequence: int = 0  # counted from 1; a final one has none
+
+
+def update_of(conversation: BotConversation, text: str, state: StreamState) -> Wire:
+    """An update of a streamed message: all of its text so far, or the progress line."""
+    return streamed(_addressed(conversation, {"type": "typing", "text": text}), state)
+
+
+def streamed(activity: Wire, state: StreamState) -> Wire:
+    """The activity as an update of a streamed message."""
+    entity: Wire = {"type": "streaminfo", "streamType": state.kind}
+    if state.kind != "final":
+        entity["streamSequence"] = state.sequence
+    own: Wire = {}
+    if state.stream_id:
+        entity["streamId"] = own["id"] = state.stream_id
+    return {**activity, **own, "entities": [*activity.get("entities", ()), entity]}
+
+
+def in_words(reply: BotReply, language: Language) -> str:
+    """The whole message as Markdown, for channels that show nothing but text."""
     commands = " · ".join(
         f"`{button.value.command}`" for button in reply.buttons if not isinstance(button.value, ChosenOption)
     )
     figures = "\n".join(
-        f"- {_literal(figure.caption)}{f': {figure.page_url}' if figure.page_url else ''}"
+        f"- {plain(figure.caption)}{f': {figure.page_url}' if figure.page_url else ''}"
         for figure in reply.figures
     )
-    sources = [_source(cited) for cited in cited_in(reply.text, reply.citations)]
+    sources = [
+        f"- [{cited.n}] {plain(cited.name)}: “{plain(cited.abstract)}”{f' {cited.url}' if cited.url else ''}"
+        for cited in _cited_in(reply.text, reply.citations)
+    ]
     parts = (
-        with_choices(reply),
+        _with_choices(reply),
         commands,
         figures,
-        "\n".join((f"**{_SOURCES[language]}**", *sources)) if sources else "",
-        f"*{_GENERATED[language]}*" if reply.is_generated else "",
+        "\n".join((f"**{messages.SOURCES_HEADING[language]}**", *sources)) if sources else "",
+        f"*{messages.GENERATED[language]}*" if reply.is_generated else "",
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -61,14 +157,8 @@ def without_markdown(text: str) -> str:
     return _ESCAPED.sub(r"\1", text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def cited_in(text: str, citations: tuple[ShownCitation, ...]) -> list[ShownCitation]:
-    """Those whose `[n]` stands in the text."""
-    numbers = {int(found) for found in _CITED.findall(text)}
-    return [citation for citation in citations if citation.n in numbers]
-
-
 def split(text: str, most_chars: int) -> list[str]:
-    """The text in parts of no more than `most_chars`, cut between paragraphs, else lines, else words.
+    """The text in parts of at most `most_chars`, cut between paragraphs, else lines, else words.
 
     Code that is cut is closed, and opened again in the next part.
     """
@@ -77,14 +167,17 @@ def split(text: str, most_chars: int) -> list[str]:
         room = most_chars - 8  # for the lines that close code and open it again
         end = _place_to_cut(rest[:room])
         part, rest = rest[:end].rstrip(), rest[end:].lstrip("\n")
-        fence = _open_fence(part)
+        fence = ""
+        for found in _FENCE.findall(part):
+            fence = "" if fence and found.startswith(fence) else fence or found
+        fence = fence[:3]
         parts.append(f"{part}\n{fence}" if fence else part)
         rest = f"{fence}\n{rest}" if fence else rest.lstrip()
     return [*parts, rest] if rest or not parts else parts
 
 
 def _place_to_cut(room: str) -> int:
-    """After the last break in the second half of what there is room for."""
+    """After the last break in the second half of the room."""
     for sign in ("\n\n", "\n", " "):
         found = room.rfind(sign, len(room) // 2)
         if found > 0:
@@ -92,111 +185,78 @@ def _place_to_cut(room: str) -> int:
     return len(room)
 
 
-def _open_fence(part: str) -> str:
-    fence = ""
-    for found in _fences(part):
-        fence = "" if fence and found.startswith(fence) else fence or found
-    return fence[:3]
+def _citation(citation: Citation, language: Language, public_address: str | None) -> ShownCitation:
+    parts = [_page_of(citation.filename, citation.page_number, language)]
+    if citation.start_seconds is not None:
+        parts.append(clock_time(citation.start_seconds))
+    if not citation.verified:  # a quotation from the caption of a figure, which proves nothing
+        parts.append(messages.FIGURE[language])
+    return ShownCitation(
+        n=citation.n,
+        name=", ".join(parts),
+        abstract=textwrap.shorten(visible(citation.quote), MAX_ABSTRACT_CHARS, placeholder=" …"),
+        url=_absolute(citation.url, public_address),
+    )
 
 
-def _fences(part: str) -> Iterator[str]:
-    return (found[1] for found in _FENCE.finditer(part))
+def _figure(figure: AnswerFigure, label: str, language: Language, public_address: str | None) -> ShownFigure:
+    view = f"pages/{figure.page_number}" if figure.page_number is not None else "readable"
+    source = _page_of(figure.filename, figure.page_number, language)
+    return ShownFigure(
+        caption=f"{label} ({source})" if label else source,
+        alt=f"{alt_text(figure.caption)} ({source})",
+        image_url=figure.image_url or "",
+        page_url=_absolute(f"/api/documents/{figure.doc_id}/{view}", public_address),
+    )
 
 
-def _source(citation: ShownCitation) -> str:
-    link = f" {citation.url}" if citation.url else ""
-    return f"- [{citation.n}] {_literal(citation.name)}: “{_literal(citation.abstract)}”{link}"
+def _label(figure: AnswerFigure, text: str, *, is_only: bool) -> str:
+    """The caption, shortened or left out if the text has it already."""
+    caption = alt_text(figure.caption)
+    if f"*{caption}*" not in text:
+        return caption
+    return "" if is_only else textwrap.shorten(caption, _MAX_LABEL_CHARS, placeholder=" …")
 
 
-def _literal(text: str) -> str:
-    """Markdown that shows names and quotations as they are, on one line, and links nothing."""
-    line = _ADDRESS.sub(r"\g<0> ", " ".join(text.split()))
-    return _SIGNS.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
+def _page_of(filename: str, page_number: int | None, language: Language) -> str:
+    name = visible(" ".join(filename.split()))
+    return name if page_number is None else f"{name}, {messages.PAGE[language].format(page_number)}"
 
 
-Wire = dict[str, Any]
-
-# Of one activity, counted as UTF-16. Teams' documentation said 28 KB, then 40, and says 100 today; its older
-# clouds are not said to have followed.
-MAX_MESSAGE_BYTES = 40_000
-MAX_TEXT_CHARS = 8_000  # leaves room for the sources of a text
-MAX_CARD_BYTES = 27_000  # as UTF-8; Teams refuses cards of more than 28 KB
-MAX_CITATIONS = 10  # of one message, in the schema of Microsoft's own Agents Playground 0.2.28
-_MAX_NAME_CHARS = 80
-_MAX_ABSTRACT_CHARS = 480  # what the Agents SDK 1.9.0 sends at most
-_MIN_SPLIT_CHARS = 200
-_KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}
+def _absolute(address: str, public_address: str | None) -> str:
+    """The address with our host, or an https address as it is; empty if our host is not known."""
+    if not address.startswith("/"):
+        return address if address.startswith("https://") else ""
+    return f"{public_address}{address}" if public_address else ""
 
 
-@dataclass(frozen=True)
-class StreamState:
-    """Where a growing message stands; `stream_id` is empty until the channel has given one."""
-
-    kind: Literal["informative", "streaming", "final"]
-    stream_id: str = ""
-    sequence: int = 0  # counted from 1; a final one has none
-
-
-def language_of(conversation: BotConversation) -> str:
-    """Of our own words beside a text."""
-    return "de" if (conversation.locale or "").casefold().split("-")[0] == "de" else "en"
-
-
-def typing_of(conversation: BotConversation) -> Wire:
-    """The sign that we write."""
-    return _addressed(conversation, {"type": "typing"})
-
-
-def update_of(conversation: BotConversation, text: str, state: StreamState) -> Wire:
-    """A part of a growing message: all of its text so far, or what is being done."""
-    return streamed(_addressed(conversation, {"type": "typing", "text": text}), state)
-
-
-def streamed(activity: Wire, state: StreamState) -> Wire:
-    """The activity as a part of a growing message."""
-    told: Wire = {"type": "streaminfo", "streamType": state.kind}
-    if state.kind != "final":
-        told["streamSequence"] = state.sequence
-    own: Wire = {}
-    if state.stream_id:
-        told["streamId"] = own["id"] = state.stream_id
-    return {**activity, **own, "entities": [*activity.get("entities", ()), told]}
-
-
-def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
-    """The activities that tell a reply, in order. Its card, and the thumbs, are with the last."""
-    if conversation.channel != TEAMS:
-        return _messages_in_words(conversation, reply)
-    texts = [
-        part
-        for text in split(with_choices(reply), MAX_TEXT_CHARS)
-        for part in _fitting(conversation, reply, text)
+def _with_choices(reply: BotReply) -> str:
+    """The text, and below it the options that can be chosen by their number."""
+    options = [
+        f"{button.value.number}. {plain(button.title)}"
+        for button in reply.buttons
+        if isinstance(button.value, ChosenOption)
     ]
-    messages = [_message(conversation, reply, text) for text in texts]
-    card = _small_card(reply, language_of(conversation))
-    if card is not None:
-        with_card = {**messages[-1], "attachments": [card]}
-        if _size(with_card) <= MAX_MESSAGE_BYTES:
-            messages[-1] = with_card
-        else:
-            alone = reply.model_copy(update={"citations": ()})
-            messages.append({**_message(conversation, alone, ""), "attachments": [card]})
-    if reply.can_be_rated:
-        messages[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
-    return messages
+    return "\n\n".join(part for part in (reply.text, "\n".join(options)) if part)
 
 
-def _messages_in_words(conversation: BotConversation, reply: BotReply) -> list[Wire]:
+def _cited_in(text: str, citations: tuple[ShownCitation, ...]) -> list[ShownCitation]:
+    """Those whose `[n]` stands in the text."""
+    numbers = {int(found) for found in _CITED.findall(text)}
+    return [citation for citation in citations if citation.n in numbers]
+
+
+def _messages_in_words(conversation: BotConversation, reply: BotReply, language: Language) -> list[Wire]:
     is_markdown = conversation.channel in MARKDOWN_CHANNELS
-    text = in_words(reply, language_of(conversation))
+    text = in_words(reply, language)
     shown = text if is_markdown else without_markdown(text)
-    told = {"type": "message", "textFormat": "markdown" if is_markdown else "plain"}
-    return [_addressed(conversation, {**told, "text": part}) for part in split(shown, MAX_TEXT_CHARS)]
+    fields = {"type": "message", "textFormat": "markdown" if is_markdown else "plain"}
+    return [_addressed(conversation, {**fields, "text": part}) for part in split(shown, MAX_TEXT_CHARS)]
 
 
 def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[str]:
-    """The text, or its halves, so that each with its sources is no more than a message may be."""
-    is_few = len(cited_in(text, reply.citations)) <= MAX_CITATIONS
+    """The text, or its halves, so that each fits into one message with its sources."""
+    is_few = len(_cited_in(text, reply.citations)) <= MAX_CITATIONS
     is_small = _size(_message(conversation, reply, text)) <= MAX_MESSAGE_BYTES
     if len(text) < _MIN_SPLIT_CHARS or (is_few and is_small):
         return [text]
@@ -205,59 +265,47 @@ def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[
 
 
 def _message(conversation: BotConversation, reply: BotReply, text: str) -> Wire:
-    message = {"type": "message", "textFormat": "markdown", "text": text}
-    entity = _sources(cited_in(text, reply.citations), is_generated=reply.is_generated)
-    return _addressed(conversation, {**message, **({"entities": [entity]} if entity else {})})
-
-
-def _sources(citations: list[ShownCitation], *, is_generated: bool) -> Wire | None:
-    if not citations and not is_generated:
-        return None
-    entity: Wire = {
-        "type": "https://schema.org/Message",
-        "@type": "Message",
-        "@context": "https://schema.org",
-    }
-    if is_generated:
-        entity["additionalType"] = ["AIGeneratedContent"]
-    if citations:
-        entity["citation"] = [_claim(citation) for citation in citations[:MAX_CITATIONS]]
-    return entity
+    message: Wire = {"type": "message", "textFormat": "markdown", "text": text}
+    citations = _cited_in(text, reply.citations)
+    if citations or reply.is_generated:
+        entity: Wire = {
+            "type": "https://schema.org/Message",
+            "@type": "Message",
+            "@context": "https://schema.org",
+        }
+        if reply.is_generated:
+            entity["additionalType"] = ["AIGeneratedContent"]
+        if citations:
+            entity["citation"] = [_claim(citation) for citation in citations[:MAX_CITATIONS]]
+        message["entities"] = [entity]
+    return _addressed(conversation, message)
 
 
 def _claim(citation: ShownCitation) -> Wire:
     document: Wire = {
         "@type": "DigitalDocument",
-        "name": _cut(citation.name, _MAX_NAME_CHARS),
-        "abstract": _cut(citation.abstract, _MAX_ABSTRACT_CHARS),
+        "name": cut(citation.name, _MAX_NAME_CHARS),
+        "abstract": citation.abstract,
     }
     if citation.url:
         document["url"] = citation.url
     return {"@type": "Claim", "position": citation.n, "appearance": document}
 
 
-def _small_card(reply: BotReply, language: str) -> Wire | None:
-    """The card; without its tables, which the text has as well, where it would be too large."""
-    card = card_of(reply, language)
-    if card is None or len(json.dumps(card).encode()) <= MAX_CARD_BYTES:
-        return card
-    return card_of(reply.model_copy(update={"tables": ()}), language)
-
-
 def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
-    place: Wire = {"id": conversation.conversation_id}
-    if conversation.channel == TEAMS:  # it lets messages grow only where it is told that nobody reads along
-        place["conversationType"] = _KINDS[conversation.kind]
-        place["isGroup"] = conversation.kind != "personal"
+    target: Wire = {"id": conversation.conversation_id}
+    if conversation.channel == TEAMS:  # it streams only messages that say the conversation is personal
+        target["conversationType"] = _KINDS[conversation.kind]
+        target["isGroup"] = conversation.kind != "personal"
     if conversation.tenant_id:
-        place["tenantId"] = conversation.tenant_id
+        target["tenantId"] = conversation.tenant_id
     addressed = {
         **activity,
         "channelId": conversation.channel,
         "serviceUrl": conversation.service_url,
-        "conversation": place,
+        "conversation": target,
     }
-    if conversation.bot_id:  # a channel that never named us knows by the token who we are
+    if conversation.bot_id:  # a channel that never named us knows us by our token
         name = {"name": conversation.bot_name} if conversation.bot_name else {}
         addressed["from"] = {"id": conversation.bot_id, **name}
     return addressed
@@ -265,7 +313,3 @@ def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
 
 def _size(activity: Wire) -> int:
     return 2 * len(json.dumps(activity, ensure_ascii=False))
-
-
-def _cut(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shared.answering.clarification import read_answer
 from shared.platform.hashing import digest
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
-from shared.teams.models import BotActivity, BotConversation, BotIgnored, BotSender, Command, Language
+from shared.teams.models import BotActivity, BotConversation, BotIgnored, BotSender, Command
 
 _COMMANDS: dict[str, Command] = {
     "new": "new",
@@ -35,11 +35,6 @@ _WORD = re.compile(r"[^\W_]+")
 _LONE_WORD = re.compile(r"/+[^\s/]{1,32}")
 _NUMBER = re.compile(r"\W*\d{1,2}\W*")
 MAX_OPTION_CHARS = 500
-
-
-def language_of(conversation: BotConversation) -> Language:
-    """The language of fixed texts: the person's, as far as we have it."""
-    return "de" if (conversation.locale or "").casefold().split("-")[0] == "de" else "en"
 
 
 def command_of(text: str) -> Command | None:

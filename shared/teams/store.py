@@ -1,81 +1,84 @@
-"""What is kept of a message until it is answered, and of its answer; in blobs of the `work` container.
+"""What is stored of messages and conversations.
 
-The message lies in a folder of its day until it is answered, and goes with that folder at the latest. What
-belongs to a run lies in the run's working memory, and is erased with the run.
+Blobs of the `work` container hold a message until it is answered, in a folder of its day, and what a reply
+keeps with the run that it shows; that is erased with the run. A table holds turns, and which run each of our
+messages shows.
 """
 
+import hashlib
 from datetime import UTC, date, datetime, timedelta
-from typing import TypeVar
+from typing import Protocol, TypeVar
+
+from pydantic import ValidationError
 
 from shared.platform.blobs import BlobStore
-from shared.platform.errors import NotFoundError
+from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.models import Model
 from shared.platform.names import WORK
 from shared.platform.settings import Settings
+from shared.platform.tables import Entity, Table, revision_of
 from shared.teams.models import (
     BotJoined,
     BotMessage,
+    BotTurn,
     ReplyClaim,
     ReplyPlace,
     ReplyStep,
     SentReply,
     TakenActivity,
 )
-from shared.teams.ports import BotTurnStore
 
 TAKEN_FOLDER = "channel/"
-MOST_AT_ONCE = 1000  # of one call of the timer; the next call goes on
-_KEPT = timedelta(days=2)  # a reply to a message takes minutes; the Bot Service sends again within some
-_Kept = TypeVar("_Kept", bound=Model)
+MAX_PURGED = 1000  # of one call of the timer; the next call goes on
+_RETENTION = timedelta(days=2)  # a reply takes minutes, and the Bot Service sends again within minutes
+_ALL_ROWS = 1_000_000
+_Stored = TypeVar("_Stored", bound=Model)
 
 
-async def take_down(said: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
-    """Keep what somebody wrote. The same again changes nothing, also when it was answered already."""
-    content = TakenActivity(said=said).model_dump_json().encode()
+async def take_down(activity: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
+    """Store an activity. A duplicate changes nothing, also after it was answered."""
+    content = TakenActivity(said=activity).model_dump_json().encode()
     try:
         await blobs.create(WORK, _path(key, day), content)
-    except NotFoundError:  # the very first request of a deployment: nobody has made the container yet
+    except NotFoundError:  # the very first request of a deployment: there is no container yet
         await blobs.ensure_containers((WORK,))
         await blobs.create(WORK, _path(key, day), content)
 
 
 async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
-    """What somebody wrote; None once it is answered."""
-    try:
-        content = await blobs.read(WORK, _path(step.reply_key, step.day))
-    except NotFoundError:
-        return None
-    return TakenActivity.from_stored(content).said
+    """The activity; None once it is answered."""
+    stored = await _find(_path(step.reply_key, step.day), TakenActivity, blobs)
+    return stored.said if stored else None
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
-    """It is answered: its words go, that it came stays."""
+    """Mark the activity as answered, without its words."""
     content = TakenActivity(is_done=True).model_dump_json().encode()
     await blobs.write(WORK, _path(step.reply_key, step.day), content)
 
 
 async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
-    """Remove what is left of old messages and of their replies' orchestrations; how many messages.
+    """Remove old activities and the orchestrations of their replies; how many activities.
 
-    Old are those whose reply cannot wait for anything any more.
+    An activity is old when its reply cannot wait for anything any more.
     """
     waits = timedelta(seconds=settings.clarification_timeout_s)
-    last = (now - _KEPT - waits).date().isoformat()
-    listed = blobs.list_blobs(WORK, TAKEN_FOLDER)
-    names = [found.name async for found in listed if _day_of(found.name) < last][:MOST_AT_ONCE]
-    for name in names:
+    last = (now - _RETENTION - waits).date().isoformat()
+    names = [found.name async for found in blobs.list_blobs(WORK, TAKEN_FOLDER)]
+    old = [name for name in names if name.removeprefix(TAKEN_FOLDER).partition("/")[0] < last][:MAX_PURGED]
+    for name in old:
         await forget(reply_of(name))
         await blobs.delete(WORK, name)
-    return len(names)
+    return len(old)
 
 
-async def purge_turns(now: datetime, settings: Settings, bot_turns: BotTurnStore | None) -> int:
-    """Remove what is remembered of conversations that nobody has gone on with; how many rows."""
-    if bot_turns is None:
+async def purge_turns(now: datetime, settings: Settings, turns: "BotTurnStore | None") -> int:
+    """Remove turns and messages older than RUN_RETENTION_DAYS; how many rows."""
+    if turns is None:
         return 0
     limit = now - timedelta(days=settings.run_retention_days)
-    return await bot_turns.delete_before(limit, MOST_AT_ONCE)
+    return await turns.delete_before(limit, MAX_PURGED)
 
 
 def instance_of(key: str) -> str:
@@ -84,17 +87,17 @@ def instance_of(key: str) -> str:
 
 
 def reply_of(name: str) -> str:
-    """The orchestration of the reply to a message, by the name of the message's blob."""
+    """The orchestration of the reply to an activity, from the name of its blob."""
     return instance_of(name.rpartition("/")[2].removesuffix(".json"))
 
 
 def today() -> str:
-    """The day, in UTC, as folders are named."""
+    """The day in UTC, as folders are named."""
     return datetime.now(UTC).date().isoformat()
 
 
 class ReplyMemory:
-    """What one reply keeps with the run that it tells of."""
+    """What one reply keeps with the run that it shows."""
 
     def __init__(self, blobs: BlobStore, run_id: str, reply_key: str) -> None:
         self._blobs = blobs
@@ -103,57 +106,154 @@ class ReplyMemory:
         self._key = reply_key
 
     async def keep_place(self, place: ReplyPlace) -> None:
-        """Keep where the run is answered."""
-        await self._blobs.write(WORK, f"{self._own}-place.json", place.model_dump_json().encode())
+        """Store where the run is answered."""
+        await self._write(f"{self._own}-place.json", place)
 
     async def place(self) -> ReplyPlace:
-        """Where the run is answered. NotFoundError when the run was erased."""
-        found = await self._find(f"{self._own}-place.json", ReplyPlace)
+        """Where the run is answered. NotFoundError if the run was erased."""
+        found = await _find(f"{self._own}-place.json", ReplyPlace, self._blobs)
         if found is None:
             raise NotFoundError("Nothing is kept of this reply.")
         return found
 
     async def claim(self, ask_step: int) -> bool:
-        """Whether this reply is the one that tells what comes after a question was answered."""
+        """Whether this reply is the one that shows what follows an answered clarification."""
         name = f"{self._run}-after-{ask_step:03d}.json"
         claim = ReplyClaim(reply_key=self._key)
         if await self._blobs.create(WORK, name, claim.model_dump_json().encode()):
             return True
-        return await self._find(name, ReplyClaim) == claim
+        return await _find(name, ReplyClaim, self._blobs) == claim
 
     async def begin(self, ask_step: int) -> bool:
-        """Whether nobody has begun before to write this reply; an earlier attempt may have shown a part."""
+        """Whether this is the first attempt to write the reply; an earlier one may have shown a part."""
         return await self._blobs.create(WORK, f"{self._own}-{ask_step:03d}-begun", b"")
 
     async def note_growing(self, ask_step: int, message_id: str) -> None:
-        """The reply is shown under this id while it grows; empty: that message is for something else now."""
-        content = SentReply(message_id=message_id).model_dump_json().encode()
-        await self._blobs.write(WORK, f"{self._own}-{ask_step:03d}-growing.json", content)
+        """Store the id of the message that is streamed; empty: that message is finished."""
+        await self._write(f"{self._own}-{ask_step:03d}-growing.json", SentReply(message_id=message_id))
 
     async def growing(self, ask_step: int) -> str:
-        """The id under which an earlier attempt began to show the reply; empty where none did."""
-        found = await self._find(f"{self._own}-{ask_step:03d}-growing.json", SentReply)
+        """The id of the message that an earlier attempt left unfinished; empty if there is none."""
+        found = await _find(f"{self._own}-{ask_step:03d}-growing.json", SentReply, self._blobs)
         return found.message_id if found else ""
 
     async def note_sent(self, ask_step: int, message_id: str) -> None:
-        """The whole reply went out."""
-        content = SentReply(message_id=message_id).model_dump_json().encode()
-        await self._blobs.write(WORK, f"{self._own}-{ask_step:03d}-sent.json", content)
+        """Note that the whole reply was sent."""
+        await self._write(f"{self._own}-{ask_step:03d}-sent.json", SentReply(message_id=message_id))
 
     async def sent(self, ask_step: int) -> SentReply | None:
-        """The reply that went out, if one did."""
-        return await self._find(f"{self._own}-{ask_step:03d}-sent.json", SentReply)
+        """The reply, if all of it was sent."""
+        return await _find(f"{self._own}-{ask_step:03d}-sent.json", SentReply, self._blobs)
 
-    async def _find(self, name: str, kind: type[_Kept]) -> _Kept | None:
-        try:
-            return kind.from_stored(await self._blobs.read(WORK, name))
-        except NotFoundError:
-            return None
+    async def _write(self, name: str, content: Model) -> None:
+        await self._blobs.write(WORK, name, content.model_dump_json().encode())
+
+
+async def _find(name: str, kind: type[_Stored], blobs: BlobStore) -> _Stored | None:
+    try:
+        return kind.from_stored(await blobs.read(WORK, name))
+    except NotFoundError:
+        return None
 
 
 def _path(key: str, day: str) -> str:
     return f"{TAKEN_FOLDER}{date.fromisoformat(day).isoformat()}/{key}.json"
 
 
-def _day_of(name: str) -> str:
-    return name.removeprefix(TAKEN_FOLDER).partition("/")[0]
+class BotTurnStore(Protocol):
+    """Turns of owners in conversations, and the run that each of our messages shows."""
+
+    async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
+        """The turn, or None. A row that cannot be read is removed."""
+
+    async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
+        """The turn as stored. ConflictError if it changed since `turn.revision` was read."""
+
+    async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
+        """Store which run a message of ours shows; a duplicate changes nothing."""
+
+    async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
+        """The run and its owner's id; None if the message is not one of ours."""
+
+    async def forget(self, owner_id: str) -> int:
+        """Remove the turns and messages of an owner; of how many conversations."""
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove rows that were not written since `moment`; how many, at most `most`."""
+
+
+class TableBotTurnStore(BotTurnStore):
+    """In a table with two kinds of partitions, whose keys are digests like those of all rows.
+
+    One partition per owner holds the owner's turns, by conversation. One per conversation holds the run of
+    each of our messages.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
+        entity = await self._table.get(_owner(owner_id), conversation_key)
+        if entity is None:
+            return None
+        try:
+            turn = BotTurn.from_stored(str(entity["turn"]))
+        except (KeyError, ValidationError):
+            await self._table.delete(_owner(owner_id), conversation_key)
+            return None
+        return turn.model_copy(update={"revision": revision_of(entity)})
+
+    async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
+        entity: Entity = {
+            "PartitionKey": _owner(turn.owner_id),
+            "RowKey": conversation_key,
+            "turn": turn.model_dump_json(exclude={"revision"}),
+        }
+        if turn.revision is None:
+            revision = await self._table.insert(entity)
+        else:
+            try:
+                revision = await self._table.replace(entity, turn.revision)
+            except NotFoundError:
+                raise ConflictError("What was remembered of the conversation is gone.") from None
+        return turn.model_copy(update={"revision": revision})
+
+    async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
+        entity: Entity = {
+            "PartitionKey": f"messages-{conversation_key}",
+            "RowKey": _digest(message_id),
+            "run_id": run_id,
+            "owner_id": owner_id,
+            "owner": _owner(owner_id),
+        }
+        try:
+            await self._table.insert(entity)
+        except ConflictError:
+            return
+
+    async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
+        entity = await self._table.get(f"messages-{conversation_key}", _digest(message_id))
+        return None if entity is None else (str(entity["run_id"]), str(entity["owner_id"]))
+
+    async def forget(self, owner_id: str) -> int:
+        owner = _owner(owner_id)
+        keys = [str(row["RowKey"]) async for row in self._table.query(f"PartitionKey eq '{owner}'")]
+        for key in keys:
+            # Messages first: only the turn leads to them.
+            theirs = f"PartitionKey eq 'messages-{key}' and owner eq '{owner}'"
+            await self._table.delete_found(theirs, _ALL_ROWS)
+            await self._table.delete(owner, key)
+        return len(keys)
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return await self._table.delete_found(f"Timestamp lt datetime'{instant}'", most)
+
+
+def _owner(owner_id: str) -> str:
+    return f"turns-{_digest(owner_id)}"
+
+
+def _digest(text: str) -> str:
+    """Ids of channels and of identity providers may hold characters that no key of a table can."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -243,7 +243,7 @@ class ChannelTokens:
         self._issuer = issuer
         self._app_id = app_id.casefold()
 
-    async def believed(self, authorization: str | None) -> ChannelToken:
+    async def verify(self, authorization: str | None) -> ChannelToken:
         """What the token of an Authorization header proves.
 
         Raises:

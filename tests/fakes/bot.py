@@ -9,7 +9,8 @@ from typing import Any
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.teams.context import Orchestrations
 from shared.teams.models import BotConversation, BotReply, BotTurn
-from shared.teams.ports import BotOutbox, BotStream, BotTurnStore
+from shared.teams.outbox import BotOutbox, BotStream
+from shared.teams.store import BotTurnStore
 
 
 @dataclass

@@ -9,7 +9,7 @@ from local.azurite.server import AzuriteServer
 from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.platform.names import BOT_TURNS_TABLE
 from shared.platform.tables import Table
-from shared.teams.turn_store import TableBotTurnStore
+from shared.teams.store import TableBotTurnStore
 from shared.wiring import Connections, Services, build_services
 from tests.azurite_fixture import azurite
 from tests.fakes.models import HashingEmbedder

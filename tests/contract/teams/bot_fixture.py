@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from shared.teams.tokens import SigningKeys, connect_bot
-from tests.contract.teams.signing import Messages, bot_services, bot_settings, key_answer, messages
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
+from tests.contract.teams.signing import Messages, bot_services, bot_settings, key_answer, messages
 
 
 @asynccontextmanager

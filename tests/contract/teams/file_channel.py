@@ -19,8 +19,8 @@ from cryptography.x509.oid import NameOID
 from shared.platform.connections import Connection
 from shared.teams.files import ChannelFiles
 from shared.teams.models import BotAttachment, BotConversation
-from tests.contract.teams.signing import SERVICE, bot_settings, key
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
+from tests.contract.teams.signing import SERVICE, bot_settings, key
 
 CONVERSATION = BotConversation(channel="msteams", service_url=SERVICE, conversation_id="a", bot_id="28:bot")
 SHAREPOINT = (

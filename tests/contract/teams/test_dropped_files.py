@@ -10,9 +10,9 @@ from shared.platform.errors import BadDocumentError, GroundworkError, PayloadToo
 from shared.platform.names import DOCUMENTS
 from shared.teams.dropped_files import take_dropped
 from shared.teams.models import BotAttachment
+from tests.contract.clients.scripted_server import Answer
 from tests.contract.teams.file_channel import CONVERSATION, PDF, SHAREPOINT, channel
 from tests.contract.teams.signing import bot_settings
-from tests.contract.clients.scripted_server import Answer
 from tests.fakes.services import fake_services
 
 pytestmark = pytest.mark.contract
@@ -29,7 +29,7 @@ async def dropped(
         services = fake_services(settings=bot_settings(**changes), bot_files=teams.files)
         attachment = BotAttachment(name=name, content_type=content_type, url=SHAREPOINT)
         try:
-            state, _ = await take_dropped(attachment, CONVERSATION, ADA, services)
+            state = await take_dropped(attachment, CONVERSATION, ADA, services)
         except GroundworkError as error:
             return error, services
         return state, services

@@ -18,9 +18,9 @@ from shared.platform.errors import (
 from shared.platform.settings import Settings
 from shared.teams.files import ChannelFiles
 from shared.teams.models import BotAttachment
+from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.contract.teams.file_channel import CONVERSATION, HOSTED, PDF, SHAREPOINT, channel
 from tests.contract.teams.signing import bot_settings
-from tests.contract.clients.scripted_server import Answer, ScriptedServer
 
 pytestmark = pytest.mark.contract
 

@@ -7,9 +7,9 @@ import pytest
 
 from shared.platform.errors import DependencyError
 from shared.teams.tokens import KEEP_ANYWAY_S, KEEP_S, LOOK_AGAIN_S, MAX_ANSWER_BYTES
+from tests.contract.clients.scripted_server import Answer
 from tests.contract.teams.bot_fixture import keys_from
 from tests.contract.teams.signing import KEY_ID, key_list
-from tests.contract.clients.scripted_server import Answer
 
 pytestmark = pytest.mark.contract
 

@@ -18,7 +18,7 @@ from shared.wiring import get_services
 get_services()
 print(*sorted(sys.modules), sep="\\n")
 """
-OF_CHANNELS = ("microsoft_agents", "msal", "jwt", "shared.teams.dispatch", "shared.teams.replying")
+OF_CHANNELS = ("microsoft_agents", "msal", "jwt", "shared.teams.dispatch", "shared.teams.replies")
 
 
 @pytest.fixture(name="loaded", scope="module")

@@ -6,8 +6,7 @@ import pytest
 
 from shared.platform.errors import CallerError
 from shared.teams.models import BotReply
-from shared.teams.outbox import ChannelOutbox
-from shared.teams.ports import BotStream
+from shared.teams.outbox import BotStream, ChannelOutbox
 from tests.contract.teams.connector import Connector, Refusal
 from tests.contract.teams.outbox_fixture import connector, no_token, outbox
 from tests.contract.teams.signing import bot_settings

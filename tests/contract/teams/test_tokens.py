@@ -13,6 +13,7 @@ from microsoft_agents.hosting.core.authorization import (
     JwtTokenValidator,
 )
 
+from tests.contract.clients.scripted_server import Answer
 from tests.contract.teams.bot_fixture import keys_from, teams_app
 from tests.contract.teams.signing import (
     APP_ID,
@@ -31,7 +32,6 @@ from tests.contract.teams.signing import (
     teams_message,
     unsigned,
 )
-from tests.contract.clients.scripted_server import Answer
 from tests.unit.functions.http_app import problem_of
 
 __all__ = ["teams_app"]

@@ -11,8 +11,7 @@ from shared.answering.loop import observe
 from shared.answering.loop_state import LoopState
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.platform.errors import GroundworkError
-from shared.teams.context import ChannelWorld
-from shared.teams.identity import person_in_chat
+from shared.teams.context import ReplyDependencies
 from shared.teams.models import (
     BotActivity,
     BotAttachment,
@@ -59,7 +58,6 @@ class Chat:
     turns: InMemoryBotTurnStore
     orchestrations: RecordingOrchestrations
     runs_are_run: bool = True
-    not_ready: GroundworkError | None = None
     refused: Mapping[str, GroundworkError] = field(default_factory=dict)
     stored: list[str] = field(default_factory=list)
     states: dict[str, LoopState] = field(default_factory=dict)
@@ -67,15 +65,9 @@ class Chat:
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     @property
-    def world(self) -> ChannelWorld:
-        return ChannelWorld(
-            services=self.services,
-            outbox=self.outbox,
-            turns=self.turns,
-            orchestrations=self.orchestrations,
-            find_user=self._find_user,
-            store_file=self._store_file,
-            prepare=self._prepare,
+    def deps(self) -> ReplyDependencies:
+        return ReplyDependencies(
+            self.services, self.outbox, self.turns, self.orchestrations, self._store_file
         )
 
     @property
@@ -108,7 +100,7 @@ class Chat:
     async def reply(self, step: ReplyStep) -> ReplyStep:
         """Perform steps until there is none, or one that is days away."""
         while step.kind != "end" and step.delay_s < 3600:
-            step = await perform_reply(step.model_copy(update={"delay_s": 0.0}), self.world)
+            step = await perform_reply(step.model_copy(update={"delay_s": 0.0}), self.deps)
             self.steps.append(step)
             await self.run_runs()
         return step
@@ -152,13 +144,6 @@ class Chat:
     async def _has_ended(self, run_id: str) -> bool:
         record = await self.services.runs.get(run_id)
         return record is None or record.status in ("completed", "failed", "cancelled")
-
-    async def _prepare(self) -> None:
-        if self.not_ready:
-            raise self.not_ready
-
-    async def _find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:
-        return await person_in_chat(conversation, sender, self.services.settings, self.services.directory)
 
     async def _store_file(
         self, attachment: BotAttachment, conversation: BotConversation, user: UserContext

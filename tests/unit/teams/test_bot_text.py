@@ -15,7 +15,13 @@ from shared.teams.models import (
     ShownFigure,
     ShownTable,
 )
-from shared.teams.outgoing import MAX_CARD_BYTES, in_words, messages_of, split, without_markdown
+from shared.teams.outgoing import (
+    MAX_CARD_BYTES,
+    in_words,
+    messages_of,
+    split,
+    without_markdown,
+)
 
 _TEAMS = BotConversation(
     channel="msteams", service_url="https://smba.trafficmanager.net/", conversation_id="a", bot_id="b"

@@ -7,7 +7,7 @@ import pytest
 from shared.evidence.models import AnswerFigure, Citation
 from shared.runs.models import RunAnswer
 from shared.teams.models import ShownCitation, ShownFigure
-from shared.teams.rendering import MAX_ABSTRACT_CHARS, reply_of
+from shared.teams.outgoing import MAX_ABSTRACT_CHARS, reply_of
 
 APP = "https://app.example"
 _PATH = f"/api/documents/d1/figures/{'a' * 64}.png"
@@ -80,7 +80,7 @@ def test_a_caption_that_stands_in_the_text_is_not_told_again() -> None:
     assert (alone.caption, alone.alt) == ("pump.pdf, p. 4", f"{long} (pump.pdf, p. 4)")
     several = reply_of(_answer(text=text, figures=(first, second)), language="en", public_address=APP).figures
     assert [figure.caption for figure in several] == [
-        "A drawing of the valve as it stands in the hall of … (pump.pdf, p. 4)",
+        "A drawing of the valve as it stands in the hall of Ludlow, … (pump.pdf, p. 4)",
         "Pump (pump.pdf, p. 4)",
     ]
 

@@ -10,7 +10,7 @@ from shared.runs.events import TodoListStatus
 from shared.runs.log_lines import EventName
 from shared.runs.models import ClarificationOption
 from shared.runs.plan import TodoItem
-from shared.teams.messages import MAX_CHARS, error_text, progress_line
+from shared.teams.messages import MAX_PROGRESS_CHARS, error_text, language_of, progress_line
 from shared.teams.models import BotConversation, BotIgnored, BotMessage, BotSender
 from shared.teams.parsing import (
     as_answer,
@@ -18,7 +18,6 @@ from shared.teams.parsing import (
     has_words,
     is_number_of_option,
     is_unknown_command,
-    language_of,
     owner_of,
     reply_key,
 )
@@ -227,4 +226,4 @@ def test_a_step_of_the_plan_links_nowhere() -> None:
 def test_a_long_step_is_cut() -> None:
     item = TodoItem(position=1, description="x" * 1000, acceptance_criteria="")
     event = TodoListStatus(state="done", todo=(item,))
-    assert len(progress_line(event, "de") or "") == MAX_CHARS
+    assert len(progress_line(event, "de") or "") == MAX_PROGRESS_CHARS

@@ -6,6 +6,7 @@ from shared.platform.errors import AuthenticationError, ConfigurationError, Depe
 from shared.teams.models import BotSender, ButtonCommand
 from shared.teams.parsing import reply_key
 from shared.teams.turns import handle
+from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
@@ -185,14 +186,19 @@ async def test_an_error_is_told_without_its_words() -> None:
     assert said.reply.text
 
 
-async def test_a_service_that_is_down_is_told_of_after_two_more_tries() -> None:
+async def test_a_service_that_is_down_is_told_of_after_two_more_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_: Services) -> None:
+        raise DependencyError("search.internal refuses us")
+
     bot = await chat()
-    bot.not_ready = DependencyError("search.internal refuses us")
+    monkeypatch.setattr(Services, "ensure_prepared", fail)
     (said,) = await bot.write(QUESTION)
     assert [step.attempt for step in bot.steps] == [1, 2, 0, 0]
     assert "cannot be reached" in said.reply.text
     assert "internal" not in said.reply.text
-    bot.not_ready = None
+    monkeypatch.undo()
     (said,) = await bot.write(QUESTION)
     assert ANSWERED in said.reply.text
 

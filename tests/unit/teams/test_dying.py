@@ -73,9 +73,9 @@ async def replied(bot: Chat, death: Death, message: BotMessage) -> None:
 
 async def _performed(step: ReplyStep, bot: Chat, mortal: Chat) -> ReplyStep:
     try:
-        following = await perform_reply(step, mortal.world)
+        following = await perform_reply(step, mortal.deps)
     except (Died, BaseExceptionGroup):
-        following = await perform_reply(step, bot.world)
+        following = await perform_reply(step, bot.deps)
     return following
 
 

@@ -30,7 +30,7 @@ async def taken(text: str = QUESTION, **fields: Any) -> tuple[Chat, ReplyStep]:
     bot.runs_are_run = False
     message = bot.message(text, **fields)
     await handle(message, bot.services, bot.orchestrations)
-    step = await perform_reply(first_step(reply_key(message)), bot.world)
+    step = await perform_reply(first_step(reply_key(message)), bot.deps)
     assert (step.kind, step.run_id) == ("follow", reply_key(message))
     return bot, step
 
@@ -42,13 +42,13 @@ async def tell(bot: Chat, step: ReplyStep, events: Sequence[tuple[EventName, dic
 
 async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when_it_is_done() -> None:
     bot, step = await taken()
-    step = await perform_reply(step, bot.world)
+    step = await perform_reply(step, bot.deps)
     assert (step.kind, step.part) == ("follow", 1)
     assert "write here when it is done" in bot.last.reply.text
-    step = await perform_reply(step, bot.world)
+    step = await perform_reply(step, bot.deps)
     assert (step.part, len(bot.outbox.said)) == (2, 1)  # said once
     await run_to_end(step.run_id, bot.services)
-    step = await perform_reply(step, bot.world)
+    step = await perform_reply(step, bot.deps)
     assert step.kind == "end"
     assert ANSWERED in bot.last.reply.text
     assert (bot.last.pieces, bot.last.reply_to) == ([], None)
@@ -57,7 +57,7 @@ async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when
 
 async def test_an_answer_is_followed_while_it_is_written() -> None:
     bot, step = await taken()
-    reply, _ = await asyncio.gather(perform_reply(step, bot.world), run_to_end(step.run_id, bot.services))
+    reply, _ = await asyncio.gather(perform_reply(step, bot.deps), run_to_end(step.run_id, bot.services))
     assert reply.kind == "end"
     assert len(bot.outbox.said) == 1
 
@@ -66,9 +66,9 @@ async def test_after_a_crash_in_the_middle_the_whole_is_sent_and_does_not_grow_a
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [DOWN, DOWN]  # the message that grew cannot end, nor be sent anew
-    again = await perform_reply(step, bot.world)
+    again = await perform_reply(step, bot.deps)
     assert (again.kind, again.attempt, again.delay_s) == ("follow", 1, PAUSES_S[0])
-    assert (await perform_reply(again, bot.world)).kind == "end"
+    assert (await perform_reply(again, bot.deps)).kind == "end"
     assert ANSWERED in bot.last.reply.text
     assert bot.last.pieces == []
     assert bot.outbox.streams == 1
@@ -78,7 +78,7 @@ async def test_a_message_that_cannot_end_as_it_began_is_sent_whole() -> None:
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [DOWN]
-    assert (await perform_reply(step, bot.world)).kind == "end"
+    assert (await perform_reply(step, bot.deps)).kind == "end"
     assert ANSWERED in bot.last.reply.text
     assert bot.last.reply_to == "activity-1"
 
@@ -87,14 +87,14 @@ async def test_what_went_out_whole_is_not_sent_again() -> None:
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
     for _ in range(3):
-        assert (await perform_reply(step, bot.world)).kind == "end"
+        assert (await perform_reply(step, bot.deps)).kind == "end"
     assert len(bot.outbox.said) == 1
 
 
 async def test_a_question_taken_twice_after_a_crash_is_one_run() -> None:
     bot, step = await taken()
     first = first_step(step.reply_key)
-    assert await perform_reply(first, bot.world) == step
+    assert await perform_reply(first, bot.deps) == step
     thread = await bot.services.threads.get("anna", (await bot.turn()).thread_id or "")
     assert thread is not None
     assert thread.turn_count == 1
@@ -106,7 +106,7 @@ async def test_a_channel_that_stays_out_of_reach_ends_in_an_apology_that_may_fai
     bot.outbox.fails_with = [DOWN] * 20
     kinds = []
     while step.kind != "end":
-        step = await perform_reply(step, bot.world)
+        step = await perform_reply(step, bot.deps)
         kinds.append((step.kind, step.attempt))
     assert kinds[:4] == [("follow", 1), ("follow", 2), ("follow", 3), ("apologise", 0)]
     assert bot.outbox.said == []
@@ -116,17 +116,17 @@ async def test_a_bot_that_was_removed_says_nothing_more() -> None:
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
     bot.outbox.fails_with = [BOT_REMOVED, BOT_REMOVED]
-    step = await perform_reply(step, bot.world)
+    step = await perform_reply(step, bot.deps)
     assert (step.kind, step.attempt) == ("apologise", 0)
-    assert (await perform_reply(step, bot.world)).kind == "end"
+    assert (await perform_reply(step, bot.deps)).kind == "end"
     assert bot.outbox.said == []
 
 
 async def test_a_run_that_died_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.teams.replying._CHECK_AFTER_S", 0.1)
+    monkeypatch.setattr("shared.teams.replies._CHECK_AFTER_S", 0.1)
     bot, step = await taken()
     bot.orchestrations.dead.add(step.run_id)
-    assert (await perform_reply(step, bot.world)).kind == "end"
+    assert (await perform_reply(step, bot.deps)).kind == "end"
     assert "Something went wrong" in bot.last.reply.text
     assert step.run_id[:8] in bot.last.reply.text
 
@@ -134,9 +134,9 @@ async def test_a_run_that_died_is_told_of(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_a_run_whose_log_is_gone_is_told_of() -> None:
     bot, step = await taken()
     await bot.services.run_log.delete(step.run_id)
-    step = await perform_reply(step, bot.world)
+    step = await perform_reply(step, bot.deps)
     assert step.kind == "apologise"
-    await perform_reply(step, bot.world)
+    await perform_reply(step, bot.deps)
     assert "was deleted" in bot.last.reply.text
 
 
@@ -154,15 +154,15 @@ async def test_text_that_was_withdrawn_is_shown_again_only_from_where_it_goes_on
             ("TOKEN", {"step": 5, "text": "Something else. "}),
         ],
     )
-    await perform_reply(step, bot.world)
+    await perform_reply(step, bot.deps)
     assert "".join(bot.last.pieces).split() == ["One", "two", "three."]
 
 
 async def test_in_a_group_people_see_that_we_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.teams.replying._TYPING_EVERY_S", 0.05)
+    monkeypatch.setattr("shared.teams.replies._TYPING_EVERY_S", 0.05)
     bot, step = await taken(conversation=GROUP)
     typed = bot.outbox.typed
-    await perform_reply(step, bot.world)
+    await perform_reply(step, bot.deps)
     assert bot.outbox.typed > typed
 
 
@@ -192,7 +192,7 @@ async def test_a_conversation_that_was_forgotten_meanwhile_keeps_nothing_of_the_
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
     await bot.services.runs.delete(step.run_id)
-    await perform_reply(step, bot.world)
+    await perform_reply(step, bot.deps)
     assert bot.turns.messages == {}
     record = await bot.services.runs.get(step.run_id)
     assert record is None

@@ -190,7 +190,7 @@ async def test_what_was_answered_here_is_not_told_again_when_the_time_is_over() 
     bot, reply, _ = await asked()
     expiry = bot.steps[-1]
     await bot.press(button(reply, 2))
-    step = await perform_reply(expiry, bot.world)
+    step = await perform_reply(expiry, bot.deps)
     assert step.kind == "end"
 
 
@@ -205,7 +205,7 @@ async def test_a_question_that_was_left_is_not_told_of() -> None:
     bot, _, _ = await asked()
     expiry = bot.steps[-1]
     await bot.write("/new")
-    assert (await perform_reply(expiry, bot.world)).kind == "end"
+    assert (await perform_reply(expiry, bot.deps)).kind == "end"
 
 
 async def test_whoever_answers_again_after_a_crash_goes_on_with_the_same_answer() -> None:
@@ -214,7 +214,7 @@ async def test_whoever_answers_again_after_a_crash_goes_on_with_the_same_answer(
     await bot.send(message)
     told = len(bot.outbox.said)
     first = next(step for step in reversed(bot.steps) if step.kind == "follow")
-    again = await perform_reply(first, bot.world)
+    again = await perform_reply(first, bot.deps)
     assert again.kind == "end"  # it went out whole
     assert len(bot.outbox.said) == told
     assert isinstance(first, ReplyStep)

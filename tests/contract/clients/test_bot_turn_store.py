@@ -7,8 +7,7 @@ import pytest
 from shared.platform.errors import ConflictError
 from shared.platform.tables import Table
 from shared.teams.models import BotConversation, BotTurn
-from shared.teams.ports import BotTurnStore
-from shared.teams.turn_store import TableBotTurnStore
+from shared.teams.store import BotTurnStore, TableBotTurnStore
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.fakes.bot import InMemoryBotTurnStore

@@ -1,0 +1,419 @@
+"""Writes a run's answer into the conversation: streamed where the channel can show that, whole at the end.
+
+A duplicate is worse than a pause, and a missing answer is worse than both. So an attempt that finds that an
+earlier one had begun replaces what that one showed with the whole message, or sends it again; after a message
+that went out whole, nothing is sent.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.access.security_filter import NOBODYS
+from shared.answering.runs import close_dead_run, view_run
+from shared.platform.errors import (
+    AccessDeniedError,
+    CallerError,
+    DefectError,
+    GroundworkError,
+    NotAuthenticatedError,
+    NotFoundError,
+)
+from shared.platform.telemetry import get_logger
+from shared.platform.tracing import unrecorded
+from shared.runs.events import (
+    AskUserEvent,
+    CompleteEvent,
+    ErrorEvent,
+    RunEvent,
+    TokenEvent,
+    is_terminal,
+    parse_event,
+    withdraws_step,
+)
+from shared.runs.log_lines import LogSlice
+from shared.runs.models import Clarification, RunAnswer, RunRecord, asker_after_wait
+from shared.runs.run_log import LogTail, RunLog
+from shared.runs.working_memory import WorkingMemory
+from shared.teams import messages
+from shared.teams.context import ReplyDependencies, remember
+from shared.teams.markdown import ChannelText, plain, visible
+from shared.teams.models import (
+    BotReply,
+    BotSender,
+    ChosenOption,
+    Language,
+    ReplyPlace,
+    ReplyStep,
+    ShownButton,
+)
+from shared.teams.outbox import BotOutbox, BotStream
+from shared.teams.outgoing import reply_of
+from shared.teams.parsing import conversation_key
+from shared.teams.store import ReplyMemory
+
+MAX_PARTS = 40  # more than an hour; a run ends long before, whatever happens
+_POLLS_S = (0.05, 0.5)  # first, slowest; chat users see words by the second
+_CHECK_AFTER_S = 5.0  # of silence: is the orchestration still there?
+_TYPING_EVERY_S = 5.0  # clients show the typing indicator for some seconds
+_AFTER_EXPIRY_S = 60.0  # by then the run has noticed itself that nobody answered
+
+
+@dataclass(frozen=True)
+class RunReply:
+    """The reply to one run: where it goes, what is kept of it, and the message that is being written."""
+
+    step: ReplyStep
+    deps: ReplyDependencies
+    place: ReplyPlace
+    memory: ReplyMemory
+    writer: "Writer"
+
+    @property
+    def language(self) -> Language:
+        """Of fixed texts."""
+        return messages.language_of(self.place.conversation)
+
+
+async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
+    """Follow the run for a while; its end, or its clarification, becomes a message.
+
+    Raises:
+        NotFoundError: the run was erased.
+        CallerError: the channel accepts nothing from us there.
+        DependencyError: the channel cannot be reached.
+    """
+    memory = ReplyMemory(deps.services.blobs, step.run_id, step.reply_key)
+    place = await memory.place()
+    if (sent := await memory.sent(step.ask_step)) is not None:
+        await _note_answered(sent.message_id, step, place, deps)
+        return step.end
+    is_first = step.part == 0 and await memory.begin(step.ask_step)
+    begun = "" if is_first or step.part else await memory.growing(step.ask_step)
+    writer = await _open_writer(deps.outbox, place, streams=is_first, begun=begun)
+    reply = RunReply(step, deps, place, memory, writer)
+    try:
+        return await _follow_run(reply)
+    finally:
+        if await writer.give_up(messages.GOING_ON[reply.language]):  # does nothing once it is finished
+            await memory.note_growing(step.ask_step, "")
+
+
+async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
+    """If nobody answered in time, the run went on by itself: follow it to its answer."""
+    services = deps.services
+    record = await services.runs.get(step.run_id)
+    if record is None or record.status == "cancelled":
+        return step.end
+    choice = await WorkingMemory(services.blobs, step.run_id).find_choice(step.ask_step)
+    if choice is not None and choice.said:
+        return step.end  # answered: here, where another reply shows the result, or over the API
+    memory = ReplyMemory(services.blobs, step.run_id, step.reply_key)
+    if not await _has_access(await memory.place(), deps) or not await memory.claim(step.ask_step):
+        return step.end
+    return step.model_copy(update={"kind": "follow", "part": 1, "delay_s": 0.0, "attempt": 0})
+
+
+async def _has_access(place: ReplyPlace, deps: ReplyDependencies) -> bool:
+    """Whether the user still has access: days have passed since they wrote."""
+    if place.owner_id.startswith(NOBODYS):
+        return True
+    asker = BotSender(channel_user_id=place.owner_id, object_id=place.owner_id)
+    try:
+        await deps.find_user(place.conversation, asker)
+    except (NotAuthenticatedError, AccessDeniedError):
+        return False
+    return True
+
+
+async def _follow_run(reply: RunReply) -> ReplyStep:
+    """Show the run's progress and text until it ends, asks, or the time for one message is over."""
+    step, deps, writer = reply.step, reply.deps, reply.writer
+    text, number, line = LiveText(), step.after, messages.BEGINNING[reply.language]
+    await writer.inform(line)  # at once: a plan may take some seconds
+
+    async def close_if_dead() -> None:
+        if not await deps.orchestrations.is_alive(step.run_id):
+            await close_dead_run(step.run_id, "The run was stopped before it had an answer.", deps.services)
+
+    seconds = deps.services.settings.bot_stream_seconds
+    events = _events(deps.services.run_log, step.run_id, step.after, seconds, close_if_dead)
+    async with aclosing(events):
+        noted = ""
+        async for found in events:
+            if writer.message_id != noted:
+                # As soon as the channel has given it: an attempt after a crash replaces this message.
+                noted = writer.message_id
+                await reply.memory.note_growing(step.ask_step, noted)
+            if found is None:
+                await writer.keep_typing()
+                continue
+            number, event = found
+            if is_terminal(event):
+                return await _send_end(event, reply)
+            if isinstance(event, AskUserEvent):
+                return await _send_clarification(event, number, reply)
+            line = await _show_progress(event, line, reply)
+            await text.take(event, writer.write)
+    return await _continue_later(number, reply)
+
+
+async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
+    """The time for one message is over: the next step goes on in a new message."""
+    part = reply.step.part
+    if part >= MAX_PARTS:
+        raise DefectError("a run without an end")
+    if reply.writer.is_open:
+        await reply.writer.finish(BotReply(text=messages.GOING_ON[reply.language]))
+    update = {"after": number, "part": part + 1, "attempt": 0, "delay_s": 0.0}
+    return reply.step.model_copy(update=update)
+
+
+async def _show_progress(event: RunEvent, line: str, reply: RunReply) -> str:
+    """The progress line after an event, shown if it is new."""
+    now = messages.progress_line(event, reply.language) or line
+    if now != line:
+        await reply.writer.inform(now)
+    return now
+
+
+async def _send_clarification(event: AskUserEvent, number: int, reply: RunReply) -> ReplyStep:
+    """Send the run's question, with its options as buttons."""
+    place, run_id = reply.place, reply.step.run_id
+    asked = Clarification.model_validate(event.model_dump(include=set(Clarification.model_fields)))
+    # Noted before the buttons are there: a click must find the run that waits.
+    await remember(
+        place.conversation, place.owner_id, reply.deps.turns, lambda turn: {"waiting_run_id": run_id}
+    )
+    buttons = tuple(
+        ShownButton(
+            title=visible(f"{option.title or option.filename} ({option.filename}, {option.date})"),
+            value=ChosenOption(run_id=run_id, number=option.number),
+        )
+        for option in asked.options
+    )
+    await reply.writer.finish(BotReply(text=plain(asked.question), buttons=buttons))
+    waits_s = (asked.expires_at - datetime.now(UTC)).total_seconds() + _AFTER_EXPIRY_S
+    update = {"kind": "expire", "ask_step": event.step, "after": number, "part": 1, "attempt": 0}
+    return reply.step.model_copy(update={**update, "delay_s": max(waits_s, 0.0)})
+
+
+async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
+    """Send the answer, or that there is none."""
+    deps, step = reply.deps, reply.step
+    record = await deps.services.runs.get(step.run_id)
+    if isinstance(event, CompleteEvent) and record is not None:
+        message = await _answer(record, reply)
+    else:
+        code = event.type if isinstance(event, ErrorEvent) else None
+        text = messages.error_text(code, step.run_id[:8], reply.language)
+        message = BotReply(text=text)
+    message_id = await reply.writer.finish(message)
+    await reply.memory.note_sent(step.ask_step, message_id)
+    await _note_answered(message_id, step, reply.place, deps)
+    return step.end
+
+
+async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
+    """The answer, read with the rights with which it was written."""
+    services = reply.deps.services
+    memory = WorkingMemory(services.blobs, record.run_id)
+    request = await memory.request()
+    choice = await memory.find_choice(record.ask_step) if record.ask_step else None
+    asker = asker_after_wait(request, choice, datetime.now(UTC)) if choice else None
+    reader: UserContext = request.with_rights_of(asker).user
+    answer = (await view_run(record, services, reader)).answer
+    if answer is None:
+        raise NotFoundError("The answer was deleted.")
+    shown = reply_of(answer, language=reply.language, public_address=services.settings.public_address)
+    note = _note_of(answer, reply.place)
+    if note is None:
+        return shown
+    return shown.model_copy(update={"text": f"{shown.text}\n\n_{note[reply.language]}_"})
+
+
+def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
+    """A note below an answer for which fewer documents than usual were read."""
+    if place.alone:
+        return messages.OF_PERSON_ALONE
+    is_shared = place.conversation.kind != "personal"
+    return messages.OF_SEVERAL if is_shared and (answer.abstained or not answer.citations) else None
+
+
+async def _note_answered(
+    message_id: str, step: ReplyStep, place: ReplyPlace, deps: ReplyDependencies
+) -> None:
+    """Note which run our message shows, for thumbs and for `/sources`."""
+    run_id = step.run_id
+    if await deps.services.runs.get(run_id) is None:
+        return  # forgotten meanwhile
+    if message_id:
+        key = conversation_key(place.conversation)
+        await deps.turns.note_message(key, message_id, run_id, place.owner_id)
+    await remember(place.conversation, place.owner_id, deps.turns, lambda turn: {"last_run_id": run_id})
+
+
+class LiveText:
+    """Turns a run's events into text that can be appended to a streamed message."""
+
+    def __init__(self) -> None:
+        self._converting = ChannelText()
+        self._step: int | None = None
+        self._now = ""
+        self._shown = ""
+
+    async def take(self, event: RunEvent, write: Callable[[str], Awaitable[None]]) -> None:
+        """Take the next event; events without text change nothing."""
+        if withdraws_step(event):
+            if event.step == self._step:
+                self._begin(None)
+        elif isinstance(event, TokenEvent):
+            if event.step != self._step:
+                self._begin(event.step)
+            self._now += self._converting.feed(event.text)
+            if len(self._now) > len(self._shown) and self._now.startswith(self._shown):
+                added = self._now[len(self._shown) :]
+                self._shown = self._now
+                await write(added)
+
+    def _begin(self, step: int | None) -> None:
+        self._converting, self._now, self._step = ChannelText(), "", step
+
+
+async def _events(
+    log: RunLog, run_id: str, after: int, seconds: float, when_silent: Callable[[], Awaitable[None]]
+) -> AsyncGenerator[tuple[int, RunEvent] | None, None]:
+    """Events after number `after`, with their numbers; None now and then while nothing comes.
+
+    Ends after `seconds`. `when_silent` may write the last event of a run that has died.
+
+    Raises:
+        NotFoundError: the run's log is gone.
+    """
+    ends = time.monotonic() + seconds
+    number, offset, heard, pause = 0, 0, time.monotonic(), _POLLS_S[0]
+    with log.watch(run_id) as tail:
+        while True:
+            written = await _read(log, run_id, offset, tail)
+            offset = written.next_offset
+            for line in written.lines:
+                number += 1
+                if number > after:
+                    yield number, parse_event(line)
+            now = time.monotonic()
+            if now >= ends:
+                return
+            if written.lines:
+                heard, pause = now, _POLLS_S[0]
+                continue
+            yield None
+            if now - heard >= _CHECK_AFTER_S:
+                await when_silent()
+                heard = now
+            await tail.grown(offset, min(pause, max(ends - now, 0.0)))
+            pause = min(pause * 1.5, _POLLS_S[1])
+
+
+async def _read(log: RunLog, run_id: str, offset: int, tail: LogTail) -> LogSlice:
+    """The log from `offset`: from memory if this process has it, else from storage."""
+    known = tail.since(offset)
+    if known is not None:
+        await asyncio.sleep(0)
+        return known
+    with unrecorded():
+        return await log.read_piece(run_id, offset)
+
+
+class Writer:
+    """One message of a reply. `finish` it once; `give_up` in any case."""
+
+    def __init__(self, outbox: BotOutbox, place: ReplyPlace, stream: BotStream | None) -> None:
+        self._outbox = outbox
+        self._place = place
+        self._stream = stream
+        self._typed_at = time.monotonic()
+        self._has_text = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a message that users see begun, or wait for."""
+        return self._stream is not None
+
+    @property
+    def message_id(self) -> str:
+        """The channel's id of the message that users see begun; empty if there is none."""
+        return self._stream.message_id if self._stream is not None else ""
+
+    async def inform(self, line: str) -> None:
+        """Show the progress line, until there is text."""
+        if self._stream is not None and not self._has_text:
+            with suppress(GroundworkError):
+                await self._stream.inform(line)
+
+    async def write(self, text: str) -> None:
+        """Add to the text."""
+        if self._stream is not None:
+            self._has_text = True
+            with suppress(GroundworkError):
+                await self._stream.write(text)
+
+    async def keep_typing(self) -> None:
+        """Show the typing indicator now and then, unless the message is streamed."""
+        if self._stream is not None and self._stream.is_live:
+            return
+        if time.monotonic() - self._typed_at >= _TYPING_EVERY_S:
+            self._typed_at = time.monotonic()
+            with suppress(GroundworkError):
+                await self._outbox.typing(self._place.conversation)
+
+    async def finish(self, reply: BotReply) -> str:
+        """Put the whole message there; the channel's id of it. If the stream fails, a new message is sent.
+
+        Raises:
+            CallerError: the channel accepts nothing from us there.
+            DependencyError: the channel cannot be reached.
+        """
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            try:
+                return await stream.finish(reply)
+            except CallerError:
+                raise
+            except GroundworkError as failed:
+                get_logger().warning("channel.stream_failed", error_type=failed.code)
+        # A reply to a message only the first time: later it would appear far above the latest messages.
+        reply_to = self._place.reply_to if stream is not None else None
+        return await self._outbox.say(self._place.conversation, reply, reply_to)
+
+    async def give_up(self, text: str) -> bool:
+        """Finish an unfinished message with a text that says so; the answer will be sent as a new one.
+
+        Returns whether there was one.
+        """
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            with suppress(GroundworkError):
+                await stream.finish(BotReply(text=text))
+        return stream is not None
+
+
+async def _open_writer(outbox: BotOutbox, place: ReplyPlace, *, streams: bool, begun: str) -> Writer:
+    """Begin a message.
+
+    Args:
+        streams: whether it may be streamed.
+        begun: the channel's id of the message that an earlier attempt left behind, which is replaced.
+    """
+    stream = None
+    if streams or begun:
+        try:
+            stream = await outbox.begin(place.conversation, place.reply_to, begun)
+        except CallerError:
+            raise
+        except GroundworkError as failed:
+            get_logger().warning("channel.stream_failed", error_type=failed.code)
+    return Writer(outbox, place, stream)
