@@ -34,25 +34,18 @@ async def reduce_summary_document(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def reduce_summary(payload: Payload) -> dict[str, Any]:
     """Make the summary of all documents. Input: SummaryStep. Output: SummaryClosed, or why not."""
-    # Imported when used: a worker that only serves HTTP never pays for it.
-    from shared.summaries.merging import merge_documents
-    from shared.summaries.models import SummaryReplyEnvelope, SummaryStep
-    from shared.wiring import get_services
-
-    given, link = split(payload)
-    step = SummaryStep.from_payload(given)
-    async with at_work("reduce_summary", link, run_id=step.summary_id):
-        reply = await merge_documents(step, get_services())
-    return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
+    return await _perform("merge", payload)
 
 
 async def _perform(name: "StepName", payload: dict[str, Any]) -> dict[str, Any]:
+    # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.summaries.models import SummaryReplyEnvelope, SummaryStep
     from shared.summaries.steps import perform
     from shared.wiring import get_services
 
     given, link = split(payload)
     step = SummaryStep.from_payload(given)
-    async with at_work(f"summarize {name}", link, run_id=step.summary_id):
+    span_name = "reduce_summary" if name == "merge" else f"summarize {name}"
+    async with at_work(span_name, link, run_id=step.summary_id):
         reply = await perform(name, step, get_services())
     return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")

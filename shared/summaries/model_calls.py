@@ -1,7 +1,7 @@
-"""The reduce of a summary: many findings -> those that matter -> a narrative over them.
+"""The model calls of a summary: reading a window, choosing findings, writing the narrative over them.
 
 More findings than a model reads at once are halved group by group until they fit. When the model fails, the
-findings stand as they are: a summary without a narrative is better than none.
+findings are shown as they are: a summary without a narrative is better than none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ from shared.summaries.models import (
     SummaryRequest,
     WindowSummary,
 )
-from shared.summaries.result import split
 
-_TRIES = 2  # of an answer that does not fit its schema; what a service refuses is retried below
+_TRIES = 2  # of an answer that does not fit its schema; failures of the service are retried by the client
 _LEAST_S = 1.0  # less time is not worth a call
+_UNMERGED = 12  # findings that are shown when no model merged them
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 
@@ -87,12 +87,9 @@ class SummaryModel:
         )
 
 
-_UNMERGED = 12  # findings that are shown when no model put them together
-
-
 @dataclass(frozen=True)
 class Reduced:
-    """What is left. `error_type` tells why the model did not do all of it; None when it did."""
+    """The findings that matter, and the narrative. `error_type`: why the model failed, if it did."""
 
     findings: tuple[Finding, ...]
     statements: tuple[Statement, ...]
@@ -104,7 +101,7 @@ class Reduced:
 async def reduce_findings(
     findings: Sequence[Finding], tags: Sequence[str], model: SummaryModel, *, most_tokens: int, most_key: int
 ) -> Reduced:
-    """Never raises for a model that fails.
+    """Choose and merge findings. Never raises for a model that fails.
 
     Args:
         most_tokens: of findings that are given to the model at once.
@@ -118,13 +115,27 @@ async def reduce_findings(
         merged = await model.merge(left, tags)
     except (DependencyError, ModelFixableError) as failed:
         get_logger().warning("summary.reduce_failed", error_type=failed.code, result_count=len(left))
-        return _as_they_are(left, tags, min(most_key, _UNMERGED), failed.code)
+        return _unmerged(left, tags, most_key, failed.code)
     statements = statements_of(merged.statements, len(left))
     if not any(statement.findings for statement in statements):
-        return _as_they_are(left, tags, min(most_key, _UNMERGED), ModelFixableError.code)
+        return _unmerged(left, tags, most_key, ModelFixableError.code)
     cited = dict.fromkeys(place for statement in statements for place in statement.findings)
     key_places = places(merged.key_findings, len(left)) or tuple(cited)
     return Reduced(tuple(left), statements, key_places[:most_key], clean_tags(merged.tags) or tuple(tags))
+
+
+def split(sizes: Sequence[int], most: int) -> list[range]:
+    """Ranges of neighbours that together have at most `most` tokens; a larger one gets its own range."""
+    pieces: list[range] = []
+    start = total = 0
+    for place, size in enumerate(sizes):
+        if place > start and total + size > most:
+            pieces.append(range(start, place))
+            start, total = place, 0
+        total += size
+    if sizes:
+        pieces.append(range(start, len(sizes)))
+    return pieces
 
 
 async def _narrowed(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
@@ -143,8 +154,8 @@ async def _kept(group: Sequence[Finding], model: SummaryModel) -> list[Finding]:
     return [group[place] for place in await model.choose(group, (len(group) + 1) // 2)]
 
 
-def _as_they_are(findings: Sequence[Finding], tags: Sequence[str], most: int, error_type: str) -> Reduced:
-    # From everywhere, not from the beginning alone.
-    step = max(1, -(-len(findings) // most))
+def _unmerged(findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str) -> Reduced:
+    """Findings from the whole document, not only from its beginning."""
+    step = max(1, -(-len(findings) // min(most_key, _UNMERGED)))
     shown = tuple(findings[::step])
     return Reduced(shown, own_statements(shown), tuple(range(len(shown))), tuple(tags), error_type)

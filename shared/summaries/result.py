@@ -1,7 +1,4 @@
-"""Splitting what is to be summarised into pieces that a model reads at once. Pure.
-
-Sizes are estimates: 3.6 characters a token, as where blocks are cut without the model's tokenizer.
-"""
+"""The result of a summary as its reader sees it: narrative, citations, warnings. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,16 +44,16 @@ def summary_result(
     metrics: Sequence[Metric],
     tags: Sequence[str],
     warnings: Sequence[str],
-    words: Messages = ENGLISH,
+    messages: Messages = ENGLISH,
 ) -> SummaryResult:
-    """The summary whole.
+    """The result of the whole summary.
 
     Args:
         findings: what statements and `key_places` refer to by their places.
-        warnings: beside those of the documents.
+        warnings: in addition to those of the documents.
     """
     numbers = _Numbers()
-    text = _narrative(statements, findings, numbers, words)
+    text = _narrative(statements, findings, numbers, messages)
     return SummaryResult(
         summary=text,
         key_findings=tuple(
@@ -83,12 +80,12 @@ def summary_result(
 
 
 def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryResult:
-    """What is left of a stored result for a reader who may not read these documents any more.
+    """A stored result for a reader who may no longer read the documents `closed`.
 
-    The narrative tells of all documents together, so it goes whole with any of them.
+    The narrative covers all documents together, so it is withheld as a whole.
     """
-    told = {document.doc_id for document in result.documents if document.status in ("done", "partial")}
-    if not closed & told:
+    used = {document.doc_id for document in result.documents if document.status in ("done", "partial")}
+    if not closed & used:
         return result
     return SummaryResult(
         summary="",
@@ -101,57 +98,28 @@ def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryR
             else one
             for one in result.documents
         ),
-        warnings=("The summary is withheld: it tells of a document that cannot be read any more.",),
+        warnings=("The summary is withheld: it covers a document that can no longer be read.",),
     )
 
 
 def not_found(doc_id: str) -> str:
-    """The warning of a document that is not there, or not for this reader."""
+    """The warning for a document that does not exist or that the reader may not read."""
     return f"There is no document {doc_id[:64]!r}."
 
 
-def words_of(language: str | None, focus: str) -> Messages:
-    """Our own words: in the language asked for, else in that of the focus; English or German."""
+def summary_messages(language: str | None, focus: str) -> Messages:
+    """The fixed sentences in the language asked for, else in that of the focus; English or German."""
     if language:
         return GERMAN if language.lower().split("-")[0] == "de" else ENGLISH
     return messages_for(focus)
 
 
 def _narrative(
-    statements: Sequence[Statement], findings: Sequence[Finding], numbers: _Numbers, words: Messages
+    statements: Sequence[Statement], findings: Sequence[Finding], numbers: _Numbers, messages: Messages
 ) -> str:
-    said = [_said(statement, findings, numbers, words) for statement in statements]
-    paragraphs = [" ".join(said[start : start + _PARAGRAPH]) for start in range(0, len(said), _PARAGRAPH)]
-    return "\n\n".join(paragraphs)
-
-
-def _said(statement: Statement, findings: Sequence[Finding], numbers: _Numbers, words: Messages) -> str:
-    proofs = dict.fromkeys(marker(numbers.of(findings[place].citation)) for place in statement.findings)
-    return statement.text + ("".join(proofs) if proofs else words.unsupported)
-
-
-def split(sizes: Sequence[int], most: int) -> list[range]:
-    """Places of neighbours that together have at most `most` tokens; one that is larger stands alone."""
-    pieces: list[range] = []
-    start = total = 0
-    for place, size in enumerate(sizes):
-        if place > start and total + size > most:
-            pieces.append(range(start, place))
-            start, total = place, 0
-        total += size
-    if sizes:
-        pieces.append(range(start, len(sizes)))
-    return pieces
-
-
-def windows_of(
-    blocks: Sequence[tuple[str, int]], most_tokens: int, most_windows: int
-) -> tuple[tuple[tuple[str, ...], ...], int]:
-    """Windows of block ids, and how many blocks are left out behind the last window that is admitted.
-
-    Args:
-        blocks: (block id, tokens) in the order of the document.
-    """
-    pieces = split([size for _, size in blocks], most_tokens)
-    windows = tuple(tuple(blocks[place][0] for place in piece) for piece in pieces[:most_windows])
-    return windows, len(blocks) - sum(len(window) for window in windows)
+    written: list[str] = []
+    for statement in statements:
+        proofs = dict.fromkeys(marker(numbers.of(findings[place].citation)) for place in statement.findings)
+        written.append(statement.text + ("".join(proofs) or messages.unsupported))
+    paragraphs = (written[start : start + _PARAGRAPH] for start in range(0, len(written), _PARAGRAPH))
+    return "\n\n".join(" ".join(paragraph) for paragraph in paragraphs)

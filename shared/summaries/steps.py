@@ -1,26 +1,45 @@
 """The steps of a summary. Each reads and writes the summary's blobs, and may run twice after a crash.
 
-Everything is read with the rights of whoever asked, anew for each window, and asked once more before a result
-is made: a document that was closed meanwhile gives nothing.
+The steps of one document split it into windows, read them and make its result. The last step, `merge`, makes
+one result, written once, of what the documents gave in whole or in part.
+Rights are checked for each window and again before each result: a document that was closed meanwhile gives
+nothing.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from shared.platform.errors import CallTimeoutError, DocumentNotFoundError, GroundworkError, NotFoundError
+from shared.access.limits import release
+from shared.platform.concurrency import run_together
+from shared.platform.errors import (
+    CallTimeoutError,
+    DependencyError,
+    DocumentNotFoundError,
+    GroundworkError,
+    NotFoundError,
+)
+from shared.platform.search import SearchIndex
 from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockLookup, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
-from shared.summaries.findings import common_tags, proved_window, without_repeated_metrics, without_repeats
-from shared.summaries.model_calls import SummaryModel, reduce_findings
+from shared.summaries.findings import (
+    common_tags,
+    own_statements,
+    proved_window,
+    without_repeated_metrics,
+    without_repeats,
+)
+from shared.summaries.model_calls import Reduced, SummaryModel, reduce_findings, split
 from shared.summaries.models import (
     DocumentEnded,
     DocumentOpened,
     DocumentPlan,
     DocumentResult,
     SummaryClosed,
+    SummaryEnd,
     SummaryReply,
     SummaryRequest,
     SummaryStep,
@@ -28,16 +47,20 @@ from shared.summaries.models import (
     WindowResult,
     WindowsRead,
 )
-from shared.summaries.result import not_found, windows_of
+from shared.summaries.result import not_found, summary_messages, summary_result
 from shared.summaries.services import SummaryServices
 from shared.summaries.store import SummaryStore
 
-MAX_KEY_FINDINGS = 12  # of one document
-StepName = Literal["open", "read", "reduce"]
+MAX_KEY_FINDINGS = 20
+MAX_DOCUMENT_KEY_FINDINGS = 12
+_EACH_UNFINISHED = 8  # findings of a document whose child did not make its own result
+StepName = Literal["open", "read", "reduce", "merge"]
 
 
 async def perform(name: StepName, step: SummaryStep, services: SummaryServices) -> SummaryReply:
-    """Perform a step of one document. Expected failures are replies; defects are raised."""
+    """Perform one step. Expected failures are replies; defects are raised."""
+    if name == "merge":
+        return await _merge_documents(step, services)
     store = SummaryStore(services.blobs, step.summary_id)
     try:
         if (end := await store.end()) is not None:
@@ -45,7 +68,10 @@ async def perform(name: StepName, step: SummaryStep, services: SummaryServices) 
         run = DocumentRun(services, store, await store.request(), step)
         return await {"open": run.open, "read": run.read, "reduce": run.reduce}[name]()
     except DocumentNotFoundError:
-        return await _refused(step, store)
+        # It does not exist, or this user may not read it (any more): nothing of it is used.
+        doc_id = (await store.request()).order.doc_ids[step.index]
+        refused = DocumentResult(doc_id=doc_id, status="not_found", warning=not_found(doc_id))
+        return DocumentEnded(status=(await store.put_result(step.index, refused)).status)
     except NotFoundError:
         return SummaryClosed(status="cancelled")  # it was deleted
     except GroundworkError as failed:
@@ -53,13 +79,26 @@ async def perform(name: StepName, step: SummaryStep, services: SummaryServices) 
         return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
 
 
-async def _refused(step: SummaryStep, store: SummaryStore) -> SummaryReply:
-    """The document is not there, or not for this person, or not any more: nothing of it is used."""
-    doc_id = (await store.request()).order.doc_ids[step.index]
-    kept = await store.put_result(
-        step.index, DocumentResult(doc_id=doc_id, status="not_found", warning=not_found(doc_id))
-    )
-    return DocumentEnded(status=kept.status)
+async def _merge_documents(step: SummaryStep, services: SummaryServices) -> SummaryReply:
+    """Make and store the end of a summary. Expected failures are replies; defects are raised."""
+    store = SummaryStore(services.blobs, step.summary_id)
+    try:
+        if (known := await store.end()) is not None:
+            return SummaryClosed(status=known.status)
+        request = await store.request()
+        documents = await _readable_results(request, store, services.documents_index)
+        end = await _end_of(request, documents, services)
+        if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
+            return SummaryClosed(status="cancelled")
+        closed = SummaryClosed(status=(await store.put_end(end)).status)
+        await release(request.user.user_id, step.summary_id, services.settings, services.user_limits)
+    except NotFoundError:
+        return SummaryClosed(status="cancelled")
+    except GroundworkError as failed:
+        get_logger().warning("summary.merge_failed", run_id=step.summary_id, error_type=failed.code)
+        return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
+    else:
+        return closed
 
 
 class DocumentRun:
@@ -157,7 +196,7 @@ class DocumentRun:
             common_tags(window.tags for window in windows),
             self._model(self._reduce_until),
             most_tokens=self._settings.summary_window_tokens,
-            most_key=MAX_KEY_FINDINGS,
+            most_key=MAX_DOCUMENT_KEY_FINDINGS,
         )
         result = document_result(plan, windows, reduced.error_type)
         if result.status == "failed":
@@ -188,6 +227,19 @@ class DocumentRun:
 
     def _model(self, until: datetime) -> SummaryModel:
         return SummaryModel(self._services.chat_model, self._request, self._settings, until)
+
+
+def windows_of(
+    blocks: Sequence[tuple[str, int]], most_tokens: int, most_windows: int
+) -> tuple[tuple[tuple[str, ...], ...], int]:
+    """Windows of block ids, and how many blocks come after the last window that is allowed.
+
+    Args:
+        blocks: (block id, tokens) in the order of the document.
+    """
+    pieces = split([size for _, size in blocks], most_tokens)
+    windows = tuple(tuple(blocks[place][0] for place in piece) for piece in pieces[:most_windows])
+    return windows, len(blocks) - sum(len(window) for window in windows)
 
 
 async def read_windows(store: SummaryStore, index: int, plan: DocumentPlan) -> list[WindowResult]:
@@ -224,3 +276,90 @@ def document_result(
     if not any(window.findings for window in windows):
         status = "failed"
     return DocumentResult(doc_id=plan.doc_id, filename=name, status=status, warning=" ".join(said) or None)
+
+
+async def _readable_results(
+    request: SummaryRequest, store: SummaryStore, documents_index: SearchIndex
+) -> list[DocumentResult]:
+    """What the children left, without the documents that the user may no longer read."""
+    doc_ids = request.order.doc_ids
+    results = await run_together(*(_result(doc_id, index, store) for index, doc_id in enumerate(doc_ids)))
+    readable = await DocumentSearch(SecuredIndex(documents_index, request.user)).get_many(doc_ids)
+    return [
+        result
+        if result.doc_id in readable
+        else DocumentResult(doc_id=result.doc_id, status="not_found", warning=not_found(result.doc_id))
+        for result in results
+    ]
+
+
+async def _result(doc_id: str, index: int, store: SummaryStore) -> DocumentResult:
+    """What a child left: its result, or what it had read when it failed or was late."""
+    if (known := await store.result(index)) is not None:
+        return known
+    plan = await store.plan(index)
+    if plan is None:
+        return DocumentResult(
+            doc_id=doc_id, status="failed", warning=f"Document {doc_id[:64]!r} was not reached in time."
+        )
+    windows = await read_windows(store, index, plan)
+    result = document_result(plan, windows)
+    late = f"{plan.filename} was not finished in time."
+    warning = f"{late} {result.warning}" if result.warning else late
+    if result.status == "failed":
+        return result.model_copy(update={"warning": warning})
+    # Some of each window, not the first windows alone.
+    each = max(1, _EACH_UNFINISHED // len(windows))
+    findings = without_repeats(one for window in windows for one in window.findings[:each])
+    return result.model_copy(
+        update={
+            "status": "partial",
+            "warning": warning,
+            "findings": tuple(findings),
+            "key_count": len(findings),
+            "statements": own_statements(findings),
+            "metrics": tuple(without_repeated_metrics(m for window in windows for m in window.metrics)),
+            "tags": common_tags(window.tags for window in windows),
+        }
+    )
+
+
+async def _end_of(
+    request: SummaryRequest, documents: Sequence[DocumentResult], services: SummaryServices
+) -> SummaryEnd:
+    used = [document for document in documents if document.status in ("done", "partial")]
+    reduced = await _reduced(request, used, services)
+    failed = f"The documents' findings were not merged: the model failed ({reduced.error_type})."
+    result = summary_result(
+        documents,
+        reduced.findings,
+        reduced.statements,
+        key_places=reduced.key_places,
+        metrics=[metric for document in used for metric in document.metrics],
+        tags=reduced.tags,
+        warnings=[failed] if reduced.error_type else [],
+        messages=summary_messages(request.order.language, request.order.focus),
+    )
+    now = datetime.now(UTC)
+    if used:
+        return SummaryEnd(status="completed", finished_at=now, result=result)
+    error, error_type = "No document could be summarised.", DependencyError.code
+    if all(document.status == "not_found" for document in documents):
+        error, error_type = "None of the documents was found.", DocumentNotFoundError.code
+    return SummaryEnd(status="failed", finished_at=now, result=result, error=error, error_type=error_type)
+
+
+async def _reduced(
+    request: SummaryRequest, used: Sequence[DocumentResult], services: SummaryServices
+) -> Reduced:
+    if len(used) == 1:
+        only = used[0]
+        return Reduced(only.findings, only.statements, tuple(range(only.key_count)), only.tags)
+    settings = services.settings
+    return await reduce_findings(
+        [finding for document in used for finding in document.findings[: document.key_count]],
+        common_tags(document.tags for document in used),
+        SummaryModel(services.chat_model, request, settings, request.deadline),
+        most_tokens=settings.summary_window_tokens,
+        most_key=MAX_KEY_FINDINGS,
+    )

@@ -1,9 +1,10 @@
-"""Summaries from the outside: begin one, look at one, cancel one, delete one, purge old ones."""
+"""The life of a summary as its callers see it: begin, view, cancel, delete, purge."""
 
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 from shared.access.limits import UserLimitStore, hold, release, slot_of_summary
 from shared.access.models import UserContext
@@ -18,6 +19,7 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.models import ID_PATTERN
 from shared.summaries.models import (
     ChildView,
+    DocumentOutcome,
     SummaryEnd,
     SummaryOrder,
     SummaryRequest,
@@ -37,7 +39,7 @@ _RESERVE = 0.25  # of the whole time, at most, for each of the two reduces (unme
 async def begin_summary(
     order: SummaryOrder, user: UserContext, services: SummaryServices, summary_id: str | None = None
 ) -> SummaryRequest:
-    """Store what is asked; the caller then starts the orchestration, if there is none of this id yet.
+    """Store the request; the caller then starts the orchestration, unless there is one of this id.
 
     Args:
         summary_id: of a summary that may have been begun already; None = a new one.
@@ -51,10 +53,10 @@ async def begin_summary(
 async def renew_summary(
     request: SummaryRequest, user: UserContext, services: SummaryServices
 ) -> SummaryRequest:
-    """Have a summary that was stored, and never set to work, count as asked for now; gives what is kept.
+    """Restart the clock of a summary that was stored but never started; returns the stored request.
 
-    The same key may come a day later: by then its time would be over, its slot given to another, and who
-    asks may have other rights.
+    The same idempotency key may come a day later. By then the deadline would be over, the slot taken by
+    another run, and the rights of the user may have changed.
     """
     renewed = _request(request.order, user, services, request.summary_id)
     await SummaryStore(services.blobs, request.summary_id).put_request(renewed)
@@ -106,10 +108,11 @@ async def has_ended(summary_id: str, blobs: BlobStore) -> bool:
 async def view_summary(
     request: SummaryRequest, documents_index: SearchIndex, blobs: BlobStore, reader: UserContext
 ) -> SummaryView:
-    """The summary as it stands. Of documents that the reader may not read any more nothing is told."""
+    """The summary as it stands. It shows nothing of documents that the reader may no longer read."""
     store = SummaryStore(blobs, request.summary_id)
+    search = DocumentSearch(SecuredIndex(documents_index, reader))
     end, children, readable = await run_together(
-        store.end(), _children(request, store), _readable(request, reader, documents_index)
+        store.end(), _children(request, store), search.get_many(request.order.doc_ids)
     )
     result = end.result if end else None
     return SummaryView(
@@ -124,7 +127,9 @@ async def view_summary(
             child if child.doc_id in readable else ChildView(doc_id=child.doc_id, status="not_found")
             for child in children
         ),
-        result=without_documents(result, frozenset(request.order.doc_ids) - readable) if result else None,
+        result=without_documents(result, frozenset(request.order.doc_ids) - readable.keys())
+        if result
+        else None,
         error=end.error if end else None,
         error_type=end.error_type if end else None,
         status_url=f"/api/summaries/{request.summary_id}",
@@ -132,14 +137,14 @@ async def view_summary(
 
 
 async def cancel_summary(request: SummaryRequest, services: SummaryServices) -> None:
-    """End it without a result; again: the same. ConflictError when it ended otherwise."""
+    """End it without a result. Idempotent; ConflictError when it ended in another way."""
     end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
     if end.status != "cancelled":
         raise ConflictError("The summary has ended already.", "Look at its result.")
 
 
 async def close_dead_summary(request: SummaryRequest, services: SummaryServices) -> None:
-    """End a summary whose orchestration ended without a word."""
+    """End a summary whose orchestration ended without storing an end."""
     await _close(request, "failed", "The summary was stopped before it was done.", "InternalError", services)
 
 
@@ -153,7 +158,7 @@ async def delete_summary(
 
 
 async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
-    """End the parent first, so that it starts no child any more; then the children."""
+    """End the parent first, so that it starts no more children; then the children."""
     await forget(request.summary_id)
     await run_together(
         *(forget(f"{request.summary_id}:d{index}") for index in range(len(request.order.doc_ids)))
@@ -169,25 +174,18 @@ async def purge_old_summaries(
     """
     limit = now - timedelta(days=settings.run_retention_days)
     purged = 0
-    for summary_id in await _known(blobs):
+    names = [blob.name async for blob in blobs.list_blobs(WORK, FOLDER)]
+    for summary_id in dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names):
         store = SummaryStore(blobs, summary_id)
         try:
             request = await store.request()
         except NotFoundError:
-            await store.delete()  # the request is written first and removed first: nobody owns the rest
+            await store.delete()  # the request is written first and removed first: the rest is orphaned
             continue
         if request.created_at < limit:
             await delete_summary(request, settings, blobs, user_limits, forget)
             purged += 1
     return purged
-
-
-async def _known(blobs: BlobStore) -> list[str]:
-    names = [blob.name async for blob in blobs.list_blobs(WORK, FOLDER)]
-    return list(dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names))
-
-
-_CHILD_ENDS = frozenset({"done", "partial", "not_found", "failed"})
 
 
 def _request(
@@ -236,17 +234,12 @@ async def _child(doc_id: str, index: int, names: frozenset[str], store: SummaryS
 def _progress(children: Sequence[ChildView]) -> float:
     """The mean over the documents, so that a long one does not hide the others."""
     shares = [
-        child.windows_done / child.windows if child.windows else float(child.status in _CHILD_ENDS)
+        child.windows_done / child.windows
+        if child.windows
+        else float(child.status in get_args(DocumentOutcome))
         for child in children
     ]
     return round(sum(shares) / len(shares), 3)
-
-
-async def _readable(
-    request: SummaryRequest, reader: UserContext, documents_index: SearchIndex
-) -> frozenset[str]:
-    search = DocumentSearch(SecuredIndex(documents_index, reader))
-    return frozenset(await search.get_many(request.order.doc_ids))
 
 
 async def _close(

@@ -5,7 +5,6 @@ from typing import Any
 
 from local.model_server.prompt_reader import read_documents, read_passages
 from shared.platform.language_models.models import Prompt
-from shared.summaries.merging import merge_documents
 from shared.summaries.models import (
     DocumentOpened,
     FindingChoice,
@@ -96,7 +95,7 @@ async def drive(services: Services, start: SummaryStart) -> None:
     request = await SummaryStore(services.blobs, start.summary_id).request()
     for index in range(start.document_count):
         await read_document(services, request, index)
-    await merge_documents(SummaryStep(summary_id=start.summary_id), services)
+    await perform("merge", SummaryStep(summary_id=start.summary_id), services)
 
 
 async def summarise(services: Services, request: SummaryRequest) -> SummaryView:

@@ -7,7 +7,6 @@ import pytest
 
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import WORK
-from shared.summaries.merging import merge_documents
 from shared.summaries.models import SummaryOrder, SummaryStep
 from shared.summaries.steps import perform
 from shared.summaries.summaries import (
@@ -80,7 +79,7 @@ async def test_deleting_and_purging_leave_nothing_behind() -> None:
     assert set(ended[1:]) == {f"{request.summary_id}:d0", f"{request.summary_id}:d1"}
     step = SummaryStep(summary_id=request.summary_id, end=1)
     assert (await perform("read", step, services)).kind == "closed"
-    assert (await merge_documents(step, services)).kind == "closed"
+    assert (await perform("merge", step, services)).kind == "closed"
     kept = await begin(services, "manual")
     old = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days, minutes=1)
     assert (

@@ -4,7 +4,6 @@ from local.model_server.prompt_reader import read_passages
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.language_models.models import Prompt
 from shared.platform.names import WORK
-from shared.summaries.merging import merge_documents
 from shared.summaries.models import DocumentOpened, FindingChoice, SummaryOrder, SummaryStep, WindowsRead
 from shared.summaries.steps import perform
 from shared.summaries.summaries import begin_summary, view_summary
@@ -47,7 +46,7 @@ async def test_foreign_and_absent_documents_are_not_found_in_the_same_words() ->
     request = await begin_summary(SummaryOrder(doc_ids=("manual", "nothing", "report-2023")), BEN, services)
     for index in range(3):
         await read_document(services, request, index)
-    await merge_documents(SummaryStep(summary_id=request.summary_id), services)
+    await perform("merge", SummaryStep(summary_id=request.summary_id), services)
     result = result_of(await view_summary(request, services.documents_index, services.blobs, BEN))
     foreign, absent, own = result.documents
     assert (foreign.status, absent.status, own.status) == ("not_found", "not_found", "done")
@@ -76,7 +75,7 @@ async def test_a_document_closed_between_two_windows_gives_nothing() -> None:
     refused = await perform("read", step.model_copy(update={"first": 1, "end": 2}), services)
     assert refused.kind == "ended"
     await read_document(services, request, 1)
-    await merge_documents(step, services)
+    await perform("merge", step, services)
     result = result_of(await view_summary(request, services.documents_index, services.blobs, ANNA))
     assert [one.status for one in result.documents] == ["not_found", "done"]
     assert "15 bar" not in result.model_dump_json()
@@ -88,7 +87,7 @@ async def test_a_document_closed_after_its_reduce_is_left_out_of_the_result() ->
     for index in range(2):
         await read_document(services, request, index)
     await services.documents_index.merge([{"doc_id": "manual", "access_control_list": []}])
-    await merge_documents(SummaryStep(summary_id=request.summary_id), services)
+    await perform("merge", SummaryStep(summary_id=request.summary_id), services)
     stored = services.blobs.containers[WORK][f"summaries/{request.summary_id}/end.json"]  # type: ignore[attr-defined]
     assert b"15 bar" not in stored.content
 
@@ -152,7 +151,7 @@ async def test_what_a_late_child_had_read_is_used_with_a_warning() -> None:
     await perform("open", step, services)
     await perform("read", step, services)
     await read_document(services, request, 1)
-    await merge_documents(step, services)
+    await perform("merge", step, services)
     result = result_of(await view_summary(request, services.documents_index, services.blobs, ANNA))
     assert [one.status for one in result.documents] == ["partial", "done", "failed"]
     assert "manual.pdf was not finished in time." in result.warnings

@@ -12,6 +12,7 @@ from shared.summaries.findings import (
     statements_of,
     without_repeats,
 )
+from shared.summaries.model_calls import split
 from shared.summaries.models import (
     DocumentResult,
     Finding,
@@ -22,7 +23,8 @@ from shared.summaries.models import (
     WindowResult,
     WindowSummary,
 )
-from shared.summaries.result import split, summary_result, windows_of, without_documents, words_of
+from shared.summaries.result import summary_messages, summary_result, without_documents
+from shared.summaries.steps import windows_of
 
 TEXT = "The pump runs at 15 bar. It was sold 1,200 times.\n| Model | Mass (kg) |\n|---|---|\n| X200 | 7.5 |"
 HITS = (Hit(block_id="m-1", doc_id="m", filename="m.pdf", page_number=3, content=TEXT),)
@@ -170,7 +172,7 @@ def test_a_statement_without_a_finding_is_marked_in_the_language_asked_for() -> 
         metrics=(),
         tags=(),
         warnings=(),
-        words=words_of("de-AT", ""),
+        messages=summary_messages("de-AT", ""),
     )
     assert made.summary == "So. *(durch die Dokumente nicht belegt)*"
 
