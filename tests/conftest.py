@@ -27,7 +27,6 @@ _LONGEST = (
     "tests/e2e/search_sdk/test_microsoft_live_tests.py",
     "tests/e2e/test_stack.py",
     "tests/contract/ingestion/test_repairs.py",
-    "tests/e2e/durable/test_crash.py",
     "tests/e2e/test_summaries.py",
     "tests/contract/ingestion/test_copies.py",
     "tests/contract/ingestion/test_access_races.py",

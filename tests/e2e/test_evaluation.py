@@ -79,17 +79,3 @@ def test_a_set_of_ones_own_is_ingested_asked_and_measured(stack: LocalStack, tmp
     # The project is the set's own: the samples in the same index are not searched.
     found = {name for outcome in result.outcomes for name, _ in outcome.pages or ()}
     assert found <= {"balloons.pdf", "kites.pdf", "gliders.md"}
-
-
-def test_what_is_there_already_is_not_brought_in_again(stack: LocalStack, tmp_path: Path) -> None:
-    questions = read_set(write_set(tmp_path / "again"))
-    with app_of(stack) as app:
-        first = ingest(app, questions, at_once=3, timeout_s=HANG_GUARD_S)
-        assert [document.was_there for document in first.documents] == [False] * 3
-        (tmp_path / "again" / "docs" / "gliders.md").write_text(
-            "# Gliders\n\nNone is left.\n", encoding="utf-8"
-        )
-        second = ingest(app, questions, at_once=3, timeout_s=HANG_GUARD_S)
-    there = {document.filename: document.was_there for document in second.documents}
-    assert there == {"balloons.pdf": True, "kites.pdf": True, "gliders.md": False}
-    assert second.not_ready == ()

@@ -1,33 +1,11 @@
-"""The web for tests: a port in memory, and a search engine over real HTTP that speaks SearXNG's JSON API."""
+"""The web for tests: a search engine over real HTTP that speaks SearXNG's JSON API."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
 
-from shared.platform.errors import GroundworkError
-from shared.platform.language_models.models import CallLimits
-from shared.tools.models import WebHit
-from shared.tools.web_search import WebSearch
-
 Page = dict[str, Any]
-
-
-class InMemoryWebSearch(WebSearch):
-    """Pages that share a word with the query, in their order; `failure` is raised instead, if it is given."""
-
-    def __init__(self, hits: Sequence[WebHit] = (), failure: GroundworkError | None = None) -> None:
-        self.hits = list(hits)
-        self.failure = failure
-        self.queries: list[str] = []
-
-    async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
-        self.queries.append(query)
-        if self.failure is not None:
-            raise self.failure
-        words = set(query.casefold().split())
-        found = [hit for hit in self.hits if words & set(f"{hit.title} {hit.text}".casefold().split())]
-        return found[:count]
 
 
 class SearchEngine:

@@ -44,12 +44,6 @@ def test_there_are_no_others() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_workflow_says_first_that_it_was_not_run(name: str) -> None:
-    assert text_of(name).startswith("# NOT RUN HERE")
-    assert True in workflow(name), "YAML takes the key `on` for true"
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_what_a_workflow_calls_is_there(name: str) -> None:
     commands = commands_of(name)
     assert verbs_in(commands) <= VERBS

@@ -6,31 +6,9 @@ from azure.core.credentials import AzureKeyCredential
 from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 from azure.search.documents.indexes.models import SearchIndex
-from azure.search.documents.models import VectorizedQuery
 
-from tests.contract.search_server.library import BOOKS, FIELDS, PARTS
+from tests.contract.search_server.library import FIELDS, PARTS
 from tests.contract.search_server.server_process import SearchServerProcess
-
-
-async def test_the_asynchronous_clients_do_the_whole_round(
-    search_server: SearchServerProcess, credential: AzureKeyCredential
-) -> None:
-    async with (
-        SearchIndexClient(search_server.endpoint, credential) as indexes,
-        SearchClient(search_server.endpoint, "round", credential) as client,
-    ):
-        await indexes.create_or_update_index(SearchIndex({"name": "round", "fields": FIELDS, **PARTS}))
-        assert all(result.succeeded for result in await client.upload_documents(BOOKS))
-        query = VectorizedQuery(vector=[0.0, 1.0, 0.0, 0.0], k_nearest_neighbors=2, fields="vector")
-        results = await client.search(
-            "birds", vector_queries=[query], filter="pages lt 300", include_total_count=True
-        )
-        assert [row["id"] async for row in results] == ["2", "3"]
-        assert await results.get_count() == 2
-        assert (await client.get_document("4"))["title"] == "The price of water"
-        assert [row.text for row in await client.autocomplete("pum", "sg")] == ["pumps"]
-        assert await client.get_document_count() == len(BOOKS)
-        await indexes.delete_index("round")
 
 
 async def test_readers_and_writers_at_once_see_whole_documents(

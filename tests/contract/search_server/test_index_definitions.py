@@ -6,15 +6,12 @@ import pytest
 from azure.core import MatchConditions
 from azure.core.exceptions import (
     HttpResponseError,
-    ResourceExistsError,
     ResourceModifiedError,
-    ResourceNotFoundError,
 )
 from azure.search.documents.indexes import SearchIndexClient
-from azure.search.documents.indexes.models import AnalyzeTextOptions, SearchIndex, SynonymMap
+from azure.search.documents.indexes.models import SearchIndex
 
-from tests.contract.search_server.conftest import MadeIndex, MakeIndex
-from tests.contract.search_server.library import BOOKS, DIMENSIONS, FIELDS, PARTS
+from tests.contract.search_server.conftest import MakeIndex
 
 KEY = {"name": "id", "type": "Edm.String", "key": True}
 
@@ -36,17 +33,6 @@ def test_a_definition_comes_back_with_its_defaults(indexes: SearchIndexClient) -
     algorithm = again.as_dict()["vectorSearch"]["algorithms"][0]
     assert algorithm["hnswParameters"] == {"m": 4, "efConstruction": 400, "efSearch": 500, "metric": "cosine"}
     assert again.e_tag == made.e_tag
-
-
-def test_an_index_exists_once(indexes: SearchIndexClient) -> None:
-    indexes.create_index(SearchIndex({"name": "once", "fields": [KEY]}))
-    with pytest.raises(ResourceExistsError):
-        indexes.create_index(SearchIndex({"name": "once", "fields": [KEY]}))
-    assert "once" in list(indexes.list_index_names())
-    indexes.delete_index("once")
-    with pytest.raises(ResourceNotFoundError):
-        indexes.get_index("once")
-    assert "once" not in list(indexes.list_index_names())
 
 
 def test_a_stale_etag_neither_changes_nor_deletes(indexes: SearchIndexClient) -> None:
@@ -100,30 +86,6 @@ def test_a_definition_that_cannot_be_served_is_refused(
     with pytest.raises(HttpResponseError, match=message) as refused:
         indexes.create_index(SearchIndex({"name": "refused", "fields": fields}))
     assert refused.value.status_code == 400
-
-
-def test_statistics_count_documents_and_vectors(books: MadeIndex, indexes: SearchIndexClient) -> None:
-    statistics = indexes.get_index_statistics(books.name)
-    assert statistics["documentCount"] == len(BOOKS)
-    assert statistics["vectorIndexSize"] == len(BOOKS) * DIMENSIONS * 4
-    assert statistics["storageSize"] > 0
-    assert indexes.get_service_statistics()["counters"]["documentCount"]["usage"] >= len(BOOKS)
-
-
-def test_analyze_shows_terms_with_offsets(make_index: MakeIndex, indexes: SearchIndexClient) -> None:
-    name = make_index(FIELDS, **PARTS).name
-    options = AnalyzeTextOptions(text="The running pumps", analyzer_name="en.lucene")
-    tokens = indexes.analyze_text(name, options).tokens
-    assert [(token.token, token.start_offset, token.end_offset) for token in tokens] == [
-        ("run", 4, 11),
-        ("pump", 12, 17),
-    ]
-
-
-def test_synonym_maps_are_kept_but_no_field_may_use_one(indexes: SearchIndexClient) -> None:
-    indexes.create_synonym_map(SynonymMap(name="kept", synonyms=["a, b"]))
-    assert indexes.get_synonym_map("kept").synonyms == ["a, b"]
-    indexes.delete_synonym_map("kept")
 
 
 def _vector_part() -> dict[str, Any]:

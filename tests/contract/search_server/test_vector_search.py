@@ -6,7 +6,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.search.documents.models import VectorizableTextQuery, VectorizedQuery
 
-from tests.contract.search_server.conftest import MadeIndex, MakeIndex
+from tests.contract.search_server.conftest import MadeIndex
 from tests.contract.search_server.library import DIMENSIONS
 
 
@@ -70,19 +70,3 @@ def test_a_vector_query_that_does_not_fit_is_a_400(books: MadeIndex, query: Vect
     with pytest.raises(HttpResponseError) as refused:
         scores(books, vector_queries=[query])
     assert refused.value.status_code == 400
-
-
-@pytest.mark.parametrize(("metric", "expected"), [("euclidean", 1 / 6), ("dotProduct", 0.0)])
-def test_other_metrics(make_index: MakeIndex, metric: str, expected: float) -> None:
-    field = {"name": "v", "type": "Collection(Edm.Single)", "dimensions": 2, "vectorSearchProfile": "p"}
-    search = {
-        "algorithms": [{"name": "a", "kind": "hnsw", "hnswParameters": {"metric": metric}}],
-        "profiles": [{"name": "p", "algorithm": "a"}],
-    }
-    made = make_index(
-        [{"name": "id", "type": "Edm.String", "key": True}, field],
-        [{"id": "1", "v": [3, 4]}],
-        vectorSearch=search,
-    )
-    query = VectorizedQuery(vector=[0, 0], k_nearest_neighbors=1, fields="v")
-    assert scores(made, vector_queries=[query]) == {"1": pytest.approx(expected)}

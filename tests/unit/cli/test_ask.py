@@ -24,16 +24,7 @@ CITED = {
 }
 ANSWER = {
     "text": "It runs at **15 bar**. ![A pump](/api/documents/d1/figures/f.png)",
-    "citations": [
-        {
-            "n": 1,
-            "filename": "a.pdf",
-            "page_number": 3,
-            "quote": "15 [bar]",
-            "verified": True,
-            "url": "/api/x",
-        },
-    ],
+    "citations": [CITED],
     "abstained": False,
 }
 COMPLETE = Event(9, "complete", {"answer": ANSWER, "run_id": "r1", "thread_id": "t1"})

@@ -170,9 +170,3 @@ def test_what_the_app_cannot_reach_is_named_and_nothing_is_sent() -> None:
     assert (code, [step["ok"] for step in steps]) == (1, [False, True])
     assert "search (NetworkError)" in steps[0]["detail"]
     assert "POST /documents" not in app.sent
-
-
-def test_the_first_call_is_one_that_makes_what_a_new_deployment_lacks() -> None:
-    app = App()
-    checked(app)
-    assert app.sent[:2] == ["GET /documents", "GET /health/ready"]

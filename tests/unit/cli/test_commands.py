@@ -69,12 +69,6 @@ def test_an_error_of_something_else_than_the_app_is_told_by_its_status(body: byt
         api.call("GET", "/documents")
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[1]", b"7"])
-def test_an_answer_of_something_else_than_the_app_is_told(body: bytes) -> None:
-    with pytest.raises(CommandError, match="does not answer as Groundwork does"):
-        AnsweringApi(lambda _: httpx.Response(200, content=body)).call("GET", "/documents")
-
-
 @pytest.mark.parametrize("arguments", [["documents"], ["documents", "--json"]])
 def test_what_nobody_expected_is_told_without_a_traceback(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

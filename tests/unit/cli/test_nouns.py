@@ -124,23 +124,6 @@ def test_lists_follow_their_pages() -> None:
     assert len(done(app, "threads", "--limit", "120", as_json=True)[1]) == 120
 
 
-@pytest.mark.parametrize(
-    ("words", "body"),
-    [
-        (("4",), {"rating": 4}),
-        (("up",), {"thumb": "up"}),
-        (("--comment", "Fine."), {"comment": "Fine."}),
-        (("2", "--reason", "wrong", "--reason", "old"), {"rating": 2, "reasons": ["wrong", "old"]}),
-    ],
-)
-def test_an_answer_is_rated(words: tuple[str, ...], body: dict[str, Any]) -> None:
-    app = RecordingApp({"PUT /runs/r1/feedback": {}, "DELETE /runs/r1/feedback": {}})
-    assert done(app, "runs", "rate", "r1", *words)[0] == 0
-    assert app.sent == [("PUT /runs/r1/feedback", body)]
-    done(app, "runs", "rate", "r1", "--remove")
-    assert app.sent[-1][0] == "DELETE /runs/r1/feedback"
-
-
 @pytest.mark.parametrize("words", [(), ("6",), ("0",), ("good",), ("²",)])
 def test_what_is_no_rating_is_not_sent(words: tuple[str, ...]) -> None:
     app = RecordingApp({})

@@ -16,7 +16,6 @@ from functions.http.openapi.description import Description
 from functions.http.openapi.operations import OPERATIONS
 
 FEW = ("create_thread", "get_threads", "get_thread", "answer_run", "get_health")
-NAMES = sorted(operation.name for operation in OPERATIONS)
 
 
 def seen(name: str = "chat", status: int | None = 200, *complaints: str) -> Seen:

@@ -56,14 +56,6 @@ def test_pages_are_ranked_by_the_first_hit_of_each() -> None:
     assert numbers["page_recall@10.lookup"] == 1.0
 
 
-def test_ten_pages_are_ten_distinct_pages() -> None:
-    before: list[Target] = [("wings.pdf", page) for page in range(1, 10)]
-    repeated = (*before, *before, ("kites.pdf", 3))
-    assert numbers_of(Outcome(LOOKUP, pages=repeated), answers=False)["page_recall@10"] == 1.0
-    pushed = (*before, ("wings.pdf", 10), ("kites.pdf", 3))
-    assert numbers_of(Outcome(LOOKUP, pages=pushed), answers=False)["page_recall@10"] == 0.0
-
-
 def test_the_scope_is_measured_on_its_own() -> None:
     question = replace(LOOKUP, scope="kites.pdf")
     numbers = numbers_of(Outcome(question, pages=(), scoped_pages=(("kites.pdf", 3),)), answers=False)
@@ -135,17 +127,6 @@ def test_only_quotations_shown_as_verified_are_checked_and_unreadable_pages_are_
     assert (result.numbers["quotes_checked"], result.numbers["quotes_unchecked"]) == (2, 1)
     assert result.numbers["quotes_shown_verified"] == 3
     assert [quote.quote for _, quote in result.false_quotes] == ["three metres long"]
-
-
-def test_measures_without_a_case_are_left_out() -> None:
-    numbers = numbers_of(Outcome(UNANSWERABLE, answer=ABSTENTION))
-    assert not {"quotes_verified", "citation_page_precision", "false_abstention", "page_hit@1"} & set(numbers)
-
-
-def test_latencies_are_percentiles_of_what_worked() -> None:
-    outcomes = [Outcome(LOOKUP, answer=ABSTENTION, answer_seconds=float(s)) for s in range(1, 21)]
-    numbers = numbers_of(*outcomes, Outcome(LOOKUP, errors={"answer": "500"}))
-    assert (numbers["latency_p50_s"], numbers["latency_p95_s"]) == (10.0, 19.0)
 
 
 def test_a_run_without_an_answer_is_a_failure() -> None:

@@ -126,25 +126,6 @@ def test_a_comparison_is_a_table_that_names_changed_numbers(embedder: EmbeddingS
     assert {doc_id for doc_id, _ in quotes(given)} == {"a", "b"}
 
 
-def test_editions_with_one_title_are_told_apart_and_what_is_asked_comes_first(
-    embedder: EmbeddingService,
-) -> None:
-    old, new = (
-        document(
-            year,
-            block(f"Author: Tobias Renner, Finance, published in {year}."),
-            block(f"The company has 1{year} employees. Revenue in {year} was {value} million euros."),
-            title="Annual Report",
-            filename=f"{year}.pdf",
-        )
-        for year, value in (("2023", "48.2"), ("2024", "53.7"))
-    )
-    given = answer(embedder, "Compare the revenue in both annual reports", "COMPARISON", old, new)
-    assert "| Annual Report (2023.pdf) | Annual Report (2024.pdf) |" in given
-    assert "Revenue in 2023 was 48.2" in given.splitlines()[4]
-    assert "Tobias" not in given
-
-
 def test_a_comparison_on_an_aspect_that_nobody_names_abstains(embedder: EmbeddingService) -> None:
     one = document("a", block("Revenue was 12.4 million euro."), title="Report 2022")
     two = document("b", block("Revenue was 13.1 million euro."), title="Report 2023")

@@ -78,18 +78,6 @@ def test_the_year_of_a_document_does_not_choose_its_sentence(embedder: Embedding
     assert "| Annual report 2023. " not in given
 
 
-def test_a_document_that_the_question_does_not_mean_has_no_column(embedder: EmbeddingService) -> None:
-    def report(name: str, year: int) -> str:
-        text = f"{name} earned {year - 2000} million euros from fees."
-        return document(
-            f"{name}{year}", block(text), title=f"{name} report", filename=f"{year} {name.lower()}.pdf"
-        )
-
-    documents = [report("Norhafen", 2021), report("Norhafen", 2022), report("Süderport", 2022)]
-    question = "How did the income from fees at Norhafen change over time?"
-    assert set(cited(answer(embedder, question, *documents))) == {"Norhafen2021", "Norhafen2022"}
-
-
 def test_what_sub_agents_set_against_each_other_heads_the_table(embedder: EmbeddingService) -> None:
     findings = (
         '<findings><finding kind="difference" about="Cost of repairs"><statement>They differ.</statement>'
