@@ -6,7 +6,8 @@ and text boxes the paragraph that they are anchored in.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,11 +20,11 @@ from shared.ingestion.parsers.tables import markdown_table
 if TYPE_CHECKING:
     from docx.document import Document
 
-
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_CHECKBOX = "{http://schemas.microsoft.com/office/word/2010/wordml}checkbox"
+_WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
+_CHECKBOX = f"{_WORD_2010}checkbox"
 
 # Not part of the running text: layout, what was deleted, field codes, and what comes as blocks of its own.
 _SKIPPED = frozenset(
@@ -31,8 +32,177 @@ _SKIPPED = frozenset(
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
     + [f"{_COMPATIBILITY}{name}" for name in ("AlternateContent", "Fallback")]
 )
-
 _MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
+_TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
+_NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
+_NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
+_NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
+_MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
+# Built-in styles keep their English names in the file, whatever language Word shows them in.
+_HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
+_CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
+_BODY_OUTLINE_LEVEL = 9
+_MAX_HEADING_LEVEL = 6
+_MAX_ANCESTORS = 20  # a chain that is longer runs in a circle
+_MAX_LEVEL = 8  # of lists, counted from 0
+_ROMAN = tuple(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        "M CM D CD C XC L XL X IX V IV I".split(),
+        strict=True,
+    )
+)
+
+
+def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
+    """Headings by style or outline level, paragraphs, list items with their numbers, tables.
+
+    Raises:
+        BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
+    """
+    with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
+        title, author = title_and_author(document)
+        return ParsedDocument(
+            elements=tuple(_Body(document, context or ParseContext()).elements()),
+            title=title,
+            author=author,
+            warnings=warnings,
+        )
+
+
+def _open(file: IO[bytes]) -> "Document":
+    from docx import Document
+
+    return Document(file)
+
+
+class _Body:
+    """Reads one document."""
+
+    def __init__(self, document: "Document", context: ParseContext) -> None:
+        self._context = context
+        self._root = document.element.body
+        self._part = document.part
+        self._styles = Styles(document.styles.element)
+        self._numbering = Numbering(_related(document, _NUMBERING))
+        self._notes = {
+            (kind, note_id): text
+            for kind in ("footnote", "endnote")
+            for note_id, text in _notes(_related(document, _NOTES.format(kind)), kind)
+        }
+
+    def elements(self) -> Iterator[Element]:
+        for is_code, group in groupby(self._blocks(self._root), key=lambda element: element.kind == "code"):
+            if is_code:  # each line is a paragraph
+                yield Element(kind="code", text="\n".join(line.text for line in group))
+            else:
+                yield from group
+
+    def _blocks(self, parent: Any) -> Iterator[Element]:
+        for child in parent:
+            if child.tag == _PARAGRAPH:
+                yield from self._paragraph(child)
+            elif child.tag == _TABLE:
+                yield from self._table(child)
+            elif child.tag not in _NOT_BLOCKS and isinstance(child.tag, str):  # content controls, insertions
+                yield from self._blocks(child)
+
+    def _paragraph(self, paragraph: Any) -> Iterator[Element]:
+        text = paragraph_text(paragraph)
+        shape = self._styles.shape(paragraph)
+        mark = self._numbering.mark(shape.list_id, shape.list_level) if shape.list_id and text else None
+        if text and shape.heading_level:
+            number = f"{mark} " if mark and mark != "-" else ""
+            yield Element(kind="heading", text=number + " ".join(text.split()), level=shape.heading_level)
+        elif text and mark:
+            yield Element(kind="list_item", text=f"{'  ' * shape.list_level}{mark} {text}")
+        elif text:
+            kind: ElementKind = "code" if shape.is_code else "paragraph"
+            yield Element(kind=kind, text=text)
+        for reference in paragraph.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference"):
+            called = reference.tag.removeprefix(WORD).removesuffix("Reference")
+            note_id = reference.get(f"{WORD}id", "")
+            if note := self._notes.get((called, note_id)):
+                yield Element(kind="paragraph", text=f"{called.capitalize()} {note_id}: {note}")
+        yield from drawn_elements(paragraph, self._part)
+        yield from picture_elements(paragraph, self._part, self._context)
+        for box in boxed_blocks(paragraph):
+            yield from self._blocks(box)
+
+    def _table(self, table: Any) -> Iterator[Element]:
+        rows = list(_children(table, f"{WORD}tr"))
+        cells = [list(_children(row, f"{WORD}tc")) for row in rows]
+        if len(cells) == 1 and len(cells[0]) == 1:  # a frame around text
+            yield from self._blocks(cells[0][0])
+            return
+        if text := markdown_table(self._rows(cells)):
+            yield Element(kind="table", text=text)
+
+    def _rows(self, rows: list[list[Any]]) -> Iterator[list[str]]:
+        """Merged cells stand in every place that they cover."""
+        above: list[str] = []
+        for cells in rows:
+            row: list[str] = []
+            for cell in cells:
+                span, continues = _spans(cell)
+                column = len(row)
+                text = above[column] if continues and column < len(above) else self._cell_text(cell)
+                row.extend([text] * span)
+            yield row
+            above = row
+
+    def _cell_text(self, cell: Any) -> str:
+        """Its paragraphs and lists on one line; of a table within it, the cells in order."""
+        return " ".join(
+            _flat(element.text) if element.kind == "table" else element.text.strip()
+            for element in self._blocks(cell)
+        )
+
+
+def _flat(table: str) -> str:
+    header, _, *rows = table.splitlines()
+    return " ".join(" ".join(row.strip("| ").split(" | ")) for row in [header, *rows])
+
+
+def _children(parent: Any, tag: str) -> Iterator[Any]:
+    """Children of the name, those in content controls and insertions too, but none of a nested table."""
+    for child in parent:
+        if child.tag == tag:
+            yield child
+        elif isinstance(child.tag, str) and child.tag not in (*_NOT_BLOCKS, _TABLE, _PARAGRAPH):
+            yield from _children(child, tag)
+
+
+def _spans(cell: Any) -> tuple[int, bool]:
+    """Columns that it covers, and whether it goes on from the row above."""
+    properties = cell.find(f"{WORD}tcPr")
+    if properties is None:
+        return 1, False
+    columns = _value(properties, "gridSpan") or "1"
+    merge = properties.find(f"{WORD}vMerge")
+    continues = merge is not None and merge.get(f"{WORD}val", "continue") == "continue"
+    return (min(int(columns), _MAX_SPAN) if columns.isdigit() else 1), continues
+
+
+def _related(document: "Document", relationship: str) -> Any | None:
+    """The root of a part of the document; None when there is none or it is not XML."""
+    from docx.oxml.parser import parse_xml
+
+    for related in document.part.rels.values():
+        if related.reltype == relationship and not related.is_external:
+            try:
+                return parse_xml(related.target_part.blob)
+            except SyntaxError:
+                return None
+    return None
+
+
+def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
+    """Id and text of each note. Those with a type are the lines between text and notes."""
+    for note in () if root is None else root.findall(f"{WORD}{kind}"):
+        if note.get(f"{WORD}type") is None:
+            texts = (paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
+            yield note.get(f"{WORD}id", ""), " ".join(filter(None, texts))
 
 
 def paragraph_text(paragraph: Any) -> str:
@@ -56,14 +226,6 @@ def boxed_blocks(paragraph: Any) -> Iterator[Any]:
             yield from boxed_blocks(child)
 
 
-def note_references(paragraph: Any) -> list[tuple[str, str]]:
-    """The notes that are referred to, in order: "footnote" or "endnote", and its id."""
-    return [
-        (reference.tag.removeprefix(WORD).removesuffix("Reference"), reference.get(f"{WORD}id", ""))
-        for reference in paragraph.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference")
-    ]
-
-
 def _pieces(element: Any) -> Iterator[str]:
     for child in element:
         tag = child.tag
@@ -80,9 +242,8 @@ def _pieces(element: Any) -> Iterator[str]:
 
 
 def _checkbox(control: Any) -> str:
-    namespace = _CHECKBOX.removesuffix("checkbox")
-    checked = control.find(f"{WORD}sdtPr/{_CHECKBOX}/{namespace}checked")
-    is_checked = checked is not None and checked.get(f"{namespace}val") in ("1", "true", "on")
+    checked = control.find(f"{WORD}sdtPr/{_CHECKBOX}/{_WORD_2010}checked")
+    is_checked = checked is not None and checked.get(f"{_WORD_2010}val") in ("1", "true", "on")
     return "[x] " if is_checked else "[ ] "
 
 
@@ -107,21 +268,20 @@ def _root(element: Any) -> str:
 
 
 def _sum(element: Any) -> str:
-    symbol = element.find(f"{MATH}naryPr/{MATH}chr")
-    sign = symbol.get(f"{MATH}val", "∫") if symbol is not None else "∫"
+    sign = _sign(element, "naryPr", "chr", "∫")
     return f"{sign}_{{{_part(element, 'sub')}}}^{{{_part(element, 'sup')}}}{_part(element, 'e')}"
 
 
 def _delimited(element: Any) -> str:
-    properties = element.find(f"{MATH}dPr")
-
-    def sign(name: str, usual: str) -> str:
-        found = None if properties is None else properties.find(f"{MATH}{name}")
-        value: str = usual if found is None else found.get(f"{MATH}val", usual)
-        return value
-
     inner = ",".join(formula(part) for part in element.findall(f"{MATH}e"))
-    return f"{sign('begChr', '(')}{inner}{sign('endChr', ')')}"
+    return f"{_sign(element, 'dPr', 'begChr', '(')}{inner}{_sign(element, 'dPr', 'endChr', ')')}"
+
+
+def _sign(element: Any, properties: str, name: str, usual: str) -> str:
+    """The sign that the element's properties name; it may be empty."""
+    found = element.find(f"{MATH}{properties}/{MATH}{name}")
+    sign: str = usual if found is None else found.get(f"{MATH}val", usual)
+    return sign
 
 
 _FORMULAS: Mapping[str, Callable[[Any], str]] = {
@@ -133,13 +293,6 @@ _FORMULAS: Mapping[str, Callable[[Any], str]] = {
     f"{MATH}nary": _sum,
     f"{MATH}d": _delimited,
 }
-
-# Built-in styles keep their English names in the file, whatever language Word shows them in.
-_HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
-_CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
-_BODY_OUTLINE_LEVEL = 9
-_MAX_HEADING_LEVEL = 6
-_MAX_ANCESTORS = 20  # a chain that is longer runs in a circle
 
 
 @dataclass(frozen=True)
@@ -215,11 +368,7 @@ def _value(element: Any | None, name: str) -> str | None:
     return None if found is None else found.get(f"{WORD}val")
 
 
-_MAX_LEVEL = 8
-_NO_LIST = "0"
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Level:
     format: str
     text: str
@@ -235,7 +384,12 @@ class _List:
 
 
 class Numbering:
-    """Counts along; ask for each paragraph once, in document order."""
+    """The numbers and bullets that Word draws before paragraphs, which stand nowhere in their text.
+
+    Counts along: ask for each paragraph once, in document order. Rules of ECMA-376 part 1, 17.9: a paragraph
+    names a list (numId) and a level (ilvl); the list names an abstract one with a format for each level;
+    deeper levels start again after a higher one.
+    """
 
     def __init__(self, numbering: Any | None) -> None:
         """`numbering` is the root of numbering.xml; None when the document has none."""
@@ -247,34 +401,53 @@ class Numbering:
             for element in numbering.findall(f"{WORD}abstractNum")
         }
         for element in numbering.findall(f"{WORD}num"):
-            reference = element.find(f"{WORD}abstractNumId")
-            known = abstract.get(reference.get(f"{WORD}val")) if reference is not None else None
-            overrides = _overrides(element)
-            if known is not None and overrides:  # a list that begins anew counts for itself
-                known = _List({**known.levels, **_restarted(known.levels, overrides)})
-            if known is not None:
-                self._lists[element.get(f"{WORD}numId")] = known
+            known = abstract.get(_value(element, "abstractNumId"))
+            if known is None:
+                continue
+            starts = {
+                _number(override.get(f"{WORD}ilvl")): _number(_value(override, "startOverride") or "1")
+                for override in element.findall(f"{WORD}lvlOverride")
+            }
+            if starts:  # a list that starts again counts for itself
+                levels = known.levels
+                known = _List(
+                    {key: replace(level, start=starts.get(key, level.start)) for key, level in levels.items()}
+                )
+            self._lists[element.get(f"{WORD}numId")] = known
 
     def mark(self, list_id: str, level: int) -> str | None:
         """The next mark: "-" for a bullet, "2.1." for a number; None when the paragraph is in no list."""
         known = self._lists.get(list_id)
-        if known is None or list_id == _NO_LIST:
+        if known is None:
             return None
         level = min(level, _MAX_LEVEL)
         shape = known.levels.get(level, _Level("bullet", "", 1))
         known.counts[level] = known.counts.get(level, shape.start - 1) + 1
         for deeper in [other for other in known.counts if other > level]:
             del known.counts[deeper]
-        return "-" if shape.format in ("bullet", "none") else self._numbered(known, shape)
-
-    def _numbered(self, known: _List, shape: _Level) -> str:
+        if shape.format in ("bullet", "none"):
+            return "-"
         text = shape.text
-        for level in range(_MAX_LEVEL + 1):
-            place = f"%{level + 1}"
-            if place in text:
-                other = known.levels.get(level, shape)
-                text = text.replace(place, numeral(known.counts.get(level, other.start), other.format))
+        for number in range(_MAX_LEVEL + 1):
+            other = known.levels.get(number, shape)
+            count = known.counts.get(number, other.start)
+            text = text.replace(f"%{number + 1}", numeral(count, other.format))
         return text.strip() or "-"
+
+
+def _levels(abstract: Any) -> dict[int, _Level]:
+    return {
+        _number(element.get(f"{WORD}ilvl")): _Level(
+            format=_value(element, "numFmt") or "decimal",
+            text=_value(element, "lvlText") or "",
+            start=_number(_value(element, "start") or "1"),
+        )
+        for element in abstract.findall(f"{WORD}lvl")
+    }
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.lstrip("-").isdigit() else 0
 
 
 def numeral(number: int, style: str) -> str:
@@ -289,219 +462,8 @@ def numeral(number: int, style: str) -> str:
 
 
 def _roman(number: int) -> str:
-    values = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
-    signs = "M CM D CD C XC L XL X IX V IV I".split()
     text = ""
-    for value, sign in zip(values, signs, strict=True):
+    for value, sign in _ROMAN:
         count, number = divmod(number, value)
         text += sign * count
     return text
-
-
-def _levels(abstract: Any) -> dict[int, _Level]:
-    return {
-        _number(element.get(f"{WORD}ilvl")): _Level(
-            format=_docx_numbering_value(element, "numFmt", "decimal"),
-            text=_docx_numbering_value(element, "lvlText", ""),
-            start=_number(_docx_numbering_value(element, "start", "1")),
-        )
-        for element in abstract.findall(f"{WORD}lvl")
-    }
-
-
-def _overrides(element: Any) -> dict[int, int]:
-    return {
-        _number(override.get(f"{WORD}ilvl")): _number(_docx_numbering_value(override, "startOverride", "1"))
-        for override in element.findall(f"{WORD}lvlOverride")
-    }
-
-
-def _restarted(levels: dict[int, _Level], overrides: dict[int, int]) -> dict[int, _Level]:
-    return {
-        level: _Level(levels[level].format, levels[level].text, start)
-        for level, start in overrides.items()
-        if level in levels
-    }
-
-
-def _docx_numbering_value(element: Any, name: str, usual: str) -> str:
-    found = element.find(f"{WORD}{name}")
-    value: str = usual if found is None else found.get(f"{WORD}val", usual)
-    return value
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.lstrip("-").isdigit() else 0
-
-
-_TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
-_DOCX_SKIPPED = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
-_NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
-_NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
-_MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
-
-
-def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Headings by style or outline level, paragraphs, list items with their numbers, tables.
-
-    Raises:
-        BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
-    """
-    with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
-        title, author = title_and_author(document)
-        return ParsedDocument(
-            elements=tuple(_Body(document, context or ParseContext()).elements()),
-            title=title,
-            author=author,
-            warnings=warnings,
-        )
-
-
-def _open(file: IO[bytes]) -> "Document":
-    from docx import Document
-
-    return Document(file)
-
-
-class _Body:
-    """Reads one document."""
-
-    def __init__(self, document: "Document", context: ParseContext) -> None:
-        self._context = context
-        self._root = document.element.body
-        self._part = document.part
-        self._styles = Styles(document.styles.element)
-        self._numbering = Numbering(_related(document, _NUMBERING))
-        self._notes = {
-            (kind, note_id): text
-            for kind in ("footnote", "endnote")
-            for note_id, text in _notes(_related(document, _NOTES.format(kind)), kind)
-        }
-
-    def elements(self) -> Iterator[Element]:
-        code: list[str] = []
-        for element in self._blocks(self._root):
-            if element.kind == "code":  # each line is a paragraph
-                code.append(element.text)
-                continue
-            yield from _code(code)
-            code = []
-            yield element
-        yield from _code(code)
-
-    def _blocks(self, parent: Any) -> Iterator[Element]:
-        for child in parent:
-            if child.tag == _PARAGRAPH:
-                yield from self._paragraph(child)
-            elif child.tag == _TABLE:
-                yield from self._table(child)
-            elif child.tag not in _DOCX_SKIPPED and isinstance(
-                child.tag, str
-            ):  # content controls, insertions
-                yield from self._blocks(child)
-
-    def _paragraph(self, paragraph: Any) -> Iterator[Element]:
-        text = paragraph_text(paragraph)
-        shape = self._styles.shape(paragraph)
-        mark = self._numbering.mark(shape.list_id, shape.list_level) if shape.list_id and text else None
-        if text and shape.heading_level:
-            number = f"{mark} " if mark and mark != "-" else ""
-            yield Element(kind="heading", text=number + " ".join(text.split()), level=shape.heading_level)
-        elif text and mark:
-            yield Element(kind="list_item", text=f"{'  ' * shape.list_level}{mark} {text}")
-        elif text:
-            kind: ElementKind = "code" if shape.is_code else "paragraph"
-            yield Element(kind=kind, text=text)
-        for called, note_id in note_references(paragraph):
-            if note := self._notes.get((called, note_id)):
-                yield Element(kind="paragraph", text=f"{called.capitalize()} {note_id}: {note}")
-        yield from drawn_elements(paragraph, self._part)
-        yield from picture_elements(paragraph, self._part, self._context)
-        for box in boxed_blocks(paragraph):
-            yield from self._blocks(box)
-
-    def _table(self, table: Any) -> Iterator[Element]:
-        rows = list(_children(table, f"{WORD}tr"))
-        cells = [list(_children(row, f"{WORD}tc")) for row in rows]
-        if len(cells) == 1 and len(cells[0]) == 1:  # a frame around text
-            yield from self._blocks(cells[0][0])
-            return
-        if text := markdown_table(self._rows(cells)):
-            yield Element(kind="table", text=text)
-
-    def _rows(self, rows: list[list[Any]]) -> Iterator[list[str]]:
-        """Merged cells stand in every place that they cover."""
-        above: list[str] = []
-        for cells in rows:
-            row: list[str] = []
-            for cell in cells:
-                span, continues = _spans(cell)
-                column = len(row)
-                text = above[column] if continues and column < len(above) else self._cell_text(cell)
-                row.extend([text] * span)
-            yield row
-            above = row
-
-    def _cell_text(self, cell: Any) -> str:
-        """Its paragraphs and lists on one line; of a table within it, the cells in order."""
-        parts = []
-        for element in self._blocks(cell):
-            is_table = element.kind == "table"
-            parts.append(_flat(element.text) if is_table else element.text.strip())
-        return " ".join(parts)
-
-
-def _code(lines: list[str]) -> Iterator[Element]:
-    if lines:
-        yield Element(kind="code", text="\n".join(lines))
-
-
-def _flat(table: str) -> str:
-    header, _, *rows = table.splitlines()
-    return " ".join(" ".join(row.strip("| ").split(" | ")) for row in [header, *rows])
-
-
-def _children(parent: Any, tag: str) -> Iterator[Any]:
-    """Children of the name, those in content controls and insertions too, but none of a nested table."""
-    for child in parent:
-        if child.tag == tag:
-            yield child
-        elif (
-            child.tag not in _DOCX_SKIPPED
-            and child.tag not in (_TABLE, _PARAGRAPH)
-            and isinstance(child.tag, str)
-        ):
-            yield from _children(child, tag)
-
-
-def _spans(cell: Any) -> tuple[int, bool]:
-    """Columns that it covers, and whether it goes on from the row above."""
-    properties = cell.find(f"{WORD}tcPr")
-    if properties is None:
-        return 1, False
-    span = properties.find(f"{WORD}gridSpan")
-    columns = span.get(f"{WORD}val", "1") if span is not None else "1"
-    merge = properties.find(f"{WORD}vMerge")
-    continues = merge is not None and merge.get(f"{WORD}val", "continue") == "continue"
-    return (min(int(columns), _MAX_SPAN) if columns.isdigit() else 1), continues
-
-
-def _related(document: "Document", relationship: str) -> Any | None:
-    """The root of a part of the document; None when there is none or it is not XML."""
-    from docx.oxml.parser import parse_xml
-
-    for related in document.part.rels.values():
-        if related.reltype == relationship and not related.is_external:
-            try:
-                return parse_xml(related.target_part.blob)
-            except SyntaxError:
-                return None
-    return None
-
-
-def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
-    """Id and text of each note. Those with a type are the lines between text and notes."""
-    for note in () if root is None else root.findall(f"{WORD}{kind}"):
-        if note.get(f"{WORD}type") is None:
-            texts = (paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
-            yield note.get(f"{WORD}id", ""), " ".join(filter(None, texts))
