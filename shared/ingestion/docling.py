@@ -245,7 +245,6 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
     )
 
 
-SUFFIXES = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
 _CONNECT_TIMEOUT_S = 5
 _POLL_S = 1.0  # unmeasured; a page takes docling about a second
 _TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")  # it becomes a part of an address
@@ -292,17 +291,11 @@ def connect_docling(settings: Settings) -> "Connection[ClientSession]":
 class Docling(LayoutReader):
     """One docling-serve."""
 
+    name = SERVICE.name
+    suffixes = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
+
     def __init__(self, connection: "Connection[ClientSession]") -> None:
         self._connection = connection
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return SERVICE.name
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind."""
-        return suffix in SUFFIXES
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         """The file by docling's standard pipeline, with its own text recognition."""
@@ -344,7 +337,7 @@ async def _submit(session: "ClientSession", source: Path, filename: str, deadlin
     # Opened for each try: one that failed has read some of it. aiohttp reads it piece by piece.
     with await asyncio.to_thread(source.open, "rb") as body:
         form = FormData(_OPTIONS)
-        # The suffix tells docling the format; the rest of the name is nobody's business.
+        # The suffix tells docling the format; the rest of the name stays here.
         form.add_field("files", body, filename=f"document{PurePosixPath(filename).suffix.lower()}")
         task = await _answer(
             lambda: session.post("v1/convert/file/async", data=form, allow_redirects=False), _Task, deadline

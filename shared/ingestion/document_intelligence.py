@@ -10,13 +10,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece, PageTexts, PieceKind
 from shared.ingestion.parser_services import Cell, LayoutReader, PageReader, cannot_read, filled_rows
+from shared.ingestion.parsers.text import page_ranges
 from shared.platform.calls import DOCUMENT_INTELLIGENCE as SERVICE
 from shared.platform.calls import (
     Deadline,
@@ -186,27 +187,21 @@ class _Stretches:
         return before >= 0 and offset < self._ends[before]
 
 
-@dataclass
-class _Visit:
-    section: int
-    depth: int
-
-
 def _heading_levels(sections: Sequence[Section]) -> dict[int, int]:
     """The level of a paragraph that heads a section: how deep that lies; the first is the document."""
     levels: dict[int, int] = {}
     seen: set[int] = set()
-    open_sections = [_Visit(0, 1)] if sections else []
+    open_sections = [(0, 1)]
     while open_sections:
-        visit = open_sections.pop()
-        if visit.section in seen or visit.section >= len(sections):
+        section, depth = open_sections.pop()
+        if section in seen or section >= len(sections):
             continue
-        seen.add(visit.section)
-        for kind, position in _references(sections[visit.section].elements):
+        seen.add(section)
+        for kind, position in _references(sections[section].elements):
             if kind == "paragraphs":
-                levels[position] = min(visit.depth, 6)
+                levels[position] = min(depth, 6)
             elif kind == "sections":
-                open_sections.append(_Visit(position, visit.depth + 1))
+                open_sections.append((position, depth + 1))
     return levels
 
 
@@ -288,7 +283,6 @@ def _text(content: str) -> str:
 API_VERSION = "2024-11-30"
 LAYOUT_MODEL = "prebuilt-layout"
 READ_MODEL = "prebuilt-read"
-SUFFIXES = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff"})
 _CONNECT_TIMEOUT_S = 5
 _POLL_S = 1.0  # when the service names no pause; the documentation advises 1 to 2 s
 _RESULT_ID = re.compile(r"/analyzeResults/([0-9A-Za-z-]{1,100})(?:\?|\Z)")
@@ -303,6 +297,12 @@ class _InnerError(Wire):
 class _Error(Wire):
     code: str = ""
     inner: _InnerError | None = Field(default=None, alias="innererror")
+
+    @property
+    def most_exact_code(self) -> str:
+        """A word, no text of the document; "" when the service gives none."""
+        code = self.inner.code if self.inner and self.inner.code else self.code
+        return code if _CODE.match(code) else ""
 
 
 class _Operation(Wire):
@@ -350,17 +350,11 @@ def connect_document_intelligence(
 class DocumentIntelligence(LayoutReader, PageReader):
     """One resource."""
 
+    name = SERVICE.name
+    suffixes = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff"})
+
     def __init__(self, connection: "Connection[DocumentIntelligenceClient]") -> None:
         self._connection = connection
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return SERVICE.name
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind."""
-        return suffix in SUFFIXES
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         """The file by the layout model."""
@@ -374,7 +368,7 @@ class DocumentIntelligence(LayoutReader, PageReader):
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
         """The words of these pages by the read model; only they are paid for."""
         with call_span(SERVICE, "read pages"):
-            result = await self._analyze(READ_MODEL, source, limits, page_ranges(pages))
+            result = await self._analyze(READ_MODEL, source, limits, ",".join(page_ranges(pages)))
         return PageTexts(texts=page_texts(result))
 
     async def _analyze(
@@ -394,17 +388,6 @@ class DocumentIntelligence(LayoutReader, PageReader):
             if isinstance(found, AnalyzeResult):
                 return found
             wait_s = found
-
-
-def page_ranges(pages: Iterable[int]) -> str:
-    """ "1-3,5" for the pages 1, 2, 3 and 5."""
-    ranges: list[list[int]] = []
-    for page in sorted(set(pages)):
-        if ranges and page == ranges[-1][1] + 1:
-            ranges[-1][1] = page
-        else:
-            ranges.append([page, page])
-    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges)
 
 
 async def _submit(
@@ -449,36 +432,20 @@ async def _poll(
                 raise HttpResponseError(response=response)
             answer = await read_bounded(response.iter_bytes(), SERVICE)
             headers: Mapping[str, str] = response.headers
-    operation = await asyncio.to_thread(_operation, answer)
+    try:
+        operation = await asyncio.to_thread(_Operation.model_validate_json, answer)
+    except ValidationError:
+        raise not_understood(SERVICE) from None
     if operation.status in ("notStarted", "running"):
         return _wait_s(headers)
     if operation.status != "succeeded":
-        _refuse(operation.error)
+        code = operation.error.most_exact_code if operation.error else ""
+        if not code or code in _SERVICE_FAULTS:
+            raise failed(SERVICE, 500)
+        raise cannot_read(SERVICE, code)
     if operation.result is None:
         raise not_understood(SERVICE)
     return operation.result
-
-
-def _operation(answer: bytes) -> _Operation:
-    try:
-        return _Operation.model_validate_json(answer)
-    except ValidationError:
-        raise not_understood(SERVICE) from None
-
-
-def _refuse(error: _Error | None) -> NoReturn:
-    code = _code_of(error)
-    if not code or code in _SERVICE_FAULTS:
-        raise failed(SERVICE, 500)
-    raise cannot_read(SERVICE, code)
-
-
-def _code_of(error: _Error | None) -> str:
-    """The most exact code that the service gives: a word, no text of the document."""
-    if error is None:
-        return ""
-    code = error.inner.code if error.inner and error.inner.code else error.code
-    return code if _CODE.match(code) else ""
 
 
 def _read_status(status: int, _message: str) -> GroundworkError | None:

@@ -1,4 +1,4 @@
-"""What reads documents besides our own parsers: services for layout and for text recognition."""
+"""Services that read documents instead of our parsers: for layout, and for text recognition."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,28 +49,25 @@ def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
 
 
 class LayoutReader(Protocol):
-    """A service that reads the layout of PDFs and pictures."""
+    """A service that reads the layout of PDFs and pictures.
 
-    @property
-    def name(self) -> str:
-        """What messages call it, with the article."""
+    Attributes:
+        name: what messages call it, with the article.
+        suffixes: files that it takes, in lower case with the dot.
+    """
 
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
+    name: str
+    suffixes: frozenset[str]
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         """The whole file. BadDocumentError when the service cannot read it, or its answer is too large."""
 
 
 class PageReader(Protocol):
-    """A service that reads the words of pages that hold none as text."""
+    """A service that reads the words of pages that hold none as text. Attributes as above."""
 
-    @property
-    def name(self) -> str:
-        """What messages call it, with the article."""
-
-    def reads(self, suffix: str) -> bool:
-        """Whether it takes files of this kind; `suffix` in lower case, with its dot."""
+    name: str
+    suffixes: frozenset[str]
 
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
         """The words of these pages, counted from 1. BadDocumentError when the file cannot be read."""
@@ -78,7 +75,7 @@ class PageReader(Protocol):
 
 @dataclass(frozen=True)
 class ParserServices:
-    """What reads documents beside our own parsers; None = our own parsers alone."""
+    """Services that read documents; None = our parsers read them alone."""
 
     layout: LayoutReader | None = None
     pages: PageReader | None = None

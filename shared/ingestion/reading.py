@@ -63,7 +63,7 @@ async def place_to_read(
     helpers = (parser_services.layout, parser_services.pages)
     if is_short_text(filename, size_bytes):
         yield text_pool()
-    elif any(helper is not None and helper.reads(suffix) for helper in helpers):
+    elif any(helper is not None and suffix in helper.suffixes for helper in helpers):
         yield parser_pool()
     else:
         async with parser_pool().turn() as turn:
@@ -83,9 +83,9 @@ async def read_file(
     suffix = PurePosixPath(job.filename).suffix.lower()
     layout, pages = services.parser_services.layout, services.parser_services.pages
     reader = _Reader(job, step, services, place)
-    if layout is not None and layout.reads(suffix):
+    if layout is not None and suffix in layout.suffixes:
         return await reader.by_layout(layout)
-    if pages is not None and pages.reads(suffix):
+    if pages is not None and suffix in pages.suffixes:
         return await reader.by_pages(pages)
     return await reader.locally()
 

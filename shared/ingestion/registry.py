@@ -24,7 +24,7 @@ class Format:
         magics: each such file begins with one of them (a PDF holds it within the first 1,024 bytes); empty =
             text, which begins with anything.
         parser: "module:function".
-        has_pictures: the function takes a context, too.
+        has_pictures: the function takes a ParseContext, too.
         layout_parser: "module:function" that takes a parser service's layout; "" = none does.
     """
 
@@ -134,7 +134,11 @@ def check_content(filename: str, beginning: bytes) -> Format:
     found = format_of(filename)
     if not beginning:
         raise BadDocumentError("The file is empty (0 bytes).", "Drop it again; the transfer may have failed.")
-    if any(magic in beginning[: _magic_room(magic)] for magic in found.magics):
+    if found is _PDF:
+        is_found = any(magic in beginning[:MAGIC_BYTES] for magic in found.magics)
+    else:
+        is_found = beginning.startswith(found.magics)
+    if is_found:
         return found
     actual = next((name for magic, name in _SIGNATURES if beginning.startswith(magic)), None)
     if actual is None and not found.magics:
@@ -150,22 +154,13 @@ def check_content(filename: str, beginning: bytes) -> Format:
     )
 
 
-def _magic_room(magic: bytes) -> int:
-    return MAGIC_BYTES if magic in _PDF.magics else len(magic)
-
-
-def parser_of(known: Format) -> TextParser | PictureParser:
-    """The function that reads files of this format; imports its library."""
-    return cast("TextParser | PictureParser", _function(known.parser))
-
-
 def parse_with(known: Format, path: Path, context: ParseContext) -> ParsedDocument:
     """What the format's parser makes of the file.
 
     Raises:
         BadDocumentError: the file cannot be read.
     """
-    parser = parser_of(known)
+    parser = function_of(known.parser)
     if known.has_pictures:
         return cast("PictureParser", parser)(path, context)
     return cast("TextParser", parser)(path)
@@ -180,10 +175,10 @@ def parse_with_layout(
         BadDocumentError: the file cannot be read.
         ValueError: the format takes no layouts.
     """
-    return cast("LayoutParser", _function(known.layout_parser))(path, layout, context)
+    return cast("LayoutParser", function_of(known.layout_parser))(path, layout, context)
 
 
-def _function(name: str) -> object:
+def function_of(name: str) -> object:
     """The function "module:function"; imports its module."""
     module, _, function = name.partition(":")
     return getattr(import_module(module), function)

@@ -16,6 +16,7 @@ from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import WORD as WORD_PACKAGE
 from shared.ingestion.parsers.office import drawn_elements, open_office, picture_elements, title_and_author
 from shared.ingestion.parsers.tables import markdown_table
+from shared.ingestion.parsers.text import folded_lines
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -207,8 +208,7 @@ def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
 
 def paragraph_text(paragraph: Any) -> str:
     """The text, white space folded, forced line breaks kept."""
-    lines = "".join(_pieces(paragraph)).split("\n")
-    return "\n".join(line for line in (" ".join(raw.split()) for raw in lines) if line)
+    return folded_lines("".join(_pieces(paragraph)))
 
 
 def boxed_blocks(paragraph: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext, data_uri_content, embedded_figures
 from shared.ingestion.parsers.tables import table_elements
-from shared.ingestion.parsers.text import meaningful_author, meaningful_title, read_text
+from shared.ingestion.parsers.text import folded_lines, meaningful_author, meaningful_title, read_text
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -244,16 +244,6 @@ class _OpenList:
     def take_mark(self) -> str:
         mark, self._mark = self._mark, f"{self._indent}  "
         return mark
-
-
-def folded_lines(text: str) -> str:
-    """White space folded; lines stay lines, empty ones go."""
-    return "\n".join(line for line in _folded(text.split("\n")) if line)
-
-
-def _folded(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield " ".join(line.split())
 
 
 _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)

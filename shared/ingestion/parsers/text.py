@@ -85,6 +85,11 @@ def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element,
     )
 
 
+def folded_lines(text: str) -> str:
+    """White space folded; lines stay lines, empty ones go."""
+    return "\n".join(line for raw in text.split("\n") if (line := " ".join(raw.split())))
+
+
 def page_ranges(numbers: Iterable[int]) -> list[str]:
     """ "1-3" and "5" for the pages 1, 2, 3 and 5."""
     ranges: list[list[int]] = []

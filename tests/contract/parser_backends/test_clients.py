@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.ingestion.docling import Docling
-from shared.ingestion.document_intelligence import DocumentIntelligence, page_ranges
+from shared.ingestion.document_intelligence import DocumentIntelligence
 from shared.platform import http_client
 from shared.platform.errors import (
     AuthenticationError,
@@ -222,7 +222,3 @@ async def test_a_conversion_that_fails_is_the_files_fault(docling_serve: Backend
     docling_serve.server.final_status = "failure"
     with pytest.raises(BadDocumentError):
         await docling_serve.client.read_layout(source, "a.pdf", LIMITS)
-
-
-def test_pages_are_named_as_ranges() -> None:
-    assert page_ranges([5, 1, 2, 3, 9, 8]) == "1-3,5,8-9"

@@ -37,10 +37,8 @@ class Busy(ParserPool):
 
 class CountingService(LayoutReader):
     name = "the service"
+    suffixes = frozenset({".pdf"})
     calls = 0
-
-    def reads(self, suffix: str) -> bool:
-        return suffix == ".pdf"
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         self.calls += 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.ingestion.registry import FORMATS, check_content, parser_of
+from shared.ingestion.registry import FORMATS, check_content, function_of
 from shared.platform.errors import BadDocumentError
 
 BEGINNINGS = {
@@ -21,7 +21,7 @@ BEGINNINGS = {
 def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
     known = FORMATS[suffix]
     assert check_content(f"Folder/A{suffix.upper()}", BEGINNINGS.get(known.name, b"words")) is known
-    assert callable(parser_of(known))
+    assert callable(function_of(known.parser))
 
 
 @pytest.mark.parametrize(

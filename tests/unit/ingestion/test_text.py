@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.ingestion.parsers.text import parse_text, read_text
+from shared.ingestion.parsers.text import page_ranges, parse_text, read_text
 from shared.platform.errors import BadDocumentError
 
 GERMAN = "Größe: 5 µm – geprüft"
@@ -37,3 +37,7 @@ def test_binary_content_is_refused(tmp_path: Path) -> None:
 def test_blank_lines_part_paragraphs_and_lines_stay(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n \r\n\r\nthree\r\n")
     assert [element.text for element in parse_text(tmp_path / "a.txt").elements] == ["one\ntwo", "three"]
+
+
+def test_pages_are_named_as_ranges() -> None:
+    assert page_ranges([5, 1, 2, 3, 9, 8]) == ["1-3", "5", "8-9"]
