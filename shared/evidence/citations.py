@@ -1,8 +1,8 @@
-"""Cited documents that say different things of the same. Pure.
+"""The citations of an answer, how they are shown, and conflicts between them.
 
-Two proved quotations of different documents conflict when they share most of their words, and the numbers in
-them, or whether they deny, are not the same. Quotations that name different years, or different products,
-speak of different things.
+Two proved quotations of different documents conflict when they share most of their words, but differ in their
+numbers or in whether they deny something. Quotations that name different years or different products don't
+conflict.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Rendering prompts. Pure: templates are given as text, material is escaped, so that it stays data."""
+"""Documents and blocks as a prompt shows them, escaped so that they stay data; moments of recordings."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""models."""
+"""Citations, conflicts between them, figures of an answer, and areas of a page."""
 
 from datetime import datetime
 

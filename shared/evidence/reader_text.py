@@ -1,4 +1,4 @@
-"""What a model writes, made safe to show. Pure, incremental.
+"""Makes the text of a model safe to show. Pure, incremental.
 
 A model may repeat what a document told it to write. So outside code its text cannot load a picture, link
 anywhere, hold HTML, or look like one of our proofs ` (Source: manual.pdf, S. 3)[1]`:

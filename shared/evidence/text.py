@@ -1,4 +1,4 @@
-"""Which statement a citation belongs to. Pure."""
+"""Sentences and words of a text, and the statement that a citation belongs to. Pure."""
 
 import re
 from collections.abc import Iterator

@@ -23,7 +23,7 @@ from shared.platform.tokens import tokens_of
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
 from shared.retrieval.fusion import (
-    Place,
+    BlockPosition,
     cosine_of_vector_score,
     documents_to_narrow_to,
     fuse_ranks,
@@ -238,7 +238,7 @@ class _Seen:
         cosine = {block_id: cosine_of_vector_score(score) for block_id, score in self._vector.items()}
         fused = dict(fuse_scores(self._keyword, cosine))
         places = {
-            block_id: Place(str(row["doc_id"]), row.get("page_number"))
+            block_id: BlockPosition(str(row["doc_id"]), row.get("page_number"))
             for block_id, row in self._rows.items()
         }
         return [

@@ -1,7 +1,7 @@
-"""Documents that appear again and again, by their file names: `2023 Q1 NVDA.pdf`, `2023 Q2 NVDA.pdf`. Pure.
+"""Documents by the names that people use for them: references, misspelt words, series. Pure.
 
-What changes from one to the next is a number, a quarter or a month; the other words are the same, in the same
-order. A name without such a change, or of nothing else, belongs to no series.
+A series is a set of files such as `2023 Q1 NVDA.pdf` and `2023 Q2 NVDA.pdf`: a number, a quarter or a month
+changes from one to the next, and the other words are the same, in the same order.
 """
 
 import re

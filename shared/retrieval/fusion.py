@@ -1,4 +1,7 @@
-"""How sure retrieval is. Pure: scores in, numbers on 0-1 out, for the delegation policy."""
+"""Fusion of rankings and scores, the order of blocks, and how sure a search is.
+
+Pure: takes scores and positions, returns scores on 0-1 and orders; knows nothing of the service.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -73,8 +76,8 @@ _BEST_BLOCKS = 50
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a block stands."""
+class BlockPosition:
+    """The document and page of a block."""
 
     doc_id: str
     page_number: int | None
@@ -92,7 +95,7 @@ def documents_to_narrow_to(named: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def order_blocks(
-    fused: Mapping[str, float], places: Mapping[str, Place], named: Mapping[str, float]
+    fused: Mapping[str, float], places: Mapping[str, BlockPosition], named: Mapping[str, float]
 ) -> list[str]:
     """The ids of blocks, best first.
 
@@ -108,7 +111,7 @@ def order_blocks(
     return sorted(scores, key=lambda block: -scores[block])
 
 
-def _with_documents(scores: Mapping[str, float], places: Mapping[str, Place]) -> dict[str, float]:
+def _with_documents(scores: Mapping[str, float], places: Mapping[str, BlockPosition]) -> dict[str, float]:
     best = sorted(scores.items(), key=lambda item: -item[1])[:_BEST_BLOCKS]
     weights: defaultdict[str, float] = defaultdict(float)
     for block, score in best:
@@ -122,9 +125,9 @@ def _with_documents(scores: Mapping[str, float], places: Mapping[str, Place]) ->
     }
 
 
-def _with_pages(scores: Mapping[str, float], places: Mapping[str, Place]) -> dict[str, float]:
+def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]) -> dict[str, float]:
     """What a page says for its blocks: its second-best block, and the best one beside it."""
-    pages: defaultdict[Place, list[float]] = defaultdict(list)
+    pages: defaultdict[BlockPosition, list[float]] = defaultdict(list)
     for block, score in scores.items():
         if places[block].page_number is not None:
             pages[places[block]].append(score)
@@ -132,10 +135,10 @@ def _with_pages(scores: Mapping[str, float], places: Mapping[str, Place]) -> dic
     return {block: score + _of_page(places[block], best_two) for block, score in scores.items()}
 
 
-def _of_page(place: Place, best_two: Mapping[Place, Sequence[float]]) -> float:
+def _of_page(place: BlockPosition, best_two: Mapping[BlockPosition, Sequence[float]]) -> float:
     if place.page_number is None:
         return 0.0
-    beside = (best_two.get(Place(place.doc_id, place.page_number + step), (0.0,)) for step in (-1, 1))
+    beside = (best_two.get(BlockPosition(place.doc_id, place.page_number + step), (0.0,)) for step in (-1, 1))
     return PAGE_WEIGHT * best_two[place][1] + NEIGHBOUR_WEIGHT * max(found[0] for found in beside)
 
 

@@ -1,7 +1,7 @@
 """Makes the rows of one index those of another: missing ones first, then every row compared (decision 26).
 
-Rows may come, change and go meanwhile. What is written here may be older than what a writer has just written,
-so whoever calls compares again until nothing was written; `IndexMigration` tells why that is enough.
+Rows may come, change and go meanwhile. A row written here may be older than what a writer has just written,
+so the caller compares again until nothing was written; `IndexMigration` says why that is enough.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Keyword queries. The one place where what a person writes becomes a query: words, never operators."""
+"""Keyword queries, and the names by which documents are found.
+
+The one place where a question becomes a query: its words are searched for and never read as operators.
+"""
 
 import re
 from collections import Counter

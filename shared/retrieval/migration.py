@@ -35,7 +35,7 @@ def refusals(existing: IndexRow, wanted: IndexRow) -> list[str]:
 
 
 def new_definition(existing: IndexRow, wanted: IndexRow, name: str) -> IndexRow:
-    """`wanted`, with what `existing` has beyond it: whoever still writes the fields of before may do so."""
+    """`wanted`, with what `existing` has beyond it: a writer that still uses the old fields may go on."""
     rest = {key: value for key, value in existing.items() if key not in _OF_ONE_INDEX}
     return with_nothing_hidden({**with_missing_parts(wanted, rest), "name": name})
 
@@ -312,7 +312,7 @@ class IndexMigration:
         existing = with_missing_parts(await self._service.definition(plan.source), self._definition)
         await self._service.put(with_nothing_hidden(existing))
         await self._service.make(new_definition(existing, self._definition, plan.target))
-        # The old one first: whoever writes sees none, the old one, or both.
+        # The old one first: a writer sees none, the old one, or both.
         await self._service.point(old_mark(self._alias), plan.source)
         await self._service.point(new_mark(self._alias), plan.target)
 

@@ -1,4 +1,4 @@
-"""What a model says of passages and questions (structured outputs; every field is required)."""
+"""Hits, the rows of documents, and the structured outputs of extraction, reranking and rewriting."""
 
 from datetime import datetime
 from typing import Literal

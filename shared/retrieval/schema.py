@@ -1,7 +1,4 @@
-"""The indexes as the search service's REST API takes them (contracts.md, section 1). Pure.
-
-In core and not in retrieval, because ingestion creates the indexes that retrieval reads.
-"""
+"""The indexes as the search service's REST API takes them (contracts.md, section 1). Pure."""
 
 from shared.platform.search import IndexRow
 

@@ -1,4 +1,7 @@
-"""What crosses the durable boundaries of `summarize_documents`: ids, counts and instants, never content."""
+"""Models of summaries: the order, stored results, model outputs, and the payloads of the orchestration.
+
+Payloads hold ids, counts and instants, never content.
+"""
 
 from datetime import datetime
 from typing import Annotated, Literal

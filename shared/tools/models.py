@@ -1,4 +1,4 @@
-"""models."""
+"""A page that a web search found."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results of tools as a model reads them: JSON within a limit, cut so that it stays JSON. Pure."""
+"""Tool calls of a model: which are made, which are refused, and how it reads their results. Pure."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.retrieval.fusion import (
-    Place,
+    BlockPosition,
     cosine_of_vector_score,
     documents_to_narrow_to,
     fuse_ranks,
@@ -73,43 +73,51 @@ def test_spread_is_the_lead_over_the_fifth() -> None:
 
 def test_a_named_document_moves_its_blocks_before_better_ones_of_others() -> None:
     fused = {"other": 0.6, "named": 0.5}
-    places = {"other": Place("a", 1), "named": Place("b", 1)}
+    places = {"other": BlockPosition("a", 1), "named": BlockPosition("b", 1)}
     assert order_blocks(fused, places, {}) == ["other", "named"]
     assert order_blocks(fused, places, {"b": 4.0}) == ["named", "other"]
 
 
 def test_a_name_that_says_little_moves_little() -> None:
     fused = {"other": 0.6, "named": 0.5}
-    places = {"other": Place("a", 1), "named": Place("b", 1)}
+    places = {"other": BlockPosition("a", 1), "named": BlockPosition("b", 1)}
     assert order_blocks(fused, places, {"b": 0.1}) == ["other", "named"]
 
 
 def test_no_document_is_left_out_because_another_is_named() -> None:
-    places = {"x": Place("a", None), "y": Place("b", None)}
+    places = {"x": BlockPosition("a", None), "y": BlockPosition("b", None)}
     assert set(order_blocks({"x": 0.1, "y": 0.9}, places, {"b": 9.0})) == {"x", "y"}
 
 
 def test_the_document_of_many_good_blocks_comes_before_one_lucky_block() -> None:
     fused = {"lucky": 0.71, "one": 0.7, "two": 0.69, "three": 0.68, "far": 0.2}
-    places = {name: Place("many", page) for name, page in (("one", 1), ("two", 5), ("three", 9))}
-    places |= {"lucky": Place("single", 1), "far": Place("other", 1)}
+    places = {name: BlockPosition("many", page) for name, page in (("one", 1), ("two", 5), ("three", 9))}
+    places |= {"lucky": BlockPosition("single", 1), "far": BlockPosition("other", 1)}
     assert order_blocks(fused, places, {})[0] == "one"
 
 
 def test_a_page_beside_a_good_page_comes_before_a_lonely_one() -> None:
     fused = {"good": 0.9, "beside": 0.5, "lonely": 0.51}
-    places = {"good": Place("a", 3), "beside": Place("a", 4), "lonely": Place("a", 40)}
+    places = {
+        "good": BlockPosition("a", 3),
+        "beside": BlockPosition("a", 4),
+        "lonely": BlockPosition("a", 40),
+    }
     assert order_blocks(fused, places, {}) == ["good", "beside", "lonely"]
 
 
 def test_a_page_of_two_good_blocks_comes_before_a_page_of_one() -> None:
     fused = {"first": 0.6, "second": 0.58, "lonely": 0.61}
-    places = {"first": Place("a", 3), "second": Place("a", 3), "lonely": Place("a", 40)}
+    places = {
+        "first": BlockPosition("a", 3),
+        "second": BlockPosition("a", 3),
+        "lonely": BlockPosition("a", 40),
+    }
     assert order_blocks(fused, places, {})[0] == "first"
 
 
 def test_blocks_without_a_page_have_no_neighbours() -> None:
-    places = {"x": Place("a", None), "y": Place("a", None)}
+    places = {"x": BlockPosition("a", None), "y": BlockPosition("a", None)}
     assert order_blocks({"x": 0.5, "y": 0.4}, places, {}) == ["x", "y"]
 
 
