@@ -335,7 +335,9 @@ def connect_document_intelligence(
             raise ConfigurationError("DOCUMENT_INTELLIGENCE_ENDPOINT is missing.")
         return DocumentIntelligenceClient(
             endpoint.rstrip("/"),
-            credentials.for_document_intelligence(endpoint),
+            credentials.key_or_identity(
+                settings.document_intelligence_key, endpoint, "DOCUMENT_INTELLIGENCE_KEY"
+            ),
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,
             read_timeout=settings.parser_service_timeout_s,

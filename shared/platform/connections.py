@@ -83,26 +83,18 @@ class Credentials:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._identity: Connection[DefaultAzureCredential] = Connection(self._make_identity)
-        self._bot: Connection[DefaultAzureCredential] = Connection(self._make_bot)
+        self._identity = _identity(settings.azure_client_id)
+        self._bot = _identity(settings.bot_app_id)
 
-    def for_search(self) -> "AzureKeyCredential | DefaultAzureCredential":
-        """The key of the search service, else the identity."""
-        key = self._settings.azure_search_api_key
+    def key_or_identity(
+        self, key: str | None, endpoint: str, key_setting: str
+    ) -> "AzureKeyCredential | DefaultAzureCredential":
+        """The key of a service, else the identity; errors as `identity`."""
         if key:
             from azure.core.credentials import AzureKeyCredential
 
             return AzureKeyCredential(key)
-        return self.identity(self._settings.azure_search_endpoint, "AZURE_SEARCH_API_KEY")
-
-    def for_document_intelligence(self, endpoint: str) -> "AzureKeyCredential | DefaultAzureCredential":
-        """The key of the Document Intelligence resource, else the identity."""
-        key = self._settings.document_intelligence_key
-        if key:
-            from azure.core.credentials import AzureKeyCredential
-
-            return AzureKeyCredential(key)
-        return self.identity(endpoint, "DOCUMENT_INTELLIGENCE_KEY")
+        return self.identity(endpoint, key_setting)
 
     def for_tables(self, endpoint: str) -> "AzureNamedKeyCredential | DefaultAzureCredential":
         """The key of the account that TABLES_ENDPOINT names, else the identity.
@@ -146,15 +138,14 @@ class Credentials:
         await self._identity.close()
         await self._bot.close()
 
-    def _make_identity(self) -> "DefaultAzureCredential":
+
+def _identity(client_id: str | None) -> "Connection[DefaultAzureCredential]":
+    def make() -> "DefaultAzureCredential":
         from azure.identity.aio import DefaultAzureCredential
 
-        return DefaultAzureCredential(managed_identity_client_id=self._settings.azure_client_id)
+        return DefaultAzureCredential(managed_identity_client_id=client_id)
 
-    def _make_bot(self) -> "DefaultAzureCredential":
-        from azure.identity.aio import DefaultAzureCredential
-
-        return DefaultAzureCredential(managed_identity_client_id=self._settings.bot_app_id)
+    return Connection(make)
 
 
 def environment_options() -> dict[str, Any]:
@@ -163,7 +154,7 @@ def environment_options() -> dict[str, Any]:
 
 
 CONNECT_TIMEOUT_S = 5
-READ_TIMEOUT_S = 10  # of silence; then it is tried again, within the limit of the call (calling.py)
+READ_TIMEOUT_S = 10  # of silence; then it is tried again, within the limit of the call (calls.py)
 DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
 UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp hands larger ones to the socket in one go, and warns
 
@@ -187,26 +178,23 @@ _TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
 
 def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":
     """The account's blobs."""
+    options = {
+        **_TIMEOUTS,
+        "max_single_get_size": DOWNLOAD_PIECE_BYTES,
+        "max_chunk_get_size": DOWNLOAD_PIECE_BYTES,
+        "max_single_put_size": UPLOAD_PIECE_BYTES,
+        "max_block_size": UPLOAD_PIECE_BYTES,
+        **_BLOB_RETRIES,
+    }
 
     def make() -> "BlobServiceClient":
         from azure.storage.blob.aio import BlobServiceClient
 
-        options = {
-            **_TIMEOUTS,
-            "max_single_get_size": DOWNLOAD_PIECE_BYTES,
-            "max_chunk_get_size": DOWNLOAD_PIECE_BYTES,
-            "max_single_put_size": UPLOAD_PIECE_BYTES,
-            "max_block_size": UPLOAD_PIECE_BYTES,
-            **_BLOB_RETRIES,
-        }
-        if settings.documents_storage:
-            return _opened(BlobServiceClient.from_connection_string, settings.documents_storage, options)
-        url = _required(settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
-        return BlobServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
+        address = (settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
+        return _storage_client(BlobServiceClient, settings, credentials, address, options)
 
-    return Connection(
-        make, ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.documents_storage))
-    )
+    modules = ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    return Connection(make, modules)
 
 
 def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
@@ -215,15 +203,12 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
     def make() -> "QueueServiceClient":
         from azure.storage.queue.aio import QueueServiceClient
 
+        address = (settings.documents_storage_queue_uri, "DocumentsStorage__queueServiceUri")
         options = {**_TIMEOUTS, **_BLOB_RETRIES}
-        if settings.documents_storage:
-            return _opened(QueueServiceClient.from_connection_string, settings.documents_storage, options)
-        url = _required(settings.documents_storage_queue_uri, "DocumentsStorage__queueServiceUri")
-        return QueueServiceClient(url, credentials.identity(url, "DocumentsStorage"), **options)
+        return _storage_client(QueueServiceClient, settings, credentials, address, options)
 
-    return Connection(
-        make, ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.documents_storage))
-    )
+    modules = ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    return Connection(make, modules)
 
 
 def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[TableServiceClient]":
@@ -236,35 +221,41 @@ def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[
         if settings.tables_endpoint:
             credential = credentials.for_tables(settings.tables_endpoint)
             return TableServiceClient(settings.tables_endpoint, credential=credential, **options)
-        if settings.documents_storage:
-            return _opened(TableServiceClient.from_connection_string, settings.documents_storage, options)
-        url = _required(settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
-        return TableServiceClient(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
+        address = (settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
+        return _storage_client(TableServiceClient, settings, credentials, address, options)
 
     key = settings.tables_key if settings.tables_endpoint else settings.documents_storage
     return Connection(make, ("azure.data.tables.aio", "aiohttp", *credential_modules(key)))
 
 
-def _opened(
-    open_client: Callable[..., SdkClient], connection_string: str, options: dict[str, Any]
+def _storage_client(
+    kind: type[SdkClient],
+    settings: Settings,
+    credentials: Credentials,
+    address: tuple[str | None, str],
+    options: dict[str, Any],
 ) -> SdkClient:
-    try:
-        return open_client(connection_string, **options)
-    except ValueError:  # its text repeats parts of the string
-        raise ConfigurationError(
-            "DocumentsStorage is not a connection string.",
-            "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
-            "EndpointSuffix=core.windows.net",
-        ) from None
-
-
-def _required(url: str | None, setting: str) -> str:
+    """A client of the storage account. `address`: URL and its setting, used without a connection string."""
+    make: Any = kind  # the SDKs' constructors share these arguments, and no base class
+    if settings.documents_storage:
+        client: SdkClient
+        try:
+            client = make.from_connection_string(settings.documents_storage, **options)
+        except ValueError:  # its text repeats parts of the string
+            raise ConfigurationError(
+                "DocumentsStorage is not a connection string.",
+                "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
+                "EndpointSuffix=core.windows.net",
+            ) from None
+        return client
+    url, setting = address
     if not url:
         raise ConfigurationError(
             f"{setting} is missing: the storage account with the documents.",
             "Set it, or DocumentsStorage with a connection string.",
         )
-    return url
+    client = make(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
+    return client
 
 
 def connect_index(
@@ -275,13 +266,11 @@ def connect_index(
     def make() -> "SearchClient":
         from azure.search.documents.aio import SearchClient
 
-        return SearchClient(
-            settings.azure_search_endpoint, index_name, credentials.for_search(), **_options(settings)
-        )
+        endpoint, credential, options = _search_arguments(settings, credentials)
+        return SearchClient(endpoint, index_name, credential, **options)
 
-    return Connection(
-        make, ("azure.search.documents.aio", "aiohttp", *credential_modules(settings.azure_search_api_key))
-    )
+    modules = ("azure.search.documents.aio", "aiohttp", *credential_modules(settings.azure_search_api_key))
+    return Connection(make, modules)
 
 
 def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[SearchIndexClient]":
@@ -290,20 +279,21 @@ def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[S
     def make() -> "SearchIndexClient":
         from azure.search.documents.indexes.aio import SearchIndexClient
 
-        return SearchIndexClient(
-            settings.azure_search_endpoint, credentials.for_search(), **_options(settings)
-        )
+        endpoint, credential, options = _search_arguments(settings, credentials)
+        return SearchIndexClient(endpoint, credential, **options)
 
-    return Connection(
-        make,
-        ("azure.search.documents.indexes.aio", "aiohttp", *credential_modules(settings.azure_search_api_key)),
-    )
+    module = "azure.search.documents.indexes.aio"
+    return Connection(make, (module, "aiohttp", *credential_modules(settings.azure_search_api_key)))
 
 
-def _options(settings: Settings) -> dict[str, Any]:
-    return {
+def _search_arguments(settings: Settings, credentials: Credentials) -> tuple[str, Any, dict[str, Any]]:
+    """Endpoint, credential and options of a client of the search service."""
+    endpoint = settings.azure_search_endpoint
+    credential = credentials.key_or_identity(settings.azure_search_api_key, endpoint, "AZURE_SEARCH_API_KEY")
+    options = {
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": settings.search_timeout_s,
-        "retry_total": 0,
+        "retry_total": 0,  # retries are ours (calls.py): the SDK's would sleep past the limit of a call
         **environment_options(),
     }
+    return endpoint, credential, options

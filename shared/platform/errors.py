@@ -1,4 +1,4 @@
-"""Problem details: the one shape of every error of the API."""
+"""Errors by who can fix them, and the problem details that callers see. Pure."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ class GroundworkError(Exception):
     ) -> None:
         """`detail` and `hints` are shown to people: no secrets, no document text, no internals.
 
-        `headers`: what an answer over HTTP carries beside.
+        `headers`: further headers of an HTTP response.
         """
         super().__init__(detail)
         self.detail = detail

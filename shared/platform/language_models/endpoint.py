@@ -1,8 +1,4 @@
-"""Back-pressure of one model, shared by all calls of this process: who is told to wait, waits for all.
-
-Without it every activity would find out for itself that the model is busy, and each try counts against the
-quota that was exceeded.
-"""
+"""The client of a model endpoint, Azure OpenAI or any compatible one, and the translation of its errors."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -40,7 +36,7 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
             return (_azure_v1 if endpoint.endswith(_AZURE_V1) else _azure)(settings, endpoint, credentials)
         from openai import AsyncOpenAI
 
-        # Retries are ours (retrying.py): the SDK's would add up beyond the limit of a call.
+        # Retries are ours (calls.py): the SDK's would add up beyond the limit of a call.
         return AsyncOpenAI(
             base_url=settings.openai_base_url, api_key=settings.openai_api_key or _NO_KEY, max_retries=0
         )
@@ -54,18 +50,12 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
 def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncAzureOpenAI":
     from openai import AsyncAzureOpenAI
 
-    version = settings.azure_openai_api_version
-    if settings.azure_openai_api_key:
-        return AsyncAzureOpenAI(
-            azure_endpoint=endpoint,
-            api_version=version,
-            api_key=settings.azure_openai_api_key,
-            max_retries=0,
-        )
+    key = settings.azure_openai_api_key
     return AsyncAzureOpenAI(
         azure_endpoint=endpoint,
-        api_version=version,
-        azure_ad_token_provider=_tokens(endpoint, credentials),
+        api_version=settings.azure_openai_api_version,
+        api_key=key,
+        azure_ad_token_provider=None if key else _tokens(endpoint, credentials),
         max_retries=0,
     )
 

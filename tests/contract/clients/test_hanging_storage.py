@@ -4,6 +4,7 @@ import asyncio
 import gc
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ TABLE_CALLS: dict[str, Callable[[Table], Awaitable[Any]]] = {
     "put": lambda table: table.put({"PartitionKey": "p", "RowKey": "r"}),
     "change": lambda table: table.change([Change("insert", {"PartitionKey": "p", "RowKey": "r"})]),
     "query": lambda table: everything(table.query()),
+    "delete_before": lambda table: table.delete_before("Timestamp", datetime.now(UTC), 1),
     "delete_found": lambda table: table.delete_found("PartitionKey eq 'p'", 1),
     "first": lambda table: table.first("PartitionKey eq 'p'", 1),
 }

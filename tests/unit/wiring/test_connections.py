@@ -45,25 +45,22 @@ async def test_callers_at_the_same_time_get_the_same_client() -> None:
 
 
 async def test_a_key_is_used_where_one_is_set() -> None:
-    credential = Credentials(fake_settings(azure_search_api_key="k")).for_search()
+    credentials = Credentials(fake_settings())
+    credential = credentials.key_or_identity("k", "https://x.search.windows.net", "AZURE_SEARCH_API_KEY")
     assert isinstance(credential, AzureKeyCredential)
 
 
 async def test_without_a_key_the_identity_is_used_one_for_all_services() -> None:
-    settings = fake_settings(
-        azure_search_api_key=None, azure_search_endpoint="https://x.search.windows.net", azure_client_id="c1"
-    )
-    credentials = Credentials(settings)
-    identity = credentials.for_search()
+    credentials = Credentials(fake_settings(azure_client_id="c1"))
+    identity = credentials.key_or_identity(None, "https://x.search.windows.net", "AZURE_SEARCH_API_KEY")
     assert isinstance(identity, DefaultAzureCredential)
     assert credentials.identity("https://x.blob.core.windows.net", "DocumentsStorage") is identity
     await credentials.close()
 
 
 async def test_a_token_is_never_sent_over_plain_http() -> None:
-    settings = fake_settings(azure_search_api_key=None, azure_search_endpoint="http://127.0.0.1:1")
     with pytest.raises(ConfigurationError, match="AZURE_SEARCH_API_KEY"):
-        Credentials(settings).for_search()
+        Credentials(fake_settings()).key_or_identity(None, "http://127.0.0.1:1", "AZURE_SEARCH_API_KEY")
 
 
 async def test_with_identity_every_client_can_be_made() -> None:
