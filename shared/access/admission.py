@@ -1,4 +1,4 @@
-"""admission."""
+"""Who is let in, and as whom: what the deployment says of tenants, guests and applications. Pure."""
 
 from collections.abc import Iterable
 from typing import Literal

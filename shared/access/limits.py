@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 
 from shared.access.models import UserContext
+from shared.platform.concurrency import run_in_background
 from shared.platform.errors import (
     ConflictError,
     DependencyError,
@@ -37,7 +38,7 @@ from shared.platform.telemetry import get_logger
 
 
 class Slot(Model):
-    """Work of theirs that is going on: a run or a summary. Past `until` it counts no more, come what may."""
+    """Work of theirs that is going on: a run or a summary. After `until` it no longer counts."""
 
     work_id: str
     until: datetime
@@ -181,7 +182,7 @@ class UserLimitStore(Protocol):
 
 
 LIMIT_S = 2.0  # of one write with all its tries: rather let in than kept waiting
-_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see sub_agents/control.py
+_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see subagents/control.py
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
 _REMEMBERED = 1000  # people of one process, a few hundred bytes each
@@ -203,7 +204,6 @@ class _Rows:
     def __init__(self) -> None:
         self.remembered: OrderedDict[str, UserLimits] = OrderedDict()
         self.waiting: dict[str, list[_Waiting]] = {}
-        self.at_work: set[asyncio.Task[None]] = set()  # else nothing holds them
 
 
 _known: WeakKeyDictionary[UserLimitStore, _Rows] = WeakKeyDictionary()
@@ -222,9 +222,7 @@ async def changed(user_id: str, store: UserLimitStore, decide: Decide) -> UserLi
         rows.waiting[user_id].append(waiting)
     else:
         rows.waiting[user_id] = [waiting]
-        task = asyncio.create_task(_work(user_id, store, rows))
-        rows.at_work.add(task)
-        task.add_done_callback(rows.at_work.discard)
+        run_in_background(_work(user_id, store, rows))
     return await waiting.outcome
 
 

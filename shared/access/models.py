@@ -1,4 +1,4 @@
-"""models."""
+"""A person, what their token claims, and what the directory knows of them."""
 
 from shared.platform.models import Model
 

@@ -78,15 +78,12 @@ class AzureSearchIndex(SearchIndex):
         return page
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
-        """Insert or replace rows by key."""
         await self._write("upload", rows)
 
     async def merge(self, rows: Sequence[IndexRow]) -> None:
-        """Change the named fields of existing rows."""
         await self._write("merge", rows)
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove rows by key."""
         await self._write("delete", [{self._key_field: key} for key in keys])
 
     async def _write(self, action: str, rows: Sequence[IndexRow]) -> None:

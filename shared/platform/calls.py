@@ -1,4 +1,8 @@
-"""calls."""
+"""Calls of services within limits: what errors say of each service, and retries up to a deadline.
+
+Retries are ours and not the SDKs': those sleep as long as a busy service asks for, past any limit. A model
+that asks for a pause is left alone by all calls of the process, because each try counts against its quota.
+"""
 
 import asyncio
 import random

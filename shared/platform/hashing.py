@@ -1,4 +1,4 @@
-"""hashing."""
+"""Digests of text. Pure."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""search."""
+"""Queries to a search index, their answers, and the ports of the search service. Pure."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations

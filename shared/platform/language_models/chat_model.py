@@ -178,12 +178,7 @@ class OpenAIChatModel(ChatModel):
         return value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Text as it is written. Only the opening is tried again: what was read cannot be taken back.
-
-        Raises:
-            OutputCutError: it ended at its largest length; all that was written has been given.
-            ModelFixableError: the content filter ended it.
-        """
+        # Only the opening is tried again: what was read cannot be taken back.
         said = self._said(prompt.name, limits, lambda known: prompt_request(prompt, known))
         async with aclosing(said):
             async for piece in said:
@@ -193,7 +188,6 @@ class OpenAIChatModel(ChatModel):
     async def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Structured output as it is written, its usage last; errors as `stream`, and when it refused."""
         json = ObjectPieces()
         said = self._said(prompt.name, limits, lambda known: output_request(prompt, output, known))
         async with aclosing(said):
@@ -210,11 +204,6 @@ class OpenAIChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> ModelTurn:
-        """The model's next turn, whole: text or tool calls.
-
-        Raises:
-            ModelFixableError: it said nothing, refused, or was filtered.
-        """
         turn, features = await self._turn(
             "converse",
             limits,

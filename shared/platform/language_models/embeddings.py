@@ -49,7 +49,6 @@ class OpenAIEmbedder(Embedder):
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
         return self._dimensions
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[Vector]:

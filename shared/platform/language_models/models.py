@@ -1,4 +1,4 @@
-"""ports."""
+"""What is said to a language model and what it answers, and the ports of chat models and embedders."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -117,14 +117,20 @@ class ChatModel(Protocol):
         """Structured output, validated. ModelFixableError when what came back does not validate."""
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Text as it is written, in pieces of any size. OutputCutError after the last piece of a cut one."""
+        """Text as it is written, in pieces of any size.
+
+        Raises:
+            OutputCutError: it ended at its largest length; comes after the last piece.
+            ModelFixableError: the content filter ended it.
+        """
 
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Structured output as it is written: pieces of its JSON, which is the reader's to validate.
+        """Structured output as it is written: pieces of its JSON, which the reader validates.
 
-        Last comes its usage, if the endpoint tells, also of a cut one; OutputCutError comes after that.
+        The usage comes last, if the endpoint tells it. Errors as `stream`, and when the model refuses; they
+        come after the usage.
         """
 
     async def converse(
@@ -135,9 +141,10 @@ class ChatModel(Protocol):
         *,
         may_call: bool = True,
     ) -> ModelTurn:
-        """The model's next turn: text or tool calls. Not `may_call`: it is told to answer in words.
+        """The model's next turn: text or tool calls. Without `may_call` it is told to answer in words.
 
-        ModelFixableError when it says nothing, or the content filter ended it.
+        Raises:
+            ModelFixableError: it said nothing, refused, or the content filter ended it.
         """
 
 
@@ -145,7 +152,8 @@ class Embedder(Protocol):
     """An embedding deployment."""
 
     @property
-    def dimensions(self) -> int: ...
+    def dimensions(self) -> int:
+        """Length of every vector."""
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
         """One vector per text, in order; any number of texts, sent in batches."""

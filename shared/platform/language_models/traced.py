@@ -46,7 +46,6 @@ class TracedChatModel(ChatModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Structured output; errors as those of the model."""
         call = self._call(prompt.name, limits, "json", _messages(prompt))
         with call.going_on():
             value = await self._model.parse(prompt, output, limits)
@@ -55,7 +54,6 @@ class TracedChatModel(ChatModel):
         return value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Text as it is written."""
         call = self._call(prompt.name, limits, "text", _messages(prompt))
         pieces = self._model.stream(prompt, limits)
         async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
@@ -65,7 +63,6 @@ class TracedChatModel(ChatModel):
     async def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Pieces of structured output, then their usage."""
         call = self._call(prompt.name, limits, "json", _messages(prompt))
         pieces = self._model.stream_output(prompt, output, limits)
         async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
@@ -80,7 +77,6 @@ class TracedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> ModelTurn:
-        """The model's next turn."""
         told = [(message.role, message.text) for message in messages]
         call = self._call("converse", limits, "text", told)
         with call.going_on():
@@ -113,11 +109,9 @@ class TracedEmbedder(Embedder):
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
         return self._embedder.dimensions
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
-        """One vector per text, in order."""
         attributes: Attributes = {
             "gen_ai.operation.name": "embeddings",
             "gen_ai.provider.name": self._provider,

@@ -13,14 +13,58 @@ from opentelemetry.trace import StatusCode
 from shared.platform import tracing
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.telemetry import LOGGER_NAME, get_logger, log_scope
-from shared.platform.tracing import link_below
+from shared.platform.tracing import link_below, read_traceparent, write_traceparent
 from tests.tracing_fixture import Recorded, StartRecording, recorded, start_recording
 
-__all__ = ["recorded", "start_recording"]
-
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-TRACE = "0af7651916cd43dd8448eb211c80319c"
-PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+PARENT = f"00-{TRACE}-{SPAN}-01"
+
+
+@pytest.mark.parametrize(
+    ("header", "flags"),
+    [(PARENT, 1), (f"00-{TRACE}-{SPAN}-00", 0), (f"00-{TRACE}-{SPAN}-03", 3), (f" {PARENT} ", 1),
+     (f"cc-{TRACE}-{SPAN}-01-what-comes-later", 1), (f"01-{TRACE}-{SPAN}-01", 1)],
+)  # fmt: skip
+def test_a_trace_context_is_read(header: str, flags: int) -> None:
+    assert read_traceparent(header) == (int(TRACE, 16), int(SPAN, 16), flags)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "00", f"ff-{TRACE}-{SPAN}-01", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01",
+     f"00-{TRACE.upper()}-{SPAN}-01", f"00-{TRACE}-{SPAN}-01-more", f"00-{TRACE}-{SPAN}",
+     f"00-{TRACE[1:]}-{SPAN}-01",     f"{PARENT}, {PARENT}", "<script>"],
+)  # fmt: skip
+def test_what_is_none_is_as_if_it_were_not_there(header: str | None) -> None:
+    assert read_traceparent(header) is None
+    assert link_below(header or "", "instance", NOW) is None
+
+
+def test_only_sampled_is_passed_on_of_the_flags() -> None:
+    assert write_traceparent(1, 2, 3) == f"00-{1:032x}-{2:016x}-01"
+    assert write_traceparent(1, 2, 2).endswith("-00")
+
+
+def test_an_orchestration_has_the_same_id_in_each_replay_and_another_than_its_siblings() -> None:
+    link = link_below(PARENT, "run-1", NOW)
+    assert link is not None
+    assert link == link_below(PARENT, "run-1", NOW)
+    assert link.own.split("-")[1] == TRACE
+    sibling = link_below(PARENT, "run-2", NOW)
+    elsewhere = link_below(f"00-{TRACE}-{'1' * 16}-01", "run-1", NOW)
+    assert sibling is not None
+    assert elsewhere is not None
+    assert len({SPAN, *(one.own.split("-")[2] for one in (link, sibling, elsewhere))}) == 4
+
+
+def test_what_nobody_records_is_recorded_nowhere_below() -> None:
+    link = link_below(f"00-{TRACE}-{SPAN}-00", "run-1", NOW)
+    assert link is not None
+    assert link.own.endswith("-00")
+
+
+__all__ = ["recorded", "start_recording"]
 
 
 def test_nothing_is_recorded_or_imported_until_it_is_asked_for() -> None:
@@ -90,7 +134,10 @@ def test_an_orchestration_is_recorded_under_the_id_that_its_parts_know(recorded:
 
 
 def test_what_the_caller_does_not_record_is_not_recorded(recorded: Recorded) -> None:
-    with tracing.root("request", "server", f"00-{TRACE}-b7ad6b7169203331-00"), tracing.span("inner"):
+    with (
+        tracing.root("request", "server", f"00-{TRACE}-b7ad6b7169203331-00"),
+        tracing.span("inner"),
+    ):
         assert tracing.outgoing()["traceparent"].endswith("-00")
         (link,) = tracing.link_to("run-1").values()
     assert isinstance(link, dict)
@@ -164,6 +211,10 @@ def test_lines_of_the_log_name_the_trace(recorded: Recorded, caplog: pytest.LogC
         span_id = tracing.current().traceparent.split("-")[2]
     get_logger().info("outside.any")
     inside, outside = (json.loads(record.getMessage()) for record in caplog.records)
-    assert (inside["trace_id"], inside["span_id"], inside["request_id"]) == (TRACE, span_id, "r1")
+    assert (inside["trace_id"], inside["span_id"], inside["request_id"]) == (
+        TRACE,
+        span_id,
+        "r1",
+    )
     assert {"trace_id", "span_id", "request_id"}.isdisjoint(outside)
     assert recorded.names == ["request"]

@@ -9,17 +9,29 @@ from azure.core.exceptions import ResourceExistsError
 from local.azurite.server import AzuriteServer
 from shared.platform.errors import DependencyError
 from shared.platform.names import POISON_QUEUES
-from shared.platform.queues import AzurePoisonQueues
+from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 
 pytestmark = pytest.mark.contract
+
+
+async def test_queues_that_are_there_already_are_no_failure(to_storage: Connections) -> None:
+    queues = AzureTaskQueues(to_storage.queues)
+    for _ in range(2):
+        await queues.ensure_queues(["test-made-once"])
+    await queues.send("test-made-once", "é")
+    client = to_storage.queues.client().get_queue_client("test-made-once")
+    assert len([message async for message in client.receive_messages()]) == 1
+
 
 OF_TRIGGER = {
     "FunctionId": "Host.Functions.blob_created",
     "ContainerName": "documents",
     "BlobName": "ü/a.pdf",
 }
+
+
 OF_DELETION = {"subject": "/blobServices/default/containers/documents/blobs/b.pdf", "data": {"url": "?sig=s"}}
 
 

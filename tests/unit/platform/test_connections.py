@@ -1,0 +1,294 @@
+"""Connections: made once, off the event loop, by key or by identity, and closed."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from azure.core.credentials import AzureKeyCredential
+from azure.identity.aio import DefaultAzureCredential
+from openai import AsyncAzureOpenAI
+
+from shared.platform.connections import Connection, Credentials
+from shared.platform.errors import ConfigurationError
+from shared.platform.tables import Table
+from shared.runs.blob_run_log import KEPT_CLIENTS, BlobRunLog
+from shared.wiring import Connections
+from tests.fakes.services import fake_settings
+
+SDKS = [
+    "openai",
+    "httpx2",
+    "azure.core",
+    "azure.storage.blob",
+    "azure.data.tables",
+    "azure.search.documents",
+    "aiohttp",
+]
+
+
+# Every adapter is called once, in a fresh process, with nothing listening; each import tells its thread.
+FIRST_CALLS = """
+import asyncio, importlib.abc, json, sys, threading
+from shared.platform.errors import GroundworkError
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.search import SearchRequest
+from shared.platform.settings import Settings
+from shared.wiring import build_services
+
+imported = {}
+
+class Watch(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        imported[name] = threading.current_thread() is threading.main_thread()
+
+sys.meta_path.insert(0, Watch())
+
+async def use(call):
+    try:
+        await call
+    except GroundworkError as failed:
+        return failed.code
+
+async def main(settings):
+    services = build_services(Settings(**settings))
+    limits = CallLimits(timeout_s=60, max_retries=0)  # within it the SDK is imported
+    prompt = Prompt(name="answer", system="s", user="u")
+    calls = [
+        anext(services.chat_model.stream(prompt, limits)),
+        services.embedder.embed(["a"], limits),
+        services.content_index.search(SearchRequest(text="a")),
+        services.search_admin.ensure_index({"name": "a", "fields": []}),
+        services.blobs.read("work", "a"),
+        services.run_log.read("r1"),
+        services.runs.get("r1"),
+    ]
+    codes = await asyncio.gather(*(use(call) for call in calls))
+    await services.close()
+    print(json.dumps({"codes": codes, "imported": imported}))
+
+asyncio.run(main(json.loads(sys.argv[1])))
+"""
+
+
+# With a managed identity; the clients are only made, as there is nobody to ask for a token.
+OPENINGS = """
+import asyncio, importlib.abc, json, sys, threading
+from shared.wiring import Connections
+from shared.platform.settings import Settings
+
+imported = {}
+
+class Watch(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        imported[name] = threading.current_thread() is threading.main_thread()
+
+sys.meta_path.insert(0, Watch())
+
+async def main(settings):
+    to = Connections(Settings(**settings))
+    for connection in (to.model, to.blobs, to.tables, to.search_admin, to.search_index("a")):
+        await connection.opened()
+    await to.close()
+    print(json.dumps({"codes": [], "imported": imported}))
+
+asyncio.run(main(json.loads(sys.argv[1])))
+"""
+
+
+NOWHERE = "127.0.0.1:9"  # the discard port: nothing listens
+
+
+MODELS = {"chat_model": "c", "embedding_model": "e", "embedding_dimensions": 3}
+
+
+BY_KEY = {
+    "azure_search_endpoint": f"http://{NOWHERE}",
+    "azure_search_api_key": "k",
+    "documents_storage": f"AccountName=a;AccountKey=a2V5;BlobEndpoint=http://{NOWHERE}/a;"
+    f"TableEndpoint=http://{NOWHERE}/a",
+    "openai_base_url": f"http://{NOWHERE}/v1",
+    **MODELS,
+}
+
+
+BY_IDENTITY = {
+    "azure_search_endpoint": "https://x.search.windows.net",
+    "documents_storage_blob_uri": "https://x.blob.core.windows.net",
+    "documents_storage_table_uri": "https://x.table.core.windows.net",
+    "azure_openai_endpoint": "https://x.openai.azure.com",
+    **MODELS,
+}
+
+
+def imports(program: str, settings: dict[str, object]) -> tuple[list[str], dict[str, bool]]:
+    """The codes of failed calls; and by module, whether the event loop's thread imported it."""
+    command = [sys.executable, "-c", program, json.dumps(settings)]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "."}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=environment)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["codes"], found["imported"]
+
+
+def test_no_call_imports_an_sdk_on_the_event_loop() -> None:
+    codes, on_loop = imports(FIRST_CALLS, BY_KEY)
+    assert codes == ["NetworkError"] * 7
+    assert {name: on_loop[name] for name in SDKS} == dict.fromkeys(SDKS, False)
+
+
+def test_nor_does_one_by_identity() -> None:
+    _, on_loop = imports(OPENINGS, BY_IDENTITY)
+    wanted = [*SDKS, "azure.identity"]
+    assert {name: on_loop[name] for name in wanted} == dict.fromkeys(wanted, False)
+
+
+class Service:
+    """Counts the clients that it makes."""
+
+    def __init__(self) -> None:
+        self.made: Counter[str] = Counter()
+
+    def get_blob_client(self, container: str, name: str) -> Any:
+        self.made[name] += 1
+
+        async def append_block(*_: Any, **__: Any) -> dict[str, str]:
+            return {"blob_append_offset": "0"}
+
+        return SimpleNamespace(append_block=append_block)
+
+    def get_table_client(self, name: str) -> Any:
+        self.made[name] += 1
+
+        async def get_entity(*_: Any) -> dict[str, str]:
+            return {"made_by": str(id(self))}
+
+        return SimpleNamespace(get_entity=get_entity)
+
+    async def close(self) -> None:
+        pass
+
+
+def connected() -> tuple[Connection[Any], list[Service]]:
+    services: list[Service] = []
+
+    def make() -> Service:
+        services.append(Service())
+        return services[-1]
+
+    return Connection(make), services
+
+
+async def test_a_table_keeps_its_client_until_the_connection_is_another() -> None:
+    connection, services = connected()
+    table = Table(connection, "runs")
+    for _ in range(3):
+        await table.get("p", "r")
+    assert services[0].made == {"runs": 1}
+    await connection.close()
+    await table.get("p", "r")
+    assert [service.made["runs"] for service in services] == [1, 1]
+
+
+async def test_a_log_keeps_the_clients_of_the_runs_that_were_written_last() -> None:
+    connection, services = connected()
+    log = BlobRunLog(connection)
+    busy = "busy/events.jsonl"
+    for number in range(KEPT_CLIENTS + 10):
+        await log.append("busy", [])
+        await log.append(f"run{number}", [])
+    assert services[0].made[busy] == 1
+    await log.append("run0", [])  # it was let go
+    assert services[0].made["run0/events.jsonl"] == 2
+    await connection.close()
+    await log.append("busy", [])
+    assert services[1].made[busy] == 1
+
+
+class Client:
+    def __init__(self) -> None:
+        self.closed = 0
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_a_client_is_made_on_first_use_once_and_closed_once() -> None:
+    made: list[Client] = []
+
+    def make() -> Client:
+        made.append(Client())
+        return made[-1]
+
+    connection = Connection(make)
+    await connection.close()
+    assert made == []
+    assert connection.client() is connection.client()
+    await connection.close()
+    await connection.close()
+    assert [client.closed for client in made] == [1]
+    assert connection.client() is not made[0]
+
+
+async def test_callers_at_the_same_time_get_the_same_client() -> None:
+    connection = Connection(Client, ("json",))
+    first, second = await asyncio.gather(connection.opened(), connection.opened())
+    assert first is second
+
+
+async def test_a_key_is_used_where_one_is_set() -> None:
+    credentials = Credentials(fake_settings())
+    credential = credentials.key_or_identity("k", "https://x.search.windows.net", "AZURE_SEARCH_API_KEY")
+    assert isinstance(credential, AzureKeyCredential)
+
+
+async def test_without_a_key_the_identity_is_used_one_for_all_services() -> None:
+    credentials = Credentials(fake_settings(azure_client_id="c1"))
+    identity = credentials.key_or_identity(None, "https://x.search.windows.net", "AZURE_SEARCH_API_KEY")
+    assert isinstance(identity, DefaultAzureCredential)
+    assert credentials.identity("https://x.blob.core.windows.net", "DocumentsStorage") is identity
+    await credentials.close()
+
+
+async def test_a_token_is_never_sent_over_plain_http() -> None:
+    with pytest.raises(ConfigurationError, match="AZURE_SEARCH_API_KEY"):
+        Credentials(fake_settings()).key_or_identity(None, "http://127.0.0.1:1", "AZURE_SEARCH_API_KEY")
+
+
+async def test_with_identity_every_client_can_be_made() -> None:
+    connections = Connections(
+        fake_settings(
+            azure_search_endpoint="https://x.search.windows.net",
+            azure_search_api_key=None,
+            documents_storage=None,
+            documents_storage_blob_uri="https://x.blob.core.windows.net",
+            documents_storage_table_uri="https://x.table.core.windows.net",
+            openai_base_url=None,
+            azure_openai_endpoint="https://x.openai.azure.com",
+        )
+    )
+    assert connections.blobs.client().account_name == "x"
+    assert connections.tables.client().account_name == "x"
+    assert isinstance(connections.model.client(), AsyncAzureOpenAI)
+    assert connections.search_admin.client() is connections.search_admin.client()
+    assert connections.search_index("blocks") is connections.search_index("blocks")
+    assert connections.search_index("blocks").client() is not None
+    await connections.close()
+
+
+async def test_a_broken_connection_string_is_named_and_not_shown() -> None:
+    connections = Connections(fake_settings(documents_storage="AccountKey=c2VjcmV0"))
+    for connection in (connections.blobs, connections.tables):
+        with pytest.raises(ConfigurationError, match="DocumentsStorage") as broken:
+            connection.client()
+        assert "c2VjcmV0" not in repr(broken.value)
+
+
+async def test_a_missing_storage_address_is_named() -> None:
+    settings = fake_settings().model_copy(update={"documents_storage": None})
+    with pytest.raises(ConfigurationError, match="DocumentsStorage__blobServiceUri"):
+        Connections(settings).blobs.client()
