@@ -53,10 +53,6 @@ def test_a_stream_ends_on_purpose_and_is_resumed_until_the_run_ends(short_stream
     assert [number_of(frame) for frame in frames] == list(range(1, len(frames) + 1))
 
 
-def test_the_stream_of_documents_ends_on_purpose_too(short_streams: LocalStack) -> None:
-    assert b"".join(pieces(short_streams, "/api/documents/events")).endswith(RESUME)
-
-
 @pytest.mark.parametrize("path", ["/api/runs/{}/events", "/api/documents/events"])
 @pytest.mark.parametrize("header", ["-1", "abc", "1.5", "9" * 17, "9" * 40, "1; 2", "0x1"])
 def test_a_last_event_id_that_nobody_sent_is_refused(

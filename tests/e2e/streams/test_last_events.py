@@ -6,7 +6,7 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
-from tests.e2e.streams.wire import BrokenOffError, call, events_path, frames_of, pieces, start
+from tests.e2e.streams.wire import call, events_path, frames_of, pieces, start
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -23,8 +23,3 @@ def test_at_the_moment_of_complete_the_answer_can_be_read(stack: LocalStack) -> 
         told = json.loads(frames_of(received)[-1].split(b"\ndata: ")[1])
         assert (status, run["status"]) == (200, "completed")
         assert run["answer"]["text"] == told["answer"]["text"]
-
-
-def test_a_stream_of_nobody_or_of_somebody_else_is_no_stream(stack: LocalStack) -> None:
-    with pytest.raises(BrokenOffError, match="404"):
-        list(pieces(stack, events_path("0" * 32)))

@@ -13,7 +13,8 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import FIRST_QUESTION
-from tests.e2e.streams.wire import call, events_path, frames_of, is_last, name_of, start, wait_until, whole
+from tests.e2e.stack_client import eventually
+from tests.e2e.streams.wire import call, events_path, frames_of, is_last, name_of, start, whole
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -73,7 +74,7 @@ def test_slow_readers_slow_neither_the_run_nor_the_others(paced: LocalStack) -> 
     run_id = start(paced, QUESTION)
     slow = [IdleReader(paced, run_id, pace) for pace in (1024, 1024, 0, 0, 0)]
     try:
-        wait_until(lambda: all(reader.received for reader in slow[:2]), "two who read a little")
+        eventually(lambda: all(reader.received for reader in slow[:2]), "two who read a little")
         # Those who read nothing would hold it for ever, and the others until they have all of it.
         assert is_last(frames_of(whole(paced, run_id))[-1])
         received = [reader.received for reader in slow]
@@ -110,5 +111,5 @@ def test_readers_who_leave_leave_nothing_behind(paced: LocalStack) -> None:
             line.request("GET", events_path(run_id), headers=headers)
             line.getresponse().read(100)
     # Its own clients open some; that a reader has gone is seen when the next event or comment is sent.
-    wait_until(lambda: len(process.net_connections()) - connections < LEAVERS // 4, "their connections' end")
+    eventually(lambda: len(process.net_connections()) - connections < LEAVERS // 4, "their connections' end")
     assert memory_mb(paced) - before < MOST_MB_FOR_READERS

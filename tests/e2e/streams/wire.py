@@ -5,7 +5,7 @@ import http.client
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from local.run_all.api_client import LAST_EVENTS
@@ -127,14 +127,6 @@ class Cutter:
             self.lost += 1
             time.sleep(_RETRY_S)
         return received
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Look again and again."""
-    give_up = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up, f"waited in vain for {what}"
-        time.sleep(0.05)
 
 
 @contextlib.contextmanager
