@@ -64,7 +64,7 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
 
 
 async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
-    from shared.erasure.passes import Means, advance
+    from shared.erasure.passes import EraseDependencies, advance
     from shared.ingestion.changes import delete
 
     services = await ready_services()
@@ -75,7 +75,9 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 
     async with consumed("erase_user"):
         instances = Instances(client)
-        await advance(erasure_id, services, Means(instances.stop, instances.forget, delete_document))
+        await advance(
+            erasure_id, services, EraseDependencies(instances.stop, instances.forget, delete_document)
+        )
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)

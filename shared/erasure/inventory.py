@@ -1,6 +1,6 @@
-"""What there is of a person: looked for in every store by their id, never by way of another thing of theirs.
+"""Finds what is stored of a person, in every store by their id and never by way of another record.
 
-So what a crash, a bug or an earlier deletion left without its thread or record is found, too. Only reads.
+So it also finds what a crash, a bug or an earlier deletion left without its thread or record. Only reads.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -44,7 +44,7 @@ _MAX_SKIP = 100_000  # the service skips no farther; later passes find the rest
 
 
 @dataclass(frozen=True)
-class Found:
+class ErasureFindings:
     """What is to be erased.
 
     Attributes:
@@ -128,7 +128,7 @@ async def look_on(record: ErasureRecord, blobs: BlobStore) -> AsyncIterator[Eras
         yield record
 
 
-async def find(record: ErasureRecord, services: ErasureServices) -> Found:
+async def find(record: ErasureRecord, services: ErasureServices) -> ErasureFindings:
     """Look through every store but working memory, which `look_on` has gone through."""
     user_id, blobs = record.user_id, services.blobs
     is_repeated = record.counted > record.passes  # it may have broken off before it came to them
@@ -149,7 +149,7 @@ async def find(record: ErasureRecord, services: ErasureServices) -> Found:
     # Of all documents only those that have to do with the person are held: there may be a million others.
     states = [one async for one in services.documents.all() if concerns(one, user_id)]
     alone = tuple(one for one in states if is_theirs_alone(one, user_id))
-    return Found(
+    return ErasureFindings(
         threads=tuple(threads),
         runs=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
         at_work=sum(one.finished_at is None for one in records),

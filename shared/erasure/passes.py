@@ -1,8 +1,8 @@
-"""Erasing a person in passes, a quarter of an hour apart, until one finds nothing new; that one ends it.
+"""Erases a person in passes, 15 minutes apart, until a pass finds nothing new.
 
-A step that is at work while the first pass erases may write once more, and a person whose token is still good
-may ask once more: a later pass finds it. What is found is noted, and counted, before any of it goes; so a
-pass that breaks off anywhere is simply made again.
+A step that runs while the first pass erases may write once more, and a person whose token is still valid may
+ask once more: a later pass finds that. Findings are stored and counted before anything is deleted, so a pass
+that breaks off anywhere is simply repeated.
 """
 
 import time
@@ -15,7 +15,7 @@ from shared.access.models import UserContext
 from shared.conversations.memory import forget_all
 from shared.conversations.models import Thread
 from shared.documents.state import DocumentState
-from shared.erasure.inventory import Found, find, look_on
+from shared.erasure.inventory import ErasureFindings, find, look_on
 from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
 from shared.erasure.policy import MAX_PASSES, added
 from shared.erasure.requests import find_record, keep_record, send_on
@@ -40,13 +40,13 @@ _EARLY_S = 5.0  # by which queues and clocks may differ
 
 
 @dataclass(frozen=True)
-class Means:
-    """What erasing needs of the app.
+class EraseDependencies:
+    """How erasing stops orchestrations and deletes documents, and how much time it has.
 
     Attributes:
         stop: ends an orchestration.
         forget: ends it and removes its history.
-        delete_document: deletes a document with everything made of it, by and by.
+        delete_document: begins to delete a document and everything made from it.
     """
 
     stop: StopRun
@@ -56,40 +56,40 @@ class Means:
 
     @property
     def is_late(self) -> bool:
-        """Whether somebody else had better go on."""
+        """Whether the next message should continue."""
         return time.monotonic() > self.until
 
     def require_time(self) -> None:
-        """Raise when that is so."""
+        """Raise if it is late."""
         if self.is_late:
             raise _TimeIsUpError
 
 
 class _TimeIsUpError(Exception):
-    """The pass goes on with the next message."""
+    """The pass continues with the next message."""
 
 
-async def advance(erasure_id: str, services: ErasureServices, means: Means) -> None:
-    """Make the pass that is due; messages that come early, late or twice change nothing."""
+async def advance(erasure_id: str, services: ErasureServices, deps: EraseDependencies) -> None:
+    """Make the pass that is due; early, late and duplicate messages change nothing."""
     record = await find_record(services.blobs, erasure_id)
     if record is None or record.status != "running":
         return
     if record.not_before > datetime.now(UTC) + timedelta(seconds=_EARLY_S):
         return
     try:
-        await _advance(record, services, means)
+        await _advance(record, services, deps)
     except _TimeIsUpError:
         get_logger().info("user_erasure.goes_on", subject=pseudonym(record.user_id))
         await send_on(record, services.queues)
 
 
-async def _advance(record: ErasureRecord, services: ErasureServices, means: Means) -> None:
+async def _advance(record: ErasureRecord, services: ErasureServices, deps: EraseDependencies) -> None:
     if record.is_finishing:
-        await _finish(record, services, means)
+        await _finish(record, services, deps)
         return
     async for looked in look_on(record, services.blobs):
         record = looked
-        if means.is_late:
+        if deps.is_late:
             await keep_record(services.blobs, record)
             raise _TimeIsUpError
     found = await find(record, services)
@@ -97,12 +97,12 @@ async def _advance(record: ErasureRecord, services: ErasureServices, means: Mean
     if found.is_empty and record.passes:
         # Noted first: a finish that runs out of time goes on, and is no pass that has found something.
         record = await _keep(record, services.blobs, is_finishing=True)
-        await _finish(record, services, means)
+        await _finish(record, services, deps)
         return
     if record.passes == MAX_PASSES:
         await _end(record, "failed", services.blobs)
         return
-    record = await _erase(found, record, services, means)
+    record = await _erase(found, record, services, deps)
     counts = added(record.counts, await _forget_rows(record.user_id, services))
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
@@ -111,8 +111,8 @@ async def _advance(record: ErasureRecord, services: ErasureServices, means: Mean
     await send_on(record, services.queues)
 
 
-async def _noted(record: ErasureRecord, found: Found, blobs: BlobStore) -> ErasureRecord:
-    """With what this pass found, stored before any of it goes; a pass that is repeated counts nothing."""
+async def _noted(record: ErasureRecord, found: ErasureFindings, blobs: BlobStore) -> ErasureRecord:
+    """Store what this pass found, before anything is deleted; a repeated pass counts nothing."""
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *found.runs)}
     noted = {
@@ -133,36 +133,38 @@ def _merged(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
 
 
 async def _erase(
-    found: Found, record: ErasureRecord, services: ErasureServices, means: Means
+    found: ErasureFindings, record: ErasureRecord, services: ErasureServices, deps: EraseDependencies
 ) -> ErasureRecord:
-    """Take away what was found; the record, with what is counted only as it goes."""
+    """Delete what was found; the record, with what can be counted only while it is deleted."""
     # Threads first: no question is added to one that is being deleted.
     for thread in found.threads:
-        means.require_time()
-        await _erase_thread(thread, services, means)
+        deps.require_time()
+        await _erase_thread(thread, services, deps)
     for start in range(0, len(found.runs), _AT_ONCE):
-        means.require_time()
-        first = await _gathered(found.runs[start:], lambda one: _erase_run(one, services, means))
-        record = await _count_quality(record, first, services.blobs)
+        deps.require_time()
+        first = await _gathered(found.runs[start:], lambda one: _erase_run(one, services, deps.stop))
+        # Stored at once: a pass that continues does not find them again.
+        counts = added(record.counts, ErasedCounts(quality_records=sum(first)))
+        record = await _keep(record, services.blobs, counts=counts)
     for summary in found.summaries:
-        means.require_time()
-        await delete_summary(summary, services.settings, services.blobs, services.user_limits, means.forget)
+        deps.require_time()
+        await delete_summary(summary, services.settings, services.blobs, services.user_limits, deps.forget)
     for name in (*found.messages, *found.sessions):
         await services.blobs.delete(WORK, name)
     for instance_id in found.instances:
-        means.require_time()
-        await means.forget(instance_id)
+        deps.require_time()
+        await deps.forget(instance_id)
     await forget_all(UserContext(user_id=record.user_id), services.memory_index, services.threads)
     for state in found.documents:
-        means.require_time()
-        await means.delete_document(state)
+        deps.require_time()
+        await deps.delete_document(state)
     for name in found.sidecars:
         await services.blobs.delete(DOCUMENTS, name)
     return record
 
 
-async def _erase_thread(thread: Thread, services: ErasureServices, means: Means) -> None:
-    """Take it out of sight, and all that its turns made; its emptied rows go at the end."""
+async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDependencies) -> None:
+    """Hide the thread and erase what its turns made; its emptied rows are removed at the end."""
     current: Thread | None = thread
     while current is not None and not current.is_deleted:
         try:
@@ -171,44 +173,38 @@ async def _erase_thread(thread: Thread, services: ErasureServices, means: Means)
         except (ConflictError, NotFoundError):
             current = await services.threads.get(thread.owner_id, thread.thread_id)
     if current is not None:
-        through, may_go_on = current.turn_count, means.require_time
-        await erase_turns(current, through, services, means.stop, is_last=False, require_time=may_go_on)
+        through, may_go_on = current.turn_count, deps.require_time
+        await erase_turns(current, through, services, deps.stop, is_last=False, require_time=may_go_on)
 
 
-async def _erase_run(one: RunPlace, services: ErasureServices, means: Means) -> int:
-    """A run, but for what marks it; how many records of its quality there were, which name no run."""
-    await erase_run(one.run_id, services, means.stop, is_last=False)
+async def _erase_run(
+    one: RunPlace, services: ErasureServices, stop: StopRun, *, is_last: bool = False
+) -> int:
+    """Erase a run; how many of its quality records there were, which name no run."""
+    await erase_run(one.run_id, services, stop, is_last=is_last)
     return await services.quality.forget(one.at, key_of(one.run_id))
 
 
-async def _count_quality(record: ErasureRecord, forgotten: Sequence[int], blobs: BlobStore) -> ErasureRecord:
-    """Kept at once: a pass that goes on does not find them again."""
-    if not any(forgotten):
-        return record
-    counts = added(record.counts, ErasedCounts(quality_records=sum(forgotten)))
-    return await _keep(record, blobs, counts=counts)
+async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseDependencies) -> None:
+    """Nothing new was found: remove rows, histories, and what steps wrote in between.
 
-
-async def _finish(record: ErasureRecord, services: ErasureServices, means: Means) -> None:
-    """Nothing new has come: take away what marked it, histories, and what steps wrote in between.
-
-    What is done is taken off the record, some at a time: the next message goes on behind it.
+    Finished items are removed from the record in batches, so that the next message continues after them.
     """
     async for thread in services.threads.of_owner(record.user_id):
-        through, may_go_on = thread.turn_count, means.require_time
-        await erase_turns(thread, through, services, means.forget, is_last=True, require_time=may_go_on)
+        through, may_go_on = thread.turn_count, deps.require_time
+        await erase_turns(thread, through, services, deps.forget, is_last=True, require_time=may_go_on)
     while record.runs:
-        means.require_time()
-        last = await _gathered(record.runs, lambda one: _erase_last(one, services, means))
+        deps.require_time()
+        last = await _gathered(record.runs, lambda one: _erase_run(one, services, deps.forget, is_last=True))
         counts = added(record.counts, ErasedCounts(quality_records=sum(last)))
         record = await _keep(record, services.blobs, runs=record.runs[_AT_ONCE:], counts=counts)
     while record.summaries:
-        means.require_time()
+        deps.require_time()
         await _gathered(record.summaries, lambda one: SummaryStore(services.blobs, one).delete())
         record = await _keep(record, services.blobs, summaries=record.summaries[_AT_ONCE:])
     while record.instances:
-        means.require_time()
-        await _gathered(record.instances, means.forget)
+        deps.require_time()
+        await _gathered(record.instances, deps.forget)
         record = await _keep(record, services.blobs, instances=record.instances[_AT_ONCE:])
     counts = added(record.counts, await _forget_rows(record.user_id, services))
     await services.threads.remove_owner(record.user_id)
@@ -216,14 +212,8 @@ async def _finish(record: ErasureRecord, services: ErasureServices, means: Means
     await _end(record.model_copy(update=made), "completed", services.blobs)
 
 
-async def _erase_last(one: RunPlace, services: ErasureServices, means: Means) -> int:
-    """The last of a run; how many records of its quality there were."""
-    await erase_run(one.run_id, services, means.forget, is_last=True)
-    return await services.quality.forget(one.at, key_of(one.run_id))
-
-
 async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
-    """Act on the first of them at the same time."""
+    """Process the first batch concurrently."""
     return list(await run_together(*(act(one) for one in some[:_AT_ONCE])))
 
 
@@ -232,7 +222,7 @@ async def _keep(record: ErasureRecord, blobs: BlobStore, **made: object) -> Eras
 
 
 async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
-    """Keep the report; the person's id and what led to their things go."""
+    """Keep only the report: the person's id and everything that leads to their data is removed."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
     lists = ("threads", "runs", "summaries", "instances", "deleting", "working")
@@ -245,7 +235,7 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
 
 
 async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
-    """Rows that are found by the person's id alone."""
+    """Remove the rows that are found only by the person's id."""
     conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
     return ErasedCounts(
         conversations=conversations,

@@ -1,4 +1,4 @@
-"""Erasing what was cleared or deleted of a thread, from every store.
+"""Erases the cleared or deleted turns of a thread from every store.
 
 Two passes. The first takes everything away at once, also of a run that is still at work, and marks the turns
 so that no answer is taken. A step that was at work then may write once more; so the last pass, when no step
@@ -45,10 +45,6 @@ async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> No
         await _note_erased(thread, task.through, services.threads)
 
 
-def _no_limit() -> None:
-    """Whoever has no clock."""
-
-
 async def erase_turns(
     thread: Thread,
     through: int,
@@ -56,7 +52,7 @@ async def erase_turns(
     stop: StopRun,
     *,
     is_last: bool,
-    require_time: Callable[[], None] = _no_limit,
+    require_time: Callable[[], None] = lambda: None,
 ) -> None:
     """Make one pass over the turns of a thread up to a number; the last pass removes them.
 

@@ -118,7 +118,7 @@ async def make_passes(azurite: AzuriteServer, services: Services, hands: Hands) 
         made = 0
         async for message in messages(azurite, ERASURES_QUEUE):
             task = EraseUserTask.model_validate_json(message)
-            await passes.advance(task.erasure_id, services, hands.means())
+            await passes.advance(task.erasure_id, services, hands.deps())
             await hands.ingest()
             made += 1
 

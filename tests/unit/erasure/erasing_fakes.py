@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.documents.state import DocumentState
 from shared.erasure.models import DocumentsWish, EraseUserTask, ErasureView
-from shared.erasure.passes import Means, advance
+from shared.erasure.passes import EraseDependencies, advance
 from shared.erasure.requests import ask_for_erasure
 from shared.platform.names import ERASURES_QUEUE
 from shared.wiring import Services
@@ -50,8 +50,8 @@ class Orchestrations:
     async def delete_document(self, state: DocumentState) -> None:
         self.deleted.append(state.doc_id)
 
-    def means(self) -> Means:
-        return Means(self.stop, self.forget, self.delete_document)
+    def deps(self) -> EraseDependencies:
+        return EraseDependencies(self.stop, self.forget, self.delete_document)
 
 
 async def two_lives() -> tuple[Services, Life, Life]:
@@ -82,7 +82,7 @@ async def make_passes(services: Services, at_work: Orchestrations, process: Serv
             return made
         for message in messages:
             task = EraseUserTask.model_validate_json(message)
-            await advance(task.erasure_id, process or services, at_work.means())
+            await advance(task.erasure_id, process or services, at_work.deps())
     raise AssertionError("The erasure does not end.")
 
 

@@ -136,7 +136,7 @@ async def test_a_person_who_asks_on_is_erased_again_and_in_the_end_given_up() ->
     for _ in range(MAX_PASSES + 1):
         await begin_run(ChatRequest(question=anna.words), anna.user, services)
         (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-        await passes.advance(_id_in(message), services, at_work.means())
+        await passes.advance(_id_in(message), services, at_work.deps())
     ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes) == ("failed", MAX_PASSES)
     assert "sign-in" in str(ended.reason)
@@ -154,7 +154,7 @@ async def test_a_question_between_the_passes_is_erased_and_counted() -> None:
     at_work = Orchestrations()
     await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-    await passes.advance(_id_in(message), services, at_work.means())
+    await passes.advance(_id_in(message), services, at_work.deps())
     late = await begin_run(ChatRequest(question=anna.words), anna.user, services)
     await make_passes(services, at_work)
     ended = await erasure_of("anna-leaves", services.blobs)
@@ -170,7 +170,7 @@ async def test_a_pass_that_takes_too_long_goes_on_with_the_next_message(
     monkeypatch.setattr(passes, "_WORKING_S", -1.0)
     await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-    await passes.advance(_id_in(message), services, at_work.means())
+    await passes.advance(_id_in(message), services, at_work.deps())
     assert (await erasure_of("anna-leaves", services.blobs)).passes == 0
     monkeypatch.setattr(passes, "_WORKING_S", 300.0)
     await make_passes(services, at_work)

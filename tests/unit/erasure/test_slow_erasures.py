@@ -7,7 +7,7 @@ import pytest
 
 from shared.erasure import inventory, passes, threads
 from shared.erasure.models import RunPlace
-from shared.erasure.passes import Means
+from shared.erasure.passes import EraseDependencies
 from shared.erasure.policy import erasure_id
 from shared.erasure.requests import ask_for_erasure, erasure_of, find_record, keep_record
 from shared.platform.names import ERASURES_QUEUE, WORK
@@ -41,8 +41,8 @@ async def handle(services: Services, at_work: Orchestrations, clock: _Clock, loo
     """One message of the queue, which may look at its clock so often before its time is up."""
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     clock.looks = looks
-    means = Means(at_work.stop, at_work.forget, at_work.delete_document, until=1.0)
-    await passes.advance(message.partition(':"')[2].rstrip('"}'), services, means)
+    deps = EraseDependencies(at_work.stop, at_work.forget, at_work.delete_document, until=1.0)
+    await passes.advance(message.partition(':"')[2].rstrip('"}'), services, deps)
 
 
 @pytest.fixture
