@@ -1,6 +1,6 @@
 """After the turn: a queue remembers answers, another erases threads and people, a timer takes old runs away.
 
-A message that is none of ours raises, and ends in the poison queue.
+A message of another kind raises, and ends in the poison queue.
 """
 
 import uuid

@@ -193,7 +193,7 @@ async def _end_of(run: _Run, question: _Question) -> "RunView":
 
 async def _view(run: _Run, question: _Question) -> "RunView":
     from shared.answering.runs import view_run
-    from shared.runs.records import owned_run
+    from shared.runs.run_store import owned_run
 
     record = await owned_run(run.run_id, question.user, question.services.runs)
     return await view_run(record, question.services, question.user)

@@ -84,6 +84,6 @@ def _moment(number: int) -> datetime | None:
         return None
     now = datetime.now(UTC)
     if number > _number(now + _MAX_AGE):
-        raise CallerError("Last-Event-ID is none of ours.", "Send the id of the last event received.")
+        raise CallerError("Invalid Last-Event-ID.", "Send the id of the last event received.")
     moment = _EPOCH + timedelta(microseconds=number)
     return None if now - moment > _MAX_AGE else moment

@@ -56,7 +56,7 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     from shared.answering.clarification import event_name
     from shared.answering.runs import view_run
     from shared.runs.models import ClarificationAnswer
-    from shared.runs.records import owned_run
+    from shared.runs.run_store import owned_run
 
     record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
@@ -98,7 +98,7 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
 
 
 async def _own_run(req: Request) -> "tuple[RunRecord, UserContext, Services]":
-    from shared.runs.records import owned_run
+    from shared.runs.run_store import owned_run
 
     user = await caller_of(req)
     services = await ready_services()

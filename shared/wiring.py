@@ -236,17 +236,17 @@ def build_services(settings: Settings) -> Services:
     from shared.access.directory import CachedDirectory, GraphDirectory
     from shared.access.idempotency import TableIdempotencyStore
     from shared.access.limits import TableUserLimitStore
-    from shared.conversations.table_thread_store import TableThreadStore
+    from shared.conversations.thread_store import TableThreadStore
     from shared.documents.state_store import TableDocumentStore
     from shared.platform import names
     from shared.platform.blobs import AzureBlobStore
     from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
     from shared.platform.tables import Table
-    from shared.quality.table_store import TableQualityStore
+    from shared.quality.store import TableQualityStore
     from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
     from shared.runs.blob_run_log import BlobRunLog
-    from shared.runs.table_run_store import TableRunStore
+    from shared.runs.run_store import TableRunStore
     from shared.subagents.control_store import TableControlStore
     from shared.subagents.metric_store import TableMetricStore
     from shared.teams.files import ChannelFiles

@@ -2,6 +2,4 @@
 
 A question opens a turn of a thread (`threads`); `window` decides what of the thread the question is given;
 `memory` summarises older turns and remembers answers afterwards.
-
-Pure: thread_store.
 """

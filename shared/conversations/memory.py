@@ -187,7 +187,7 @@ async def list_memories(
     """The user's memories, newest first.
 
     Raises:
-        CallerError: the cursor is none of ours.
+        CallerError: the cursor is invalid.
     """
     skip = _read_cursor(cursor)
     found = await Memories(memory_index, user).newest(limit + 1, skip)
@@ -316,5 +316,5 @@ def _read_cursor(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 6 or int(cursor) > _MAX_LISTED:
-        raise CallerError("The cursor is none of ours.", "Send the cursor of the page before, unchanged.")
+        raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
     return int(cursor)

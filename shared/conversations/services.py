@@ -3,15 +3,15 @@
 from typing import Protocol
 
 from shared.conversations.thread_store import ThreadStore
+from shared.documents.services import DocumentServices
 from shared.platform.language_models.models import ChatModel, Embedder
 from shared.platform.queues import TaskQueues
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 from shared.runs.run_store import RunStore
-from shared.runs.services import RunServices
 
 
-class ConversationServices(RunServices, Protocol):
+class ConversationServices(DocumentServices, Protocol):
     """What conversations needs of the outside world."""
 
     @property

@@ -68,7 +68,7 @@ async def list_threads(
     """The user's threads, the one that was last asked in first.
 
     Raises:
-        CallerError: the cursor is none of ours.
+        CallerError: the cursor is invalid.
     """
     page = await threads.page(user.user_id, limit, cursor)
     shown = tuple(view_of(thread) for thread in page.threads)

@@ -74,7 +74,9 @@ def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversati
         left -= len(turn.question) + len(turn.answer)
         if turn.number <= known or turn.status == "erased" or left < 0:
             break
-        chosen.append(_turn(turn))
+        chosen.append(
+            Turn(question=turn.question, answer=turn.answer, doc_ids=turn.doc_ids, filenames=turn.filenames)
+        )
     return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)))
 
 
@@ -100,10 +102,6 @@ def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
     return f"{element('previous_summary', previous)}\n<conversation>\n{said}\n</conversation>"
 
 
-def _turn(turn: ThreadTurn) -> Turn:
-    return Turn(question=turn.question, answer=turn.answer, doc_ids=turn.doc_ids, filenames=turn.filenames)
-
-
 # "Who wrote it?", "in that report", "dieses Dokument": the document before is meant, not a thing in it.
 _KIND = (
     r"(?:documents?|files?|reports?|manuals?|polic(?:y|ies)|guides?|handbooks?|contracts?|papers?|memos?|"
@@ -127,7 +125,7 @@ def conversation_element(conversation: Conversation) -> str:
     if not conversation.summary and not conversation.turns:
         return ""
     summary = [element("summary", conversation.summary)] if conversation.summary else []
-    turns = [part for turn in conversation.turns for part in _conversation_context_turn(turn)]
+    turns = [part for turn in conversation.turns for part in _turn_elements(turn)]
     return "\n".join(["<conversation>", *summary, *turns, "</conversation>"])
 
 
@@ -141,7 +139,7 @@ def points_back(question: str) -> bool:
     return _BACK.search(question) is not None
 
 
-def _conversation_context_turn(turn: Turn) -> list[str]:
+def _turn_elements(turn: Turn) -> list[str]:
     said = [f'<turn role="user">{escape(turn.question, quote=False)}</turn>']
     if turn.answer:
         documents = f' documents="{escape(", ".join(turn.filenames))}"' if turn.filenames else ""

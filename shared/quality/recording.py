@@ -20,9 +20,8 @@ from shared.quality.services import QualityServices
 from shared.quality.store import QualityStore
 from shared.runs.events import CitationEvent, events_of
 from shared.runs.models import Feedback, FeedbackBody, RunAnswer, RunRecord
-from shared.runs.records import owned_run
 from shared.runs.run_log import RunLog
-from shared.runs.run_store import RunStore
+from shared.runs.run_store import RunStore, owned_run
 from shared.runs.working_memory import answer_path
 
 if TYPE_CHECKING:

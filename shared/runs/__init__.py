@@ -1,4 +1,4 @@
 """A run: its record, event log, working memory and deadline.
 
-Pure: deadline, events, log_lines, run_store.
+Pure: deadline, events, log_lines.
 """

@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Sequence
 
 from shared.access.models import UserContext
 from shared.documents.figures import readable_documents, signed_urls
+from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path
 from shared.evidence.models import AnswerFigure
 from shared.platform.blobs import BlobStore, SignedUrl
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.runs.models import RunAnswer, SubagentView
-from shared.runs.services import RunServices
 
 
 def documents_behind(views: Iterable[SubagentView]) -> set[str]:
@@ -33,13 +33,13 @@ def without_unreadable(
     )
 
 
-async def refresh_answer(answer: RunAnswer, user: UserContext, services: RunServices) -> RunAnswer:
+async def refresh_answer(answer: RunAnswer, user: UserContext, services: DocumentServices) -> RunAnswer:
     """The answer, with signed addresses for those figures that `user` may read now, and so with the rest."""
     return (await refresh_answers([answer], user, services))[0]
 
 
 async def refresh_answers(
-    answers: Sequence[RunAnswer], user: UserContext, services: RunServices
+    answers: Sequence[RunAnswer], user: UserContext, services: DocumentServices
 ) -> list[RunAnswer]:
     """The same for the answers of a whole thread, in order, with one question to the index.
 
@@ -64,7 +64,7 @@ async def refresh_answers(
 
 
 async def refresh_views(
-    views: Sequence[SubagentView], user: UserContext, services: RunServices
+    views: Sequence[SubagentView], user: UserContext, services: DocumentServices
 ) -> tuple[SubagentView, ...]:
     """Sub-agents of a run that has no answer, as `user` may see them. Never raises, as `refresh_answers`."""
     doc_ids = documents_behind(views)
@@ -72,7 +72,7 @@ async def refresh_views(
     return without_unreadable(views, readable)
 
 
-async def _readable(doc_ids: set[str], user: UserContext, services: RunServices) -> frozenset[str]:
+async def _readable(doc_ids: set[str], user: UserContext, services: DocumentServices) -> frozenset[str]:
     try:
         return await readable_documents(doc_ids, user, services)
     except GroundworkError as failed:

@@ -18,7 +18,7 @@ from shared.platform.hashing import digest
 from shared.platform.tracing import link_to
 from shared.runs.events import AskUserEvent, events_of
 from shared.runs.models import ChatRequest, Clarification, ClarificationAnswer, RunRecord
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, cancel_waiting_run
 from shared.teams.markdown import plain

@@ -18,7 +18,7 @@ from shared.answering.loop import observe
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived
 from shared.runs.models import ChatRequest, ClarificationAnswer
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.e2e.stack_client import client_of

@@ -81,7 +81,7 @@ class InMemoryThreadStore(ThreadStore):
 
     async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
         if cursor is not None and not cursor.isdecimal():
-            raise CallerError("The cursor is none of ours.", "Send the cursor of the page before, unchanged.")
+            raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
         mine = [thread for (owner, _), thread in self.threads.items() if owner == owner_id]
         shown = sorted((one for one in mine if not one.is_deleted), key=lambda one: one.updated_at)
         start = int(cursor or 0)

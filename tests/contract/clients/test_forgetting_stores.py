@@ -9,12 +9,12 @@ import pytest
 from shared.access.idempotency import Claim, TableIdempotencyStore
 from shared.access.limits import TableUserLimitStore, UserLimits
 from shared.conversations.models import Thread, ThreadTurn
-from shared.conversations.table_thread_store import TableThreadStore
+from shared.conversations.thread_store import TableThreadStore
 from shared.platform.tables import Table
 from shared.quality.models import AnswerRecord, OpeningRecord, RatingRecord
-from shared.quality.table_store import TableQualityStore
+from shared.quality.store import TableQualityStore
 from shared.runs.models import RunRecord
-from shared.runs.table_run_store import TableRunStore
+from shared.runs.run_store import TableRunStore
 from tests.azurite_fixture import unique_name
 from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore
 from tests.fakes.stores_quality import InMemoryQualityStore

@@ -8,8 +8,7 @@ import pytest
 from shared.platform.errors import DependencyError
 from shared.platform.tables import Table
 from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
-from shared.quality.store import QualityStore
-from shared.quality.table_store import TableQualityStore
+from shared.quality.store import QualityStore, TableQualityStore
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.stores_quality import InMemoryQualityStore

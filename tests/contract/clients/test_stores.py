@@ -12,8 +12,7 @@ from shared.platform.errors import ConflictError, DependencyError, NotFoundError
 from shared.platform.tables import Table
 from shared.runs.models import Feedback, RunRecord
 from shared.runs.plan import TodoItem
-from shared.runs.run_store import RunStore
-from shared.runs.table_run_store import TableRunStore
+from shared.runs.run_store import RunStore, TableRunStore
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.stores import InMemoryDocumentStore, InMemoryRunStore

@@ -7,14 +7,12 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.conversations.models import Thread, ThreadTurn
-from shared.conversations.table_thread_store import TableThreadStore
-from shared.conversations.thread_store import ThreadStore
+from shared.conversations.thread_store import TableThreadStore, ThreadStore
 from shared.platform.errors import CallerError, ConflictError, NotFoundError
 from shared.platform.queues import AzureTaskQueues
 from shared.platform.tables import Table
 from shared.runs.models import RunRecord
-from shared.runs.run_store import RunStore
-from shared.runs.table_run_store import TableRunStore
+from shared.runs.run_store import RunStore, TableRunStore
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect

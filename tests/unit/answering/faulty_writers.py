@@ -11,7 +11,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunAnswer, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog

@@ -30,7 +30,7 @@ from shared.platform.errors import (
 )
 from shared.runs.events import RunEvent, ThoughtEvent
 from shared.runs.models import ChatRequest, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog

@@ -15,7 +15,7 @@ from shared.answering.steps import AnswerArrived, AnswerTimedOut, AskUser, StepI
 from shared.platform.errors import CallerError, ConflictError
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings

@@ -20,7 +20,7 @@ from shared.platform.telemetry import LOGGER_NAME
 from shared.retrieval.models import Hit
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ChildStatus, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.subagents.artifacts import find_delegation, state_path
 from shared.subagents.models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.subagents.policy_models import DelegationEvent

@@ -14,7 +14,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex

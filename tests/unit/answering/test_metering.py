@@ -12,7 +12,7 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.models import Model
 from shared.platform.telemetry import tell_usage
 from shared.runs.models import ChatRequest
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, plan, world

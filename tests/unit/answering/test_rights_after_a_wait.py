@@ -14,7 +14,7 @@ from shared.answering.loop_state import LoopState
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.search_index import InMemorySearchIndex

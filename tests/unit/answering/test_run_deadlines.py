@@ -15,7 +15,7 @@ from shared.answering.steps import MakePlan, RetrieveBlocks, StepFailed, StepInp
 from shared.platform.errors import CallTimeoutError, DependencyError
 from shared.platform.language_models.models import CallLimits, ModelTurn
 from shared.runs.models import ChatRequest, RunAnswer
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.runs.step_time import StepTime
 from shared.wiring import Services
 from tests.fakes.models import HashingEmbedder

@@ -17,7 +17,7 @@ from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, Wri
 from shared.platform.errors import ConflictError
 from shared.runs.events import RunEvent, TokenEvent
 from shared.runs.models import ChatRequest, RunAnswer
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel

@@ -22,7 +22,7 @@ from shared.quality.models import OpeningRecord
 from shared.quality.recording import key_of, rate_run
 from shared.retrieval.models import DocumentRecord
 from shared.runs.models import ChatRequest, Clarification, FeedbackBody, RunRequest
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.runs.working_memory import WorkingMemory
 from shared.summaries.models import SummaryOrder
 from shared.summaries.summaries import begin_summary

@@ -17,7 +17,7 @@ from shared.erasure.threads import LAST_PASS_AFTER_S, erase
 from shared.platform.errors import NotFoundError
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE, WORK
 from shared.runs.models import RunRequest
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.run_log import InMemoryRunLog

@@ -17,7 +17,7 @@ from shared.platform.search import SearchPage, SearchRequest
 from shared.runs.event_log import open_event_log
 from shared.runs.fresh_urls import refresh_answer
 from shared.runs.models import ChatRequest, RunAnswer, RunRequest, RunView, SubagentView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.runs.working_memory import answer_path
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import SubagentState

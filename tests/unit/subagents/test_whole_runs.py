@@ -14,7 +14,7 @@ from shared.platform.language_models.models import CallLimits
 from shared.platform.names import WORK
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, RunView
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import SubagentEnd, SubagentStart, SubagentState
 from shared.tools.models import WebHit

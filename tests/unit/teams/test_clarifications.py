@@ -5,7 +5,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.answering.asking import answer_clarification
 from shared.runs.models import ClarificationAnswer
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.teams.models import BotReply, ButtonValue, ChosenOption, ReplyStep
 from shared.teams.steps import perform_reply
 from tests.fakes.directory import InMemoryDirectory

@@ -10,7 +10,7 @@ from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
 from shared.platform.errors import AccessDeniedError, DependencyError
 from shared.runs.log_lines import EventName
-from shared.runs.records import owned_run
+from shared.runs.run_store import owned_run
 from shared.teams.models import ReplyStep
 from shared.teams.parsing import reply_key
 from shared.teams.steps import PAUSES_S, perform_reply
