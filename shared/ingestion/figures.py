@@ -1,9 +1,4 @@
-"""Where parsers leave the pictures of a document: PNG files in a folder, each written once.
-
-Decorations are not kept: icons, banners, plain areas.
-
-Runs in the worker process; pictures are scaled down to what vision models look at.
-"""
+"""Which pictures of a document are figures, and the text that is indexed for each. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence

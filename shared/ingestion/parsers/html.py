@@ -20,6 +20,64 @@ _NEVER_SHOWN = frozenset(
     "annotation button select datalist input textarea map area col colgroup".split()
 )
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_MAX_COLUMN_SPAN = 100
+_MAX_ROW_SPAN = 1000  # browsers take more; a file that says so means to do harm
+_SECTIONS = frozenset(("thead", "tbody", "tfoot"))
+_CELLS = frozenset(("td", "th"))
+_JOINED = frozenset(
+    "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
+)
+_MAX_DEPTH = 200
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark math mi mn mo mrow "
+    "msub msup q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
+)
+_LISTS = frozenset(("ul", "ol", "dl", "menu"))
+_DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
+_DECLARATION_BYTES = 4096
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
+    """Headings, paragraphs, list items, tables and code; without navigation, scripts and what is hidden.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    return parse_html_text(_read(path), context)
+
+
+def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDocument:
+    """The same for HTML that is already text, such as the body of a mail."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(text)
+    title = tree.css_first("head > title")
+    author = tree.css_first('head > meta[name="author" i]')
+    return ParsedDocument(
+        elements=tuple(read_elements(tree.body, context or ParseContext()) if tree.body is not None else ()),
+        title=meaningful_title(title.text() if title is not None else None),
+        author=meaningful_author(author.attributes.get("content") if author is not None else None),
+    )
+
+
+def _read(path: Path) -> str:
+    """By byte order mark, then UTF-8 if it is valid, then as the page declares, then Windows-1252."""
+    content = path.read_bytes()
+    declared = _DECLARED.search(content[:_DECLARATION_BYTES])
+    if declared is None or content.startswith(_BYTE_ORDER_MARKS):
+        return read_text(path)
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        try:
+            # Pages that say Latin-1 mean Windows-1252, as browsers know. Source: WHATWG Encoding, 4.2.
+            name = codecs.lookup(declared[1].decode("ascii")).name
+            return content.decode("cp1252" if name == "iso8859-1" else name)
+        except (LookupError, UnicodeDecodeError, ValueError):
+            pass
+    return read_text(path)
 
 
 def is_shown(node: "LexborNode") -> bool:
@@ -36,16 +94,6 @@ def is_shown(node: "LexborNode") -> bool:
         or attributes.get("role") == "navigation"
         or _HIDING_STYLE.search(attributes.get("style") or "")
     )
-
-
-_MAX_COLUMN_SPAN = 100
-_MAX_ROW_SPAN = 1000  # browsers take more; a file that says so means to do harm
-_SECTIONS = frozenset(("thead", "tbody", "tfoot"))
-_CELLS = frozenset(("td", "th"))
-_JOINED = frozenset(
-    "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
-)
-_MAX_DEPTH = 200
 
 
 def is_layout(table: "LexborNode") -> bool:
@@ -124,14 +172,6 @@ def _children(node: "LexborNode", tags: frozenset[str]) -> list["LexborNode"]:
 def _span(cell: "LexborNode", name: str, most: int) -> int:
     value = cell.attributes.get(name) or "1"
     return max(1, min(int(value), most)) if re.fullmatch(r"\d{1,6}", value.strip()) else 1
-
-
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark math mi mn mo mrow "
-    "msub msup q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
-)
-_LISTS = frozenset(("ul", "ol", "dl", "menu"))
 
 
 def read_elements(body: "LexborNode", context: ParseContext) -> list[Element]:
@@ -244,49 +284,3 @@ class _OpenList:
     def take_mark(self) -> str:
         mark, self._mark = self._mark, f"{self._indent}  "
         return mark
-
-
-_DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
-_DECLARATION_BYTES = 4096
-_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Headings, paragraphs, list items, tables and code; without navigation, scripts and what is hidden.
-
-    Raises:
-        BadDocumentError: the content is binary.
-    """
-    return parse_html_text(_read(path), context)
-
-
-def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDocument:
-    """The same for HTML that is already text, such as the body of a mail."""
-    from selectolax.lexbor import LexborHTMLParser
-
-    tree = LexborHTMLParser(text)
-    title = tree.css_first("head > title")
-    author = tree.css_first('head > meta[name="author" i]')
-    return ParsedDocument(
-        elements=tuple(read_elements(tree.body, context or ParseContext()) if tree.body is not None else ()),
-        title=meaningful_title(title.text() if title is not None else None),
-        author=meaningful_author(author.attributes.get("content") if author is not None else None),
-    )
-
-
-def _read(path: Path) -> str:
-    """By byte order mark, then UTF-8 if it is valid, then as the page declares, then Windows-1252."""
-    content = path.read_bytes()
-    declared = _DECLARED.search(content[:_DECLARATION_BYTES])
-    if declared is None or content.startswith(_BYTE_ORDER_MARKS):
-        return read_text(path)
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        try:
-            # Pages that say Latin-1 mean Windows-1252, as browsers know. Source: WHATWG Encoding, 4.2.
-            name = codecs.lookup(declared[1].decode("ascii")).name
-            return content.decode("cp1252" if name == "iso8859-1" else name)
-        except (LookupError, UnicodeDecodeError, ValueError):
-            pass
-    return read_text(path)

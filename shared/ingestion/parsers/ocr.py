@@ -1,6 +1,6 @@
-"""What Tesseract read in a picture: its table of words as text, and where each stands. Pure.
+"""Text recognition by Tesseract, if it is installed: the words of a picture, and where they stand.
 
-Source of the table: TessBaseAPI::GetTSVText, twelve columns.
+Tesseract answers with a table of words. Source: TessBaseAPI::GetTSVText, twelve columns.
 """
 
 import io
@@ -24,6 +24,16 @@ _MIN_CONFIDENCE = 40.0  # of 100, of a line's words on average: below are stains
 _MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside down they have 20-45, the right way up 85-96
 _WORD_LEVEL = "5"  # page, block, paragraph, line, word
 _COLUMNS = 12
+DPI = 200  # below 150 small print is lost; above 200 it reads no better and takes longer (unmeasured here)
+PICTURE_TIMEOUT_S = 60.0  # a scanned page takes about 4 s
+_PROGRAM = "tesseract"
+_QUARTERS = (2, 1, 3)  # by which a page is turned when it cannot be made out; most often upside down
+_AT_ONCE = 2
+_WAITING = 4  # pictures that may wait for their turn: a page takes 4 MB
+_MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
+_LIST_TIMEOUT_S = 10.0
+_LANGUAGES = ("eng", "deu", "fra", "spa", "ita", "nld", "por")  # of those that are installed, the first three
+_MAX_LANGUAGES = 3  # each one more takes longer, and confuses letters of the others
 Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels; y grows downwards
 
 
@@ -131,18 +141,6 @@ def _line(words: Sequence[_Word]) -> RecognisedLine:
 def _is_sure(line: Sequence[_Word]) -> bool:
     has_letters = any(character.isalnum() for word in line for character in word.text)
     return has_letters and sum(word.confidence for word in line) >= _MIN_CONFIDENCE * len(line)
-
-
-DPI = 200  # below 150 small print is lost; above 200 it reads no better and takes longer (unmeasured here)
-PICTURE_TIMEOUT_S = 60.0  # a scanned page takes about 4 s
-_PROGRAM = "tesseract"
-_QUARTERS = (2, 1, 3)  # by which a page is turned when it cannot be made out; most often upside down
-_AT_ONCE = 2
-_WAITING = 4  # pictures that may wait for their turn: a page takes 4 MB
-_MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
-_LIST_TIMEOUT_S = 10.0
-_LANGUAGES = ("eng", "deu", "fra", "spa", "ita", "nld", "por")  # of those that are installed, the first three
-_MAX_LANGUAGES = 3  # each one more takes longer, and confuses letters of the others
 
 
 @cache
