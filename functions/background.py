@@ -107,7 +107,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     metrics += await purge_old_quality(datetime.now(UTC), services.settings, services.quality)
     metrics += await purge_old_requests(datetime.now(UTC), services.idempotency, services.user_limits)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
-    before = datetime.now(UTC) - timedelta(days=services.settings.run_retention_days)
+    before = datetime.now(UTC) - timedelta(days=services.settings.conversations.run_retention_days)
     get_logger().info("histories.purged", result_count=await _purge_histories(client, before))
 
 

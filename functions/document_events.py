@@ -39,7 +39,7 @@ async def get_document_events(req: Request) -> Response:
     services = await ready_services()
     scans = _scans.setdefault(services.documents, SharedScans(services.documents))
     feed = DocumentFeed(services.documents, user, after, scans)
-    return event_stream(frames(feed, services.settings.stream_seconds))
+    return event_stream(frames(feed, services.settings.host.stream_seconds))
 
 
 async def frames(feed: "DocumentFeed", stream_seconds: float) -> AsyncIterator[bytes]:

@@ -41,7 +41,7 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
         services.run_log,
         record.run_id,
         after,
-        services.settings.stream_seconds,
+        services.settings.host.stream_seconds,
         closer(client, record.run_id, services),
         begun=begun,
     )

@@ -55,7 +55,7 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
     services = await ready_services()
     request = await _begin(_Order(req, order, user, services, client))
     if wait_s:
-        await _wait(request, services.blobs, min(wait_s, services.settings.stream_seconds))
+        await _wait(request, services.blobs, min(wait_s, services.settings.host.stream_seconds))
     view = await view_summary(request, services.documents_index, services.blobs, user)
     return json_response(view, _status_of(view), {"Location": view.status_url})
 

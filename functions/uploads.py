@@ -41,7 +41,7 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
 
     user = await caller_of(req)
     services = await ready_services()
-    _refuse_large(req.headers.get("content-length"), services.settings.max_document_bytes)
+    _refuse_large(req.headers.get("content-length"), services.settings.ingestion.max_document_bytes)
     await admitted(req, user, services)
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from shared.platform.settings import Settings
+from shared.platform.settings import setting_fields
 
 MODULE = Path(__file__).resolve().parents[1] / "infra" / "bicep" / "modules" / "app-settings.bicep"
 SET_BY_AZURE = ("WEBSITE_AUTH_ENABLED", "WEBSITE_SITE_NAME", "WEBSITE_HOSTNAME")
@@ -39,10 +39,8 @@ output settings object = union(defaults, wired, overrides)
 def names_in_azure() -> dict[str, str]:
     """Each setting that a deployment sets, by name, with its default as text; empty = unset."""
     left_out = (*SET_BY_AZURE, *FOR_DEVELOPMENT, *SET_BY_HOST)
-    named = {field.alias or name.upper(): field for name, field in Settings.model_fields.items()}
-    return {
-        name: _text(field) for name, field in sorted(named.items()) if field.repr and name not in left_out
-    }
+    named = sorted(setting_fields().items())
+    return {name: _text(field) for name, field in named if field.repr and name not in left_out}
 
 
 def render_module() -> str:

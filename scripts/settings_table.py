@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from shared.platform.settings import AgentSettings, BotSettings, Settings
+from shared.platform.settings import setting_fields
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
@@ -18,11 +18,8 @@ BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
 def render_table() -> str:
     """One row per setting: name, what it is for, default, example."""
     lines = ["| name | what it is for | default | example |", "|---|---|---|---|"]
-    # Fields of a base come first in a class; what is required should.
-    later = {**AgentSettings.model_fields, **BotSettings.model_fields}
-    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in later)
-    for name, field in fields:
-        cells = (f"`{field.alias or name.upper()}`", field.description, _default(field), _example(field))
+    for variable, field in setting_fields().items():
+        cells = (f"`{variable}`", field.description, _default(field), _example(field))
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return "\n".join(lines)
 

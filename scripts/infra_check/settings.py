@@ -6,7 +6,7 @@ from scripts.bicep_settings import FOR_DEVELOPMENT, SET_BY_AZURE, names_in_azure
 from scripts.infra_check.catalogue import FORBIDDEN_ON_FLEX, FORBIDDEN_SITE_PROPERTIES
 from scripts.infra_check.project import Project
 from scripts.infra_check.reader import properties, text_of
-from shared.platform.settings import Settings
+from shared.platform.settings import setting_fields
 
 _PLATFORM = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
@@ -75,7 +75,7 @@ def _platform_settings(project: Project) -> Iterator[str]:
 
 def _unwanted(project: Project) -> Iterator[str]:
     never = {*FORBIDDEN_ON_FLEX, *FOR_DEVELOPMENT, *SET_BY_AZURE}
-    never |= {field.alias or name.upper() for name, field in Settings.model_fields.items() if not field.repr}
+    never |= {name for name, field in setting_fields().items() if not field.repr}
     never -= _PLATFORM
     for file in project.files.values():
         for node in file.nodes:

@@ -198,7 +198,7 @@ def connect_graph() -> Connection[ClientSession]:
 
 def graph_token(settings: Settings, credentials: Credentials) -> Token:
     """The app's own token for Graph; azure-identity keeps it until it is about to end."""
-    scope = f"{settings.graph_endpoint.rstrip('/')}/.default"
+    scope = f"{settings.identity.graph_endpoint.rstrip('/')}/.default"
 
     async def token() -> str:
         with azure_errors(SERVICE):

@@ -105,10 +105,10 @@ def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
 
 
 def _believed(headers: Mapping[str, str], settings: Settings) -> Claimed:
-    if settings.website_auth_enabled:
-        return read_principal(headers.get(PRINCIPAL_HEADER, ""), settings.department_claim)
-    if settings.dev_token_secret and not settings.in_azure:
-        return Claimed(user=_of_dev_token(headers.get(BEARER_HEADER, ""), settings.dev_token_secret))
+    if settings.host.website_auth_enabled:
+        return read_principal(headers.get(PRINCIPAL_HEADER, ""), settings.identity.department_claim)
+    if settings.identity.dev_token_secret and not settings.host.in_azure:
+        return Claimed(user=_of_dev_token(headers.get(BEARER_HEADER, ""), settings.identity.dev_token_secret))
     raise NotAuthenticatedError("No identity provider is configured.", "See docs/settings.md on identity.")
 
 
@@ -141,15 +141,17 @@ def _of_dev_token(header: str, secret: str) -> UserContext:
 
 def _rules(settings: Settings) -> AdmissionRules:
     return AdmissionRules(
-        tenants=settings.tenants, guests=settings.guests, applications=settings.allow_applications
+        tenants=settings.identity.tenants,
+        guests=settings.identity.guests,
+        applications=settings.identity.allow_applications,
     )
 
 
 async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:
     """Groups that no token tells, as GROUP_OVERAGE says (decision 0019)."""
-    if settings.group_overage == "ignore":
+    if settings.identity.group_overage == "ignore":
         return frozenset()
-    if settings.group_overage == "refuse":
+    if settings.identity.group_overage == "refuse":
         raise AccessDeniedError(
             "You belong to more groups than your identity can tell.",
             "Ask the operator to have groups looked up (GROUP_OVERAGE), or to assign the app fewer groups.",

@@ -321,19 +321,20 @@ _GRACE = timedelta(seconds=60)
 def limit_rules(settings: Settings) -> LimitRules:
     """The limits, as this deployment sets them."""
     return LimitRules(
-        calls_per_minute=settings.rate_limit_per_minute, concurrent_runs=settings.max_concurrent_runs
+        calls_per_minute=settings.limits.rate_limit_per_minute,
+        concurrent_runs=settings.limits.max_concurrent_runs,
     )
 
 
 def slot_of_run(run_id: str, settings: Settings) -> Slot:
     """The slot of a run that begins, or goes on, now."""
-    until = datetime.now(UTC) + timedelta(milliseconds=settings.max_total_latency_ms) + _GRACE
+    until = datetime.now(UTC) + timedelta(milliseconds=settings.budgets.max_total_latency_ms) + _GRACE
     return Slot(work_id=run_id, until=until)
 
 
 def slot_of_summary(summary_id: str, settings: Settings) -> Slot:
     """The slot of a summary that begins now."""
-    until = datetime.now(UTC) + timedelta(seconds=settings.summary_timeout_s) + _GRACE
+    until = datetime.now(UTC) + timedelta(seconds=settings.summaries.timeout_s) + _GRACE
     return Slot(work_id=summary_id, until=until)
 
 
@@ -418,7 +419,7 @@ def _admitted(
 async def _booked(
     user_id: str, settings: Settings, user_limits: UserLimitStore, decide: Decide, action: str
 ) -> None:
-    if not settings.max_concurrent_runs:
+    if not settings.limits.max_concurrent_runs:
         return
     try:
         await changed(user_id, user_limits, decide)

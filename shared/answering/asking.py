@@ -87,7 +87,7 @@ async def ask_step(
     In this order: whoever sees the options can answer. While it waits it counts for nobody's limit.
     """
     stored = await memory.get(action.plan_step, StoredPlan)
-    expires_at = datetime.now(UTC) + timedelta(seconds=services.settings.clarification_timeout_s)
+    expires_at = datetime.now(UTC) + timedelta(seconds=services.settings.answering.clarification_timeout_s)
     question = question_back(stored.plan.standalone_question, stored.reference, len(stored.options))
     asked = await memory.put_clarification(
         action.step, Clarification(question=question, options=stored.options, expires_at=expires_at)

@@ -187,7 +187,7 @@ _LATER_ATTEMPT_TRIES = 240  # two minutes: longer than an answer may take
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
     """The same, with the tokens that it took; no call is made that the run has no tokens left for."""
-    meter = TokenMeter(services.settings.max_total_tokens_per_request - step_input.tokens)
+    meter = TokenMeter(services.settings.budgets.max_total_tokens_per_request - step_input.tokens)
     observation = await perform(step_input, with_meter(services, meter))
     return StepResult(observation=observation, tokens=meter.used)
 

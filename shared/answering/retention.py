@@ -27,7 +27,7 @@ async def purge_old_runs(now: datetime, services: AnsweringServices, forget: Sto
 
     `forget` removes what the orchestrator keeps of the run, or of one of its sub-agents.
     """
-    limit = now - timedelta(days=services.settings.run_retention_days)
+    limit = now - timedelta(days=services.settings.conversations.run_retention_days)
     purged = 0
     async for record in services.runs.ended_before(limit):
         await _purge(record, services.blobs, services.run_log, services.runs, forget)

@@ -56,7 +56,7 @@ async def begin_run(
         PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
         NotFoundError: the user has no such thread.
     """
-    limit = services.settings.max_question_chars
+    limit = services.settings.answering.max_question_chars
     if len(chat.question) > limit:
         raise PayloadTooLargeError(
             f"The question has {len(chat.question)} characters; at most {limit} are taken.",

@@ -98,7 +98,7 @@ class WritingStep:
             proofs=collected.proofs,
             aside=collected.web,
             warnings=(*stored.warnings, *collected.evidence.warnings, *collected.warnings),
-            organisation=self.services.settings.organisation,
+            organisation=self.services.settings.answering.organisation,
         )
         replaces = self.action.replaces
         before = [DiscardedStatus(step=replaces, reason="abstained")] if replaces else []
@@ -151,7 +151,8 @@ class WritingStep:
                 event_log=event_log,
                 time=time,
                 limits=CallLimits(
-                    timeout_s=settings.answer_timeout_s, max_output_tokens=settings.max_answer_tokens
+                    timeout_s=settings.answering.answer_timeout_s,
+                    max_output_tokens=settings.answering.max_answer_tokens,
                 ),
                 page_figures=figures,
             )
@@ -172,8 +173,8 @@ async def chosen_before(
     starts = starts_of(
         known.tasks,
         installed_profiles(services.web_search),
-        settings.subagents_child_retry_count,
-        settings.subagents_child_retry_backoff_ms,
+        settings.subagents.child_retry_count,
+        settings.subagents.child_retry_backoff_ms,
     )
     return SubagentsChosen(children=starts, until=max(task.deadline for task in known.tasks))
 

@@ -214,7 +214,7 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
 
 def memory_search(services: ConversationServices, user: UserContext) -> MemorySearch:
     """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
-    limits = CallLimits(timeout_s=services.settings.search_timeout_s)
+    limits = CallLimits(timeout_s=services.settings.search.timeout_s)
     memories = Memories(services.memory_index, user)
     return MemorySearch(memories, services.embedder, limits, _documents(user, services.documents_index))
 
@@ -282,7 +282,7 @@ async def _mark_remembered(owner_id: str, turn: ThreadTurn, threads: ThreadStore
 async def _summarise(
     thread: Thread, turns: list[ThreadTurn], settings: Settings, chat_model: ChatModel, threads: ThreadStore
 ) -> None:
-    folded = turns_to_fold(thread, turns, settings.conversation_turns)
+    folded = turns_to_fold(thread, turns, settings.conversations.turns)
     if not folded:
         return
     user = summary_material(thread.summary, folded)

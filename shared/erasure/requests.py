@@ -99,7 +99,7 @@ async def resume_user_erasures(
     now: datetime, settings: Settings, blobs: BlobStore, queues: TaskQueues
 ) -> int:
     """Ask again for erasures that are due; how many. Purges reports older than RUN_RETENTION_DAYS."""
-    limit = now - timedelta(days=settings.run_retention_days)
+    limit = now - timedelta(days=settings.conversations.run_retention_days)
     resumed = 0
     async for record in all_records(blobs):
         if record.status == "running" and record.not_before <= now:

@@ -80,7 +80,7 @@ async def read_rights(settings: Settings, blobs: BlobStore, properties: BlobProp
         # Whoever holds a signed address writes the blob's metadata; and no default was meant for uploads.
         rights = decide_rights({}, sidecar, default_access="")
     else:
-        rights = decide_rights(properties.metadata, sidecar, settings.default_access)
+        rights = decide_rights(properties.metadata, sidecar, settings.ingestion.default_access)
     return rights, "" if found is None or sidecar is None else found.etag
 
 
@@ -203,18 +203,18 @@ def pipeline(settings: Settings) -> str:
     return digest(
         RULES_VERSION,
         CAPTION_VERSION,
-        settings.embedding_model,
-        str(settings.embedding_dimensions),
-        str(settings.max_block_tokens),
-        settings.azure_search_content_index,
-        settings.azure_search_documents_index,
+        settings.models.embedding,
+        str(settings.models.embedding_dimensions),
+        str(settings.ingestion.max_block_tokens),
+        settings.search.content_index,
+        settings.search.documents_index,
         *_parser_services(settings),
     )[:16]
 
 
 def _parser_services(settings: Settings) -> tuple[str, ...]:
     """Nothing where there are none: what our own parsers read stays as it is."""
-    choice = (settings.parser_backend, settings.text_recognition)
+    choice = (settings.ingestion.parser_backend, settings.ingestion.text_recognition)
     return () if choice == ("local", "tesseract") else choice
 
 

@@ -79,7 +79,7 @@ async def _remove_new(
         changes = await work_files.get(blobs, step, work_files.CHANGES, BlockChanges)
     except NotFoundError:
         return  # it failed before anything was written
-    model = settings.embedding_model
+    model = settings.models.embedding
     captions = await figure_store.captions(blobs, state.doc_id)
     texts = make_blocks(state.doc_id, parsed.chunks, model)
     new: set[str] = set()

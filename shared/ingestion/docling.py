@@ -277,12 +277,16 @@ def connect_docling(settings: Settings) -> "Connection[ClientSession]":
     def make() -> "ClientSession":
         from aiohttp import ClientSession, ClientTimeout
 
-        if not settings.docling_endpoint:
+        if not settings.ingestion.docling_endpoint:
             raise ConfigurationError("DOCLING_ENDPOINT is missing.")
         return ClientSession(
-            settings.docling_endpoint.rstrip("/") + "/",
-            headers={"X-Api-Key": settings.docling_api_key} if settings.docling_api_key else None,
-            timeout=ClientTimeout(total=settings.parser_service_timeout_s, connect=_CONNECT_TIMEOUT_S),
+            settings.ingestion.docling_endpoint.rstrip("/") + "/",
+            headers={"X-Api-Key": settings.ingestion.docling_api_key}
+            if settings.ingestion.docling_api_key
+            else None,
+            timeout=ClientTimeout(
+                total=settings.ingestion.parser_service_timeout_s, connect=_CONNECT_TIMEOUT_S
+            ),
         )
 
     return Connection(make, ("aiohttp",))

@@ -330,7 +330,7 @@ def connect_document_intelligence(
     def make() -> "DocumentIntelligenceClient":
         from azure.ai.documentintelligence.aio import DocumentIntelligenceClient
 
-        endpoint = settings.document_intelligence_endpoint
+        endpoint = settings.ingestion.document_intelligence_endpoint
         if not endpoint:
             raise ConfigurationError("DOCUMENT_INTELLIGENCE_ENDPOINT is missing.")
         return DocumentIntelligenceClient(
@@ -340,13 +340,13 @@ def connect_document_intelligence(
             ),
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,
-            read_timeout=settings.parser_service_timeout_s,
+            read_timeout=settings.ingestion.parser_service_timeout_s,
             retry_total=0,  # the tries are ours: the SDK's add up beyond the limit of a call
             permit_redirects=False,  # the key would go along
         )
 
     modules = ("azure.ai.documentintelligence.aio", "aiohttp")
-    return Connection(make, (*modules, *credential_modules(settings.document_intelligence_key)))
+    return Connection(make, (*modules, *credential_modules(settings.ingestion.document_intelligence_key)))
 
 
 class DocumentIntelligence(LayoutReader, PageReader):

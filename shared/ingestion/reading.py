@@ -108,7 +108,7 @@ class _Reader:
 
     async def by_layout(self, service: LayoutReader) -> ParsedFile:
         """By the layout that the service finds."""
-        limits = self._limits(self._settings.parser_service_timeout_s)
+        limits = self._limits(self._settings.ingestion.parser_service_timeout_s)
         found = await self._paid_once(
             "layout.json",
             Layout,
@@ -126,7 +126,7 @@ class _Reader:
         wanted = first.unread_pages[:_MAX_READ_PAGES]
         if not wanted:
             return first
-        limits = self._limits(self._settings.parser_service_timeout_s)
+        limits = self._limits(self._settings.ingestion.parser_service_timeout_s)
         found = await self._paid_once(
             "pages.json",
             PageTexts,
@@ -170,8 +170,8 @@ class _Reader:
             return failed.detail
 
     async def _parsed(self, job: ParseJob, *notes: str) -> ParsedFile:
-        recognition_s = self._settings.recognition_seconds if tesseract_path() else 0.0
-        await self._place.run(job, self._settings.parse_timeout_s + recognition_s)
+        recognition_s = self._settings.ingestion.ocr_timeout_s if tesseract_path() else 0.0
+        await self._place.run(job, self._settings.ingestion.parse_timeout_s + recognition_s)
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
         return _noted(parsed, *notes)
 
@@ -207,7 +207,7 @@ async def parse(step: IngestStep, services: IngestionServices) -> Parsed:
     format_of(state.filename)
     properties = await services.blobs.properties(DOCUMENTS, step.blob_name)
     if properties is not None:
-        _check_size(properties, services.settings.max_document_bytes)
+        _check_size(properties, services.settings.ingestion.max_document_bytes)
     size_bytes = 0 if properties is None else properties.size_bytes
     # Before the file is fetched: an activity that waits for its turn holds no copy, and fetches none in vain.
     async with place_to_read(state.filename, size_bytes, services.parser_services) as place:
@@ -243,12 +243,12 @@ def _job(services: IngestionServices, source: Path, filename: str) -> ParseJob:
         source=source,
         target=source.parent / "parsed.json",
         filename=filename,
-        max_tokens=settings.max_block_tokens,
-        tokenizer_path=settings.embedding_tokenizer_path,
+        max_tokens=settings.ingestion.max_block_tokens,
+        tokenizer_path=settings.models.embedding_tokenizer_path,
         figures=figures,
         reading=source.parent / "reading.json",
-        max_figures=settings.max_figures,
-        recognition_budget_s=settings.recognition_seconds,
+        max_figures=settings.ingestion.max_figures,
+        recognition_budget_s=settings.ingestion.ocr_timeout_s,
     )
 
 

@@ -129,7 +129,7 @@ async def receive(
     """
     path = place_of(request, user)
     await _prepare(path, request, user, services)
-    parts = _limited(parts, services.settings.max_document_bytes)
+    parts = _limited(parts, services.settings.ingestion.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
     return await _announce(written, services.settings, services.blobs, services.documents), written.etag
@@ -141,7 +141,7 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
     Raises:
         CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
     """
-    _check_size(request.size_bytes or 0, services.settings.max_document_bytes)
+    _check_size(request.size_bytes or 0, services.settings.ingestion.max_document_bytes)
     path = place_of(request, user)
     await _prepare(path, request, user, services)
     signed = await services.blobs.upload_url(DOCUMENTS, path, TICKET_LIFETIME_S)

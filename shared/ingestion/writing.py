@@ -176,7 +176,7 @@ async def _blocks(
     doc_id: str, parsed: ParsedFile, settings: Settings, blobs: BlobStore, *, planned: bool
 ) -> list[Block]:
     """Every block of the document: chunks, then figures; when planned, as the model will caption them."""
-    model = settings.embedding_model
+    model = settings.models.embedding
     blocks = make_blocks(doc_id, parsed.chunks, model)
     if parsed.figures:
         captions = {} if planned else await figure_store.captions(blobs, doc_id)

@@ -154,7 +154,7 @@ DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_A
 
 def model_endpoint(settings: Settings) -> Dependency:
     """The model endpoint in use: Azure OpenAI when its endpoint is set, else any compatible one."""
-    if settings.azure_openai_endpoint:
+    if settings.models.azure_openai_endpoint:
         return Dependency(
             "the Azure OpenAI resource",
             "AZURE_OPENAI_ENDPOINT",

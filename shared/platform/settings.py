@@ -1,647 +1,100 @@
-"""Settings: one typed object, made from the environment once. The only module that reads the environment.
+"""Settings: one typed object in groups, made from the environment once. Nothing else reads the environment.
 
-Every field's description and its row in docs/settings.md are compared by a test.
+docs/settings.md and the Bicep module of app settings are made
+from these fields (`make docs`). Longer than usual because it is one table.
 """
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Literal, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.features import ALL_FEATURES, Feature
-from shared.platform.setting_checks import (
-    check_address,
-    check_document_intelligence,
-    check_graph,
-    check_public_address,
-    check_web_search,
-    explain,
-)
-
-
-class EnvironmentModel(BaseSettings):
-    """Fields that are environment variables, by their alias or name, in any case; an empty one is not set."""
-
-    # Parts are built with `Settings` alone: nobody makes one of them, and a cold start need not build them.
-    model_config = SettingsConfigDict(case_sensitive=False, env_ignore_empty=True, defer_build=True)
-
-
-class LimitSettings(EnvironmentModel):
-    """How many calls a person may make, and how much may run for them at once."""
-
-    rate_limit_per_minute: int = Field(
-        default=60,  # one a second for hours: no person asks faster, and no mistake in a script costs more
-        ge=0,
-        le=100_000,
-        description="Calls that cost (questions, searches, summaries, uploads) of one person in a minute; "
-        "that many at once, then evenly. More are a 429. 0 = no limit.",
-    )
-    max_concurrent_runs: int = Field(
-        default=5,
-        ge=0,
-        le=1000,
-        description="Questions and summaries of one person that are worked on at the same time; a run that "
-        "waits for an answer does not count. More are a 429. 0 = no limit.",
-    )
-
 
 AUTO = "auto"
-
-
-class ModelSettings(EnvironmentModel):
-    """What need not be found out by being refused."""
-
-    model_features: str = Field(
-        default=AUTO,
-        description="Parts of the OpenAI protocol that the endpoint has, comma separated: "
-        "docs/models.md; auto = found out from what it refuses.",
-        examples=["json_object,max_tokens,system_role,images"],
-    )
-
-    @model_validator(mode="after")
-    def _check_model_features(self) -> Self:
-        unknown = sorted((self.known_model_features or frozenset()) - ALL_FEATURES)
-        if unknown:
-            raise ValueError(
-                f"MODEL_FEATURES names what is no part of the protocol; known are "
-                f"{', '.join(sorted(ALL_FEATURES))}. Example: MODEL_FEATURES=auto"
-            )
-        return self
-
-    @property
-    def known_model_features(self) -> frozenset[Feature] | None:
-        """What the endpoint has; None = nobody knows yet."""
-        if self.model_features.strip().lower() == AUTO:
-            return None
-        named = (name.strip().lower() for name in self.model_features.split(","))
-        return frozenset(cast("Feature", name) for name in named if name)
-
-
-_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
-
-
-class SubagentSettings(EnvironmentModel):
-    """Limits, budgets and thresholds of sub-agents."""
-
-    subagents_enabled: bool = Field(
-        default=True, description="Questions that need deeper work may get sub-agents."
-    )
-    subagents_max_per_request: int = Field(
-        default=2, ge=0, le=10, description="Most sub-agents that one question may get."
-    )
-    subagents_max_recursion_depth: int = Field(
-        default=1, ge=0, le=3, description="1 = sub-agents start no others; 0 = there are none."
-    )
-    subagents_child_timeout_ms: int = Field(
-        default=15_000, gt=0, le=600_000, description="Most milliseconds for one sub-agent."
-    )
-    subagents_child_max_turns: int = Field(
-        default=3, ge=1, le=20, description="Most turns of the model in one sub-agent."
-    )
-    subagents_child_retry_count: int = Field(
-        default=1, ge=0, le=3, description="How often a sub-agent that failed is tried again."
-    )
-    subagents_child_retry_backoff_ms: int = Field(
-        default=750,
-        ge=0,
-        le=60_000,
-        description="Milliseconds before it is, and before a deferred decision is made anew.",
-    )
-    subagents_child_min_latency_ms: int = Field(
-        default=4_000,  # unmeasured: one search and one short turn of a model
-        ge=1,
-        description="With fewer milliseconds no sub-agent is started.",
-    )
-    subagents_reserve_latency_ms: int = Field(
-        default=5_000,  # unmeasured: an answer of usual length
-        ge=0,
-        description="Milliseconds kept back for the main agent, which writes the answer.",
-    )
-    subagents_reserve_tokens: int = Field(
-        default=6_000,  # ten blocks of 230 tokens, and MAX_ANSWER_TOKENS less hidden reasoning
-        ge=0,
-        description="Tokens kept back for the main agent, which writes the answer.",
-    )
-    subagents_max_active: int = Field(
-        default=20,  # unmeasured: ten questions with two each
-        ge=0,
-        description="Most sub-agents at work at once, of all questions and instances together.",
-    )
-    subagents_max_queue_depth: int = Field(
-        default=20,  # unmeasured: as many as may be at work
-        ge=1,
-        description="With so many sub-agents waiting, decisions to start one are deferred.",
-    )
-    subagents_restricted_tools_only: bool = Field(
-        default=False, description="Sub-agents may use the tools of SUBAGENTS_RESTRICTED_TOOLS and no others."
-    )
-    subagents_restricted_tools: str = Field(
-        default="retrieve_documents,query_metadata",
-        description="Those tools, comma separated; of retrieve_documents, query_metadata, web_search.",
-    )
-    subagents_compliance_mode: Literal["normal", "strict"] = Field(
-        default="normal", description="strict = the restricted tools only, and never the web."
-    )
-    subagents_sensitive_departments: str = Field(
-        default="",
-        description="Departments, comma separated: nothing is looked up on the web for questions that their "
-        "documents were found for.",
-        examples=["Human Resources,Legal"],
-    )
-    subagents_degraded_mode: bool = Field(
-        default=False, description="Reduced operation: no sub-agents until it is over."
-    )
-
-    circuit_breaker_failure_rate_threshold: float = Field(
-        default=0.35, gt=0, le=1, description="Share of sub-agents that failed from which on they are paused."
-    )
-    circuit_breaker_window_requests: int = Field(
-        default=50, ge=1, le=1000, description="The newest so many sub-agents are looked at for it."
-    )
-    circuit_breaker_cooldown_seconds: int = Field(
-        default=300, ge=1, description="Seconds of the pause, until one is tried."
-    )
-
-    low_retrieval_confidence_top_score: float = Field(
-        default=0.62, ge=0, le=1, description="A best score below it calls for a sub-agent."
-    )
-    high_confidence_no_delegate_top_score: float = Field(
-        default=0.78,
-        ge=0,
-        le=1,
-        description="From this best score on, clearly ahead, a fact needs no sub-agent.",
-    )
-    low_score_spread_ambiguity: float = Field(
-        default=0.08,
-        ge=0,
-        le=1,
-        description="Six passages or more whose best is less ahead than this call for a sub-agent.",
-    )
-    high_score_spread_clarity: float = Field(
-        default=0.15, ge=0, le=1, description="From here on the best passage is clearly ahead."
-    )
-
-    max_total_tokens_per_request: int = Field(
-        default=24_000, gt=0, description="Most tokens of one question, sub-agents included."
-    )
-    max_child_tokens: int = Field(default=8_000, gt=0, description="Most tokens of one sub-agent.")
-    max_subagent_cost_usd: float = Field(
-        default=0.08, ge=0, description="Most US dollars for all sub-agents of one question."
-    )
-    max_child_cost_usd: float = Field(default=0.03, gt=0, description="Most US dollars for one sub-agent.")
-    chat_model_input_usd_per_million_tokens: float = Field(
-        default=0.40,  # list price of gpt-4.1-mini, for which the prompts are written
-        ge=0,
-        description="What CHAT_MODEL costs for a million tokens that it reads, in US dollars; sub-agents are "
-        "held to their budget by it.",
-    )
-    chat_model_output_usd_per_million_tokens: float = Field(
-        default=1.60,  # as above
-        ge=0,
-        description="The same for a million tokens that it writes.",
-    )
-    max_total_latency_ms: int = Field(
-        default=25_000,
-        gt=0,
-        description="Most milliseconds for one question, from its arrival to its stored answer; longer "
-        "limits of its steps are cut by it.",
-    )
-    min_remaining_latency_to_delegate_ms: int = Field(
-        default=12_000, ge=0, description="With fewer milliseconds left no sub-agent is started."
-    )
-    min_remaining_tokens_to_delegate: int = Field(
-        default=8_000,  # unmeasured: the reserve, and one turn over some passages
-        ge=0,
-        description="With fewer tokens left no sub-agent is started.",
-    )
-    min_remaining_cost_to_delegate_usd: float = Field(
-        default=0.005,  # unmeasured: one turn of a small model
-        ge=0,
-        description="With fewer US dollars left no sub-agent is started.",
-    )
-
-    @property
-    def restricted_subagent_tools(self) -> tuple[str, ...]:
-        """SUBAGENTS_RESTRICTED_TOOLS, one by one."""
-        return _names(self.subagents_restricted_tools)
-
-    @property
-    def sensitive_departments(self) -> tuple[str, ...]:
-        """SUBAGENTS_SENSITIVE_DEPARTMENTS, one by one, in lower case."""
-        return tuple(name.casefold() for name in _names(self.subagents_sensitive_departments))
-
-    @model_validator(mode="after")
-    def _check_subagents(self) -> Self:
-        for lower, upper in _ordered():
-            if getattr(self, lower) >= getattr(self, upper):
-                raise ValueError(
-                    f"{lower.upper()} ({getattr(self, lower)}) must be less than {upper.upper()} "
-                    f"({getattr(self, upper)})."
-                )
-        unknown = [name for name in self.restricted_subagent_tools if name not in _TOOLS]
-        if unknown:
-            raise ValueError(
-                f"SUBAGENTS_RESTRICTED_TOOLS names no tool of a sub-agent: {', '.join(unknown)}. "
-                "Example: SUBAGENTS_RESTRICTED_TOOLS=retrieve_documents,query_metadata"
-            )
-        return self
-
-
-def _ordered() -> Iterator[tuple[str, str]]:
-    """Pairs of settings of which the first must be less."""
-    yield "low_retrieval_confidence_top_score", "high_confidence_no_delegate_top_score"
-    yield "low_score_spread_ambiguity", "high_score_spread_clarity"
-    yield "subagents_reserve_tokens", "min_remaining_tokens_to_delegate"
-    yield "subagents_reserve_latency_ms", "min_remaining_latency_to_delegate_ms"
-    yield "subagents_reserve_latency_ms", "max_total_latency_ms"
-
-
-def _names(listed: str) -> tuple[str, ...]:
-    return tuple(name for part in listed.split(",") if (name := part.strip()))
-
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
-
-
-class WebSearchSettings(EnvironmentModel):
-    """Where the web is searched."""
-
-    web_search_url: str | None = Field(
-        default=None,
-        description="Address of a search engine with SearXNG's JSON API; https, or on this machine. "
-        "Unset = the web is never searched.",
-        examples=["https://NAME/search"],
-    )
-    web_search_key: str | None = Field(
-        default=None, description="Key of that search engine, if it wants one.", repr=False
-    )
-    web_search_key_header: str = Field(
-        default="X-Api-Key", description="Header that carries the key, as it is.", examples=["Authorization"]
-    )
-
-    @model_validator(mode="after")
-    def _check_web_search(self) -> Self:
-        if self.web_search_url is not None:
-            check_web_search(self.web_search_url)
-        if not _HEADER_NAME.fullmatch(self.web_search_key_header):
-            raise ValueError(
-                "WEB_SEARCH_KEY_HEADER is no name of a header. Example: WEB_SEARCH_KEY_HEADER=Authorization"
-            )
-        if self.web_search_key is not None and not self.web_search_key.isprintable():
-            raise ValueError("WEB_SEARCH_KEY holds characters that no header can carry.")
-        return self
-
-
+SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
-
-
-class TelemetrySettings(EnvironmentModel):
-    """Where traces and metrics go. The names that OpenTelemetry and Azure have for them are kept."""
-
-    otel_exporter_otlp_endpoint: str | None = Field(
-        default=None,
-        description="Receiver of traces and metrics by OTLP over HTTP, without /v1/traces; unset = none. "
-        "https, or http without headers.",
-        examples=["http://localhost:4318"],
-    )
-    otel_exporter_otlp_headers: str | None = Field(
-        default=None,
-        description="Headers for that receiver, such as its key: name=value, comma separated.",
-        repr=False,
-    )
-    otel_service_name: str = Field(
-        default="groundwork", min_length=1, max_length=100, description="Name of the app in traces."
-    )
-    applicationinsights_connection_string: str | None = Field(
-        default=None,
-        description="Application Insights resource that gets traces and metrics; unset = none.",
-        repr=False,
-    )
-    applicationinsights_authentication_string: str | None = Field(
-        default=None,
-        description="As the platform has it: with Authorization=AAD the managed identity signs in there; "
-        "ClientId= names it.",
-        examples=["Authorization=AAD"],
-    )
-    trace_sample_ratio: float = Field(
-        default=1.0,
-        ge=0,
-        le=1,
-        description="Share of the traces that begin here which is recorded; one that comes with a request is "
-        "recorded if its caller records it.",
-    )
-    trace_content: bool = Field(
-        default=False,
-        description="Put what models are told and what they say into traces: questions, documents, answers.",
-    )
-
-    @property
-    def has_telemetry(self) -> bool:
-        """Whether traces and metrics go anywhere."""
-        return bool(self.otel_exporter_otlp_endpoint or self.applicationinsights_connection_string)
-
-    @property
-    def otlp_headers(self) -> dict[str, str]:
-        """OTEL_EXPORTER_OTLP_HEADERS as names and values."""
-        pairs = (pair.partition("=") for pair in (self.otel_exporter_otlp_headers or "").split(",") if pair)
-        return {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-    @model_validator(mode="after")
-    def _check_telemetry(self) -> Self:
-        if self.otel_exporter_otlp_endpoint is not None:
-            _check_receiver(self.otel_exporter_otlp_endpoint, bool(self.otel_exporter_otlp_headers))
-        headers = (self.otel_exporter_otlp_headers or "").split(",")
-        if not all(_HEADER.fullmatch(header) for header in headers if header):
-            raise ValueError(
-                "OTEL_EXPORTER_OTLP_HEADERS is not name=value, comma separated: headers for the receiver of "
-                "traces. Example: OTEL_EXPORTER_OTLP_HEADERS=x-api-key=KEY"
-            )
-        insights = self.applicationinsights_connection_string
-        if insights is not None and "instrumentationkey=" not in insights.lower():
-            raise ValueError(
-                "APPLICATIONINSIGHTS_CONNECTION_STRING is no connection string: the resource that gets "
-                "traces. Example: APPLICATIONINSIGHTS_CONNECTION_STRING=InstrumentationKey=…"
-            )
-        return self
-
-
-def _check_receiver(address: str, has_headers: bool) -> None:
-    parts = urlsplit(address)
-    example = "Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318"
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-        raise ValueError(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT is not an http address: the receiver of traces. {example}"
-        )
-    if has_headers and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise ValueError(
-            "OTEL_EXPORTER_OTLP_ENDPOINT must be https: OTEL_EXPORTER_OTLP_HEADERS go with each request. "
-            "Example: OTEL_EXPORTER_OTLP_ENDPOINT=https://NAME/otlp"
-        )
-
-
-class AgentSettings(ModelSettings, SubagentSettings, WebSearchSettings, LimitSettings, TelemetrySettings):
-    """What is kept of conversations, what limits summaries of documents, sub-agents, and the web."""
-
-    conversation_turns: int = Field(
-        default=6,
-        ge=2,
-        le=30,
-        description="Turns of a thread that a question is given as they were; once there are more, the older "
-        "half is compressed into the thread's summary.",
-    )
-    run_retention_days: int = Field(
-        default=30,
-        ge=1,
-        description="Days after which a run's events and working memory are deleted, and a summary of "
-        "documents; a run's answer stays as long as its thread.",
-    )
-
-    summary_timeout_s: float = Field(
-        default=900,
-        gt=0,
-        le=6 * 3600,
-        description="Most seconds for a summary of documents; what is read by then is summed up.",
-    )
-    summary_call_timeout_s: float = Field(
-        default=60, gt=0, le=240, description="Most seconds for one call of the model for a summary."
-    )
-    summary_window_tokens: int = Field(
-        default=3000,  # unmeasured: small enough for findings from everywhere, large enough to be few
-        ge=300,
-        le=100_000,
-        description="Most tokens of a document that the model reads at once for a summary.",
-    )
-    summary_max_windows: int = Field(
-        default=120,
-        ge=1,
-        le=900,
-        description="Most windows of one document; a longer one is summarised in part, with a warning.",
-    )
-    summary_documents_at_once: int = Field(
-        default=4, ge=1, le=20, description="Documents of one summary that are read at the same time."
-    )
-    summary_output_tokens: int = Field(
-        default=4000,  # as for an answer: the hidden reasoning of a reasoning model counts as well
-        gt=0,
-        description="Most tokens that the model writes in one call for a summary, hidden reasoning included.",
-    )
-
-
-_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _HOST = re.compile(r"\.?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
+_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class BotSettings(EnvironmentModel):
-    """Who we are to the Bot Service, and what is taken from it."""
-
-    bot_app_id: str | None = Field(
-        default=None,
-        description="Client id of the identity of the Azure Bot; unset = POST /api/messages answers 401.",
-        examples=["00000000-0000-0000-0000-000000000000"],
-    )
-    bot_tenant_id: str | None = Field(
-        default=None,
-        description="Entra tenant of the bot; people of other tenants are refused. Needed with BOT_APP_ID.",
-        examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
-    )
-    bot_cloud: Literal["public", "usgov"] = Field(
-        default="public",
-        description="Microsoft cloud of the bot; usgov = Azure Government, with Teams GCC High or DoD. Set "
-        "BOT_ATTACHMENT_HOSTS and GRAPH_ENDPOINT with it.",
-        examples=["usgov"],
-    )
-    bot_local_anonymous: bool = Field(
-        default=False,
-        description="Believe activities without a token that come from this machine, such as the Agents "
-        "Playground's; not with BOT_APP_ID, refused in Azure.",
-    )
-    bot_attachment_hosts: str = Field(
-        default=".sharepoint.com,smba.trafficmanager.net",
-        description="Hosts, comma separated, from which files dropped into a chat are fetched; `.NAME` = any "
-        "host below it. Loopback counts with BOT_LOCAL_ANONYMOUS alone.",
-        examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
-    )
-    bot_stream_seconds: float = Field(
-        default=100,  # Teams ends a streamed message after 2 minutes
-        gt=0,
-        le=110,
-        description="Most seconds for a message that grows in a chat; a longer answer comes anew.",
-    )
-    public_url: str | None = Field(
-        default=None,
-        description="Address of the app as people's browsers reach it, for links in chats; unset = "
-        "https://WEBSITE_HOSTNAME.",
-        examples=["https://groundwork.contoso.com"],
-    )
-    website_hostname: str | None = Field(default=None, description="Set by Azure; the app's own host name.")
-
-    @property
-    def public_address(self) -> str | None:
-        """Where people's browsers reach the app, without a slash at the end; None = nobody has said."""
-        if self.public_url:
-            return self.public_url.rstrip("/")
-        return f"https://{self.website_hostname}" if self.website_hostname else None
-
-    @property
-    def attachment_hosts(self) -> tuple[str, ...]:
-        """BOT_ATTACHMENT_HOSTS, one by one, in lower case."""
-        parts = self.bot_attachment_hosts.split(",")
-        return tuple(host for part in parts if (host := part.strip().casefold()))
-
-    @model_validator(mode="after")
-    def _check_bot(self) -> Self:
-        _check_identity(self.bot_app_id, self.bot_tenant_id)
-        if self.bot_app_id and self.bot_local_anonymous:
-            raise ValueError(
-                "BOT_LOCAL_ANONYMOUS and BOT_APP_ID are both set: a bot with an identity takes nothing "
-                "without a token. Remove one."
-            )
-        if any(not _HOST.fullmatch(host) for host in self.attachment_hosts):
-            raise ValueError(
-                "BOT_ATTACHMENT_HOSTS holds something else than names of hosts. "
-                "Example: BOT_ATTACHMENT_HOSTS=.sharepoint.com,smba.trafficmanager.net"
-            )
-        if self.public_url:
-            check_public_address(self.public_url)
-        return self
+def prefixed(prefix: str) -> Callable[[str], str]:
+    """Makes a variable's name from a field's."""
+    return lambda field: f"{prefix}{field}".upper()
 
 
-def _check_identity(app_id: str | None, tenant_id: str | None) -> None:
-    if app_id and not tenant_id:
-        raise ValueError(
-            "BOT_TENANT_ID is missing: whose people the bot of BOT_APP_ID answers. "
-            "Example: BOT_TENANT_ID=72f988bf-86f1-41af-91ab-2d7cd011db47"
-        )
-    for name, value in (("BOT_APP_ID", app_id), ("BOT_TENANT_ID", tenant_id)):
-        if value and not _GUID.fullmatch(value):
-            raise ValueError(
-                f"{name} is no id of Entra ID. Example: {name}=00000000-0000-0000-0000-000000000000"
-            )
+class SettingsGroup(BaseModel):
+    """Settings that belong together. A variable is a field's name in upper case, or its alias."""
 
-
-_TENANT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-class IdentitySettings(EnvironmentModel):
-    """What is believed of a token, and what is asked of Microsoft Graph."""
-
-    allowed_tenants: str = Field(
-        default="",
-        description="Ids of the Entra ID tenants whose people are let in, comma separated; empty = whom App "
-        "Service Authentication lets in.",
-        examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
-    )
-    guests: Literal["named", "members", "refused"] = Field(
-        default="named",
-        description="Guests of a tenant read what is open to them by name, by group, or to everybody; "
-        "members = also what is open to the organisation; refused = they are not let in.",
-    )
-    allow_applications: bool = Field(
-        default=False, description="Programs may call as themselves, with no person signed in."
-    )
-    department_claim: str | None = Field(
-        default=None,
-        description="Claim that carries a person's department; unset = `department`, or a directory "
-        "extension of that name.",
-        examples=["extension_0123456789abcdef0123456789abcdef_division"],
-    )
-    group_overage: Literal["resolve", "refuse", "ignore"] = Field(
-        default="resolve",
-        description="For people with more groups than a token has room for: look them up in Microsoft Graph, "
-        "refuse the person (403), or count none of their groups.",
-    )
-    group_cache_s: int = Field(
-        default=300,
-        ge=0,
-        le=3600,
-        description="Seconds for which groups that were looked up hold; 0 = for one request.",
-    )
-    graph_endpoint: str = Field(
-        default="https://graph.microsoft.com",
-        description="Microsoft Graph, or that of a national cloud.",
-        examples=["https://graph.microsoft.us"],
-    )
-    graph_timeout_s: float = Field(
-        default=5,  # unmeasured: a page takes some tenths of a second, and somebody waits
-        gt=0,
-        le=30,
-        description="Most seconds for looking up a person's groups, all pages and tries together.",
-    )
-
-    @property
-    def tenants(self) -> tuple[str, ...]:
-        """ALLOWED_TENANTS, one by one, in lower case."""
-        return tuple(name for part in self.allowed_tenants.split(",") if (name := part.strip().casefold()))
-
-    @model_validator(mode="after")
-    def _check_identity(self) -> Self:
-        check_graph(self.graph_endpoint)
-        wrong = [name for name in self.tenants if not _TENANT.fullmatch(name)]
-        if wrong:
-            raise ValueError(
-                "ALLOWED_TENANTS holds something else than ids of tenants. "
-                "Example: ALLOWED_TENANTS=72f988bf-86f1-41af-91ab-2d7cd011db47"
-            )
-        return self
-
-
-class Settings(IdentitySettings, AgentSettings, BotSettings):
-    """What a deployment sets. Names are the environment variables', in upper case."""
-
-    model_config = SettingsConfigDict(
+    model_config = ConfigDict(
         frozen=True,
-        extra="ignore",
-        populate_by_name=True,
-        hide_input_in_errors=True,  # it could be a key
-        defer_build=False,
+        extra="forbid",
+        hide_input_in_errors=True,  # a value could be a key
+        alias_generator=prefixed(""),
     )
 
-    azure_search_endpoint: str = Field(
+
+class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
+    """The search service."""
+
+    endpoint: str = Field(
         description="Search service that holds the indexes.", examples=["https://NAME.search.windows.net"]
     )
-    azure_search_api_key: str | None = Field(
+    api_key: str | None = Field(
         default=None, description="Key of the search service; unset = managed identity.", repr=False
     )
-    azure_search_content_index: str = Field(default="content-blocks", description="Index of blocks.")
-    azure_search_documents_index: str = Field(default="documents-metadata", description="Index of documents.")
-    azure_search_memory_index: str = Field(
-        default="conversation-memory", description="Index of remembered questions."
+    content_index: str = Field(default="content-blocks", description="Index of blocks.")
+    documents_index: str = Field(default="documents-metadata", description="Index of documents.")
+    memory_index: str = Field(default="conversation-memory", description="Index of remembered questions.")
+    timeout_s: float = Field(
+        alias="SEARCH_TIMEOUT_S", default=30, gt=0, description="Timeout for one search query, in seconds."
+    )
+    semantic_ranker: bool = Field(
+        alias="SEMANTIC_RANKER",
+        default=False,  # not every tier and region has it, and each query is charged
+        description="Order results with the search service's semantic ranker, where the service has one.",
     )
 
-    documents_storage: str | None = Field(
-        default=None,
+
+class StorageSettings(SettingsGroup):
+    """The storage account with the documents, and the account for tables."""
+
+    connection_string: str | None = Field(
         alias="DocumentsStorage",
+        default=None,
         description="Connection string of the storage account with the documents; unset = managed identity "
         "with the three DocumentsStorage__…ServiceUri settings.",
         repr=False,
     )
-    documents_storage_blob_uri: str | None = Field(
-        default=None,
+    blob_uri: str | None = Field(
         alias="DocumentsStorage__blobServiceUri",
+        default=None,
         description="Blob endpoint of the storage account, used with managed identity.",
         examples=["https://NAME.blob.core.windows.net"],
     )
-    documents_storage_queue_uri: str | None = Field(
-        default=None,
+    queue_uri: str | None = Field(
         alias="DocumentsStorage__queueServiceUri",
+        default=None,
         description="Queue endpoint of the same account; the blob trigger needs it.",
         examples=["https://NAME.queue.core.windows.net"],
     )
-    documents_storage_table_uri: str | None = Field(
-        default=None,
+    table_uri: str | None = Field(
         alias="DocumentsStorage__tableServiceUri",
+        default=None,
         description="Table endpoint of the same account.",
         examples=["https://NAME.table.core.windows.net"],
     )
     tables_endpoint: str | None = Field(
         default=None,
-        description="Table endpoint of another account, such as Cosmos DB's for tables; unset = the storage "
+        description="Table endpoint of another account, such as Cosmos DB for Table; unset = the storage "
         "account's.",
         examples=["https://NAME.table.cosmos.azure.com"],
     )
@@ -650,9 +103,25 @@ class Settings(IdentitySettings, AgentSettings, BotSettings):
         description="Key of the account of TABLES_ENDPOINT; unset = managed identity.",
         repr=False,
     )
-    azure_client_id: str | None = Field(
-        default=None, description="Client id of the user-assigned managed identity."
-    )
+
+    @property
+    def tables_are_in_cosmos_db(self) -> bool:
+        """Whether table queries return rows in no order (decision 0010)."""
+        return ".table.cosmos." in (self.tables_endpoint or "")
+
+    @model_validator(mode="after")
+    def _check_account(self) -> Self:
+        if not self.connection_string and not (self.blob_uri and self.table_uri):
+            raise ValueError(
+                "DocumentsStorage is missing: the storage account with the documents. Example: "
+                "DocumentsStorage__blobServiceUri=https://NAME.blob.core.windows.net and "
+                "DocumentsStorage__tableServiceUri=https://NAME.table.core.windows.net"
+            )
+        return self
+
+
+class ModelSettings(SettingsGroup):
+    """The model endpoint, its deployments and what they cost."""
 
     openai_base_url: str | None = Field(
         default=None,
@@ -660,7 +129,7 @@ class Settings(IdentitySettings, AgentSettings, BotSettings):
         examples=["https://api.openai.com/v1"],
     )
     openai_api_key: str | None = Field(
-        default=None, description="Key for OPENAI_BASE_URL, if it wants one.", repr=False
+        default=None, description="Key for OPENAI_BASE_URL, if it needs one.", repr=False
     )
     azure_openai_endpoint: str | None = Field(
         default=None,
@@ -673,14 +142,19 @@ class Settings(IdentitySettings, AgentSettings, BotSettings):
     azure_openai_api_version: str = Field(
         default="2025-04-01-preview", description="API version of the Azure OpenAI resource."
     )
-    chat_model: str = Field(description="Chat deployment or model name.", examples=["gpt-5-mini"])
-    vision_model: str | None = Field(
+    chat: str = Field(
+        alias="CHAT_MODEL", description="Chat deployment or model name.", examples=["gpt-5-mini"]
+    )
+    vision: str | None = Field(
+        alias="VISION_MODEL",
         default=None,
-        description="Deployment or model that describes figures; unset = CHAT_MODEL, if that one sees.",
+        description="Deployment or model that describes figures; unset = CHAT_MODEL, if it accepts pictures.",
         examples=["gpt-5-mini"],
     )
-    embedding_model: str = Field(
-        description="Embedding deployment or model name.", examples=["text-embedding-3-large"]
+    embedding: str = Field(
+        alias="EMBEDDING_MODEL",
+        description="Embedding deployment or model name.",
+        examples=["text-embedding-3-large"],
     )
     embedding_dimensions: int = Field(
         gt=0, le=4096, description="Length of the embedding model's vectors.", examples=["3072"]
@@ -688,41 +162,88 @@ class Settings(IdentitySettings, AgentSettings, BotSettings):
     embedding_tokenizer_path: str | None = Field(
         default=None,
         description="tokenizer.json of the embedding model, for exact block sizes; "
-        "unset = 3.6 characters a token.",
+        "unset = 3.6 characters per token.",
+    )
+    features: str = Field(
+        alias="MODEL_FEATURES",
+        default=AUTO,
+        description="Parts of the OpenAI protocol that the endpoint supports, comma separated: "
+        "docs/models.md; auto = learned from what it refuses.",
+        examples=["json_object,max_tokens,system_role,images"],
+    )
+    input_usd_per_million_tokens: float = Field(
+        alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
+        default=0.40,  # list price of gpt-4.1-mini, for which the prompts are written
+        ge=0,
+        description="Price of a million tokens that CHAT_MODEL reads, in US dollars; sub-agents' budgets "
+        "depend on it.",
+    )
+    output_usd_per_million_tokens: float = Field(
+        alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
+        default=1.60,  # as above
+        ge=0,
+        description="The same for a million tokens that it writes.",
     )
 
+    @property
+    def known_features(self) -> frozenset[Feature] | None:
+        """What the endpoint supports; None = not known yet."""
+        if self.features.strip().lower() == AUTO:
+            return None
+        return frozenset(cast("Feature", name.lower()) for name in listed(self.features))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not (self.openai_base_url or self.azure_openai_endpoint):
+            raise ValueError(
+                "OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT is missing: the model endpoint. "
+                "Example: OPENAI_BASE_URL=https://api.openai.com/v1"
+            )
+        if (self.known_features or frozenset()) - ALL_FEATURES:
+            raise ValueError(
+                f"MODEL_FEATURES has an unknown name; known are {', '.join(sorted(ALL_FEATURES))}. "
+                "Example: MODEL_FEATURES=auto"
+            )
+        return self
+
+
+class IngestionSettings(SettingsGroup):
+    """Reading files: limits, parser services, default access."""
+
     max_block_tokens: int = Field(
-        default=230, ge=50, le=8000, description="Most tokens in a block; 400-500 suits text-embedding-3."
+        default=230,
+        ge=50,
+        le=8000,
+        description="Maximum number of tokens in a block; 400-500 suits text-embedding-3.",
     )
     max_document_bytes: int = Field(
         default=500_000_000, gt=0, description="A larger file is refused, with the reason in its status."
     )
-    parse_timeout_s: float = Field(default=300, gt=0, description="Most seconds for parsing one file.")
+    parse_timeout_s: float = Field(default=300, gt=0, description="Timeout for parsing one file, in seconds.")
     max_figures: int = Field(
         default=200,
         ge=0,
         le=2000,
-        description="Most figures of one document; a new one costs a call of the vision model.",
+        description="Maximum number of figures of one document; each new one costs a vision model call.",
     )
-    recognition_seconds: float = Field(
+    ocr_timeout_s: float = Field(
         default=200,
         ge=0,
         le=400,
-        description="Most seconds for reading scanned pages and pictures of one file by Tesseract, on top of "
-        "PARSE_TIMEOUT_S; a page takes about 4. 0 = none is read.",
+        description="Timeout for OCR of one file's scanned pages and pictures by Tesseract, in seconds, on "
+        "top of PARSE_TIMEOUT_S; a page takes about 4. 0 = no OCR.",
     )
     parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
-        default="local",
-        description="What reads the layout of PDFs and pictures; another than local is a service.",
+        default="local", description="Reads the layout of PDFs and pictures; all but local are services."
     )
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
-        default="tesseract", description="What reads pages without text when PARSER_BACKEND is local."
+        default="tesseract", description="Reads pages without text when PARSER_BACKEND is local."
     )
     parser_service_timeout_s: float = Field(
         default=180,
         gt=0,
         le=300,  # with PARSE_TIMEOUT_S within the host's 10 minutes
-        description="Most seconds for one file at the parser service; then our own parser reads it.",
+        description="Timeout for one file at the parser service, in seconds; then the local parser reads it.",
     )
     document_intelligence_endpoint: str | None = Field(
         default=None,
@@ -740,56 +261,552 @@ class Settings(IdentitySettings, AgentSettings, BotSettings):
         examples=["http://docling:5001"],
     )
     docling_api_key: str | None = Field(
-        default=None, description="Key of docling-serve, if it wants one.", repr=False
+        default=None, description="Key of docling-serve, if it needs one.", repr=False
     )
     default_access: str = Field(
         default="",
-        description="Principals, comma separated, for documents that bring no list of their own; "
+        description="Principals, comma separated, for documents without an access list of their own; "
         "empty = the owner alone.",
     )
 
-    plan_timeout_s: float = Field(default=10, gt=0, description="Most seconds for planning a question.")
-    search_timeout_s: float = Field(default=30, gt=0, description="Most seconds for one search query.")
-    gather_timeout_s: float = Field(
-        default=60, gt=0, description="Most seconds for all searches of one step of a question together."
+    @model_validator(mode="after")
+    def _check_parser_services(self) -> Self:
+        if "document_intelligence" in (self.parser_backend, self.text_recognition):
+            self._check_document_intelligence()
+        if self.parser_backend == "docling":
+            _check_parser_address("DOCLING_ENDPOINT", self.docling_endpoint, "http://docling:5001")
+        return self
+
+    def _check_document_intelligence(self) -> None:
+        name, address = "DOCUMENT_INTELLIGENCE_ENDPOINT", self.document_intelligence_endpoint
+        _check_parser_address(name, address, "https://NAME.cognitiveservices.azure.com")
+        parts = urlsplit(address or "")
+        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+            raise ValueError(f"{name} must be https: a key or token goes with each request.")
+        if parts.scheme == "http" and not self.document_intelligence_key:
+            raise ValueError(
+                f"DOCUMENT_INTELLIGENCE_KEY is missing: {name} is not https, and tokens need https."
+            )
+
+
+class AnsweringSettings(SettingsGroup):
+    """Answering one question."""
+
+    plan_timeout_s: float = Field(
+        default=10, gt=0, description="Timeout for planning a question, in seconds."
+    )
+    retrieval_timeout_s: float = Field(
+        default=60, gt=0, description="Timeout for all searches of one retrieval step, in seconds."
     )
     clarification_timeout_s: float = Field(
         default=3 * 86400,
         gt=0,
         le=30 * 86400,
-        description="Most seconds to wait for an answer to which document is meant.",
+        description="How long to wait for a reply to a clarification, in seconds.",
     )
-    max_attempts: int = Field(
-        default=2, ge=1, le=3, description="Attempts at finding evidence, each wider; 1 = no second one."
-    )
-    semantic_ranker: bool = Field(
-        default=False,  # not every tier and region has it, and it is charged by the query
-        description="The search service's semantic ranker orders what was found, where the service has one.",
+    max_retrieval_attempts: int = Field(
+        default=2, ge=1, le=3, description="Attempts at finding evidence, each wider; 1 = no second attempt."
     )
     refine_evidence: bool = Field(
-        default=True, description="The model orders and sorts out passages of which retrieval is not sure."
+        default=True, description="The model reranks and filters passages when retrieval is not confident."
     )
-    answer_timeout_s: float = Field(default=90, gt=0, description="Most seconds for writing an answer.")
+    answer_timeout_s: float = Field(
+        default=90, gt=0, description="Timeout for writing an answer, in seconds."
+    )
     max_answer_tokens: int = Field(
         default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
         gt=0,
-        description="Most tokens that the model writes for an answer, hidden reasoning included.",
+        description="Maximum number of tokens written for an answer, hidden reasoning included.",
     )
-    answer_blocks: int = Field(default=10, ge=1, le=50, description="Blocks that an answer is written from.")
+    answer_blocks: int = Field(
+        default=10, ge=1, le=50, description="Number of blocks that an answer is written from."
+    )
     organisation: str = Field(
         default="an organisation",
         min_length=1,
         max_length=100,
-        description="Whose documents these are, as the prompt of an answer says it.",
+        description="Whose documents these are; the prompts name it.",
         examples=["Contoso Ltd"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 
-    stream_seconds: float = Field(
-        default=180,
+
+class ConversationSettings(SettingsGroup):
+    """Threads, and how long runs are kept."""
+
+    turns: int = Field(
+        alias="CONVERSATION_TURNS",
+        default=6,
+        ge=2,
+        le=30,
+        description="Number of a thread's latest turns given to a question in full; beyond that, the older "
+        "half is compressed into the thread's summary.",
+    )
+    run_retention_days: int = Field(
+        default=30,
+        ge=1,
+        description="Days after which a run's events and working memory, and summaries of documents, are "
+        "deleted; a run's answer stays as long as its thread.",
+    )
+
+
+class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
+    """Summaries of several documents."""
+
+    timeout_s: float = Field(
+        default=900,
         gt=0,
-        le=220,
-        description="A stream ends on purpose after this, to be resumed by Last-Event-ID.",
+        le=6 * 3600,
+        description="Timeout for a summary, in seconds; whatever has been read by then is summarised.",
+    )
+    call_timeout_s: float = Field(
+        default=60, gt=0, le=240, description="Timeout for one model call of a summary, in seconds."
+    )
+    window_tokens: int = Field(
+        default=3000,  # unmeasured: small enough for findings from everywhere, large enough to be few
+        ge=300,
+        le=100_000,
+        description="Maximum number of tokens of a document that the model reads at once.",
+    )
+    max_windows: int = Field(
+        default=120,
+        ge=1,
+        le=900,
+        description="Maximum number of windows of one document; a longer one is summarised in part, with a "
+        "warning.",
+    )
+    documents_at_once: int = Field(
+        default=4, ge=1, le=20, description="Number of documents of one summary that are read concurrently."
+    )
+    output_tokens: int = Field(
+        default=4000,  # as for an answer: the hidden reasoning of a reasoning model counts as well
+        gt=0,
+        description="Maximum number of tokens written in one model call, hidden reasoning included.",
+    )
+
+
+class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
+    """Limits of sub-agents (contracts.md, section 4)."""
+
+    enabled: bool = Field(default=True, description="Questions that need deeper work may use sub-agents.")
+    max_per_request: int = Field(
+        default=2, ge=0, le=10, description="Maximum number of sub-agents of one question."
+    )
+    max_recursion_depth: int = Field(
+        default=1, ge=0, le=3, description="1 = sub-agents start no others; 0 = there are none."
+    )
+    child_timeout_ms: int = Field(
+        default=15_000, gt=0, le=600_000, description="Timeout of one sub-agent, in milliseconds."
+    )
+    child_max_turns: int = Field(
+        default=3, ge=1, le=20, description="Maximum number of model turns of one sub-agent."
+    )
+    child_retry_count: int = Field(
+        default=1, ge=0, le=3, description="How often a failed sub-agent is retried."
+    )
+    child_retry_backoff_ms: int = Field(
+        default=750,
+        ge=0,
+        le=60_000,
+        description="Pause before a retry, and before a deferred decision is repeated, in milliseconds.",
+    )
+    child_min_latency_ms: int = Field(
+        default=4_000,  # unmeasured: one search and one short turn of a model
+        ge=1,
+        description="With less time left, in milliseconds, no sub-agent is started.",
+    )
+    reserve_latency_ms: int = Field(
+        default=5_000,  # unmeasured: an answer of usual length
+        ge=0,
+        description="Time reserved for the main agent, which writes the answer, in milliseconds.",
+    )
+    reserve_tokens: int = Field(
+        default=6_000,  # ten blocks of 230 tokens, and MAX_ANSWER_TOKENS less hidden reasoning
+        ge=0,
+        description="Tokens reserved for the main agent, which writes the answer.",
+    )
+    max_active: int = Field(
+        default=20,  # unmeasured: ten questions with two each
+        ge=0,
+        description="Maximum number of sub-agents running at once, over all questions and instances.",
+    )
+    max_queue_depth: int = Field(
+        default=20,  # unmeasured: as many as may be active
+        ge=1,
+        description="With this many sub-agents waiting, decisions to start one are deferred.",
+    )
+    restricted_tools_only: bool = Field(
+        default=False, description="Sub-agents may use only the tools of SUBAGENTS_RESTRICTED_TOOLS."
+    )
+    restricted_tools: str = Field(
+        default="retrieve_documents,query_metadata",
+        description="Those tools, comma separated: retrieve_documents, query_metadata, web_search.",
+    )
+    compliance_mode: Literal["normal", "strict"] = Field(
+        default="normal", description="strict = the restricted tools only, and never the web."
+    )
+    sensitive_departments: str = Field(
+        default="",
+        description="Departments, comma separated: the web is not searched for questions that found their "
+        "documents.",
+        examples=["Human Resources,Legal"],
+    )
+    degraded_mode: bool = Field(default=False, description="Reduced operation: no sub-agents while it is on.")
+    circuit_breaker_failure_rate_threshold: float = Field(
+        alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD",
+        default=0.35,
+        gt=0,
+        le=1,
+        description="Share of failed sub-agents from which the circuit opens.",
+    )
+    circuit_breaker_window_requests: int = Field(
+        alias="CIRCUIT_BREAKER_WINDOW_REQUESTS",
+        default=50,
+        ge=1,
+        le=1000,
+        description="Number of latest sub-agents that the share is computed over.",
+    )
+    circuit_breaker_cooldown_seconds: int = Field(
+        alias="CIRCUIT_BREAKER_COOLDOWN_SECONDS",
+        default=300,
+        ge=1,
+        description="Seconds that the circuit stays open before one is tried.",
+    )
+
+    @property
+    def restricted_tool_names(self) -> tuple[str, ...]:
+        """SUBAGENTS_RESTRICTED_TOOLS as a tuple."""
+        return listed(self.restricted_tools)
+
+    @property
+    def sensitive_department_names(self) -> tuple[str, ...]:
+        """SUBAGENTS_SENSITIVE_DEPARTMENTS as a tuple, casefolded."""
+        return tuple(name.casefold() for name in listed(self.sensitive_departments))
+
+    @model_validator(mode="after")
+    def _check_tools(self) -> Self:
+        unknown = [name for name in self.restricted_tool_names if name not in SUBAGENT_TOOLS]
+        if unknown:
+            raise ValueError(
+                f"SUBAGENTS_RESTRICTED_TOOLS has an unknown tool: {', '.join(unknown)}. "
+                "Example: SUBAGENTS_RESTRICTED_TOOLS=retrieve_documents,query_metadata"
+            )
+        return self
+
+
+class ThresholdSettings(SettingsGroup):
+    """Scores by which the delegation policy decides."""
+
+    low_retrieval_confidence_top_score: float = Field(
+        default=0.62, ge=0, le=1, description="A lower top score suggests a sub-agent."
+    )
+    high_confidence_no_delegate_top_score: float = Field(
+        default=0.78,
+        ge=0,
+        le=1,
+        description="From this top score, with a clear lead, a fact needs no sub-agent.",
+    )
+    low_score_spread_ambiguity: float = Field(
+        default=0.08,
+        ge=0,
+        le=1,
+        description="Six passages or more whose best has a smaller lead suggest a sub-agent.",
+    )
+    high_score_spread_clarity: float = Field(
+        default=0.15, ge=0, le=1, description="From this lead, the best passage is clearly ahead."
+    )
+
+
+class BudgetSettings(SettingsGroup):
+    """Time, tokens and money of one question."""
+
+    max_total_tokens_per_request: int = Field(
+        default=24_000, gt=0, description="Maximum number of tokens of one question, sub-agents included."
+    )
+    max_child_tokens: int = Field(
+        default=8_000, gt=0, description="Maximum number of tokens of one sub-agent."
+    )
+    max_subagent_cost_usd: float = Field(
+        default=0.08, ge=0, description="Maximum cost of all sub-agents of one question, in US dollars."
+    )
+    max_child_cost_usd: float = Field(
+        default=0.03, gt=0, description="Maximum cost of one sub-agent, in US dollars."
+    )
+    max_total_latency_ms: int = Field(
+        default=25_000,
+        gt=0,
+        description="Maximum time from a question's arrival to its stored answer, in milliseconds; longer "
+        "timeouts of its steps are cut to it.",
+    )
+    min_remaining_latency_to_delegate_ms: int = Field(
+        default=12_000, ge=0, description="With less time left, in milliseconds, no sub-agent is started."
+    )
+    min_remaining_tokens_to_delegate: int = Field(
+        default=8_000,  # unmeasured: the reserve, and one turn over some passages
+        ge=0,
+        description="With fewer tokens left, no sub-agent is started.",
+    )
+    min_remaining_cost_to_delegate_usd: float = Field(
+        default=0.005,  # unmeasured: one turn of a small model
+        ge=0,
+        description="With less money left, in US dollars, no sub-agent is started.",
+    )
+
+
+class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
+    """Searching the web."""
+
+    url: str | None = Field(
+        default=None,
+        description="Search engine with SearXNG's JSON API; https, or on this machine. "
+        "Unset = the web is never searched.",
+        examples=["https://NAME/search"],
+    )
+    key: str | None = Field(
+        default=None, description="Key of the search engine, if it needs one.", repr=False
+    )
+    key_header: str = Field(
+        default="X-Api-Key", description="Header that carries the key, unchanged.", examples=["Authorization"]
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.url is not None:
+            parts = urlsplit(self.url)
+            if not _is_safe(self.url) or parts.query or parts.fragment:
+                raise ValueError(
+                    "WEB_SEARCH_URL is not an https address: questions are sent there. "
+                    "Example: WEB_SEARCH_URL=https://NAME/search"
+                )
+        if not _HEADER_NAME.fullmatch(self.key_header):
+            raise ValueError(
+                "WEB_SEARCH_KEY_HEADER is not a header name. Example: WEB_SEARCH_KEY_HEADER=Authorization"
+            )
+        if self.key is not None and not self.key.isprintable():
+            raise ValueError("WEB_SEARCH_KEY has characters that are not allowed in a header.")
+        return self
+
+
+class LimitSettings(SettingsGroup):
+    """What one person may use."""
+
+    rate_limit_per_minute: int = Field(
+        default=60,  # one a second for hours: no person asks faster, and no faulty script costs more
+        ge=0,
+        le=100_000,
+        description="Calls that cost (questions, searches, summaries, uploads) per person and minute; "
+        "all at once or spread out. More get a 429. 0 = no limit.",
+    )
+    max_concurrent_runs: int = Field(
+        default=5,
+        ge=0,
+        le=1000,
+        description="Questions and summaries of one person that run concurrently; a run that waits for a "
+        "reply does not count. More get a 429. 0 = no limit.",
+    )
+
+
+class TelemetrySettings(SettingsGroup):
+    """Where traces and metrics go. The names are those of OpenTelemetry and Azure."""
+
+    otlp_endpoint: str | None = Field(
+        alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        default=None,
+        description="Receiver of traces and metrics by OTLP over HTTP, without /v1/traces; unset = none. "
+        "https, or http without headers.",
+        examples=["http://localhost:4318"],
+    )
+    otlp_header_list: str | None = Field(
+        alias="OTEL_EXPORTER_OTLP_HEADERS",
+        default=None,
+        description="Headers for that receiver, such as its key: name=value, comma separated.",
+        repr=False,
+    )
+    service_name: str = Field(
+        alias="OTEL_SERVICE_NAME",
+        default="groundwork",
+        min_length=1,
+        max_length=100,
+        description="Name of the app in traces.",
+    )
+    connection_string: str | None = Field(
+        alias="APPLICATIONINSIGHTS_CONNECTION_STRING",
+        default=None,
+        description="Application Insights resource for traces and metrics; unset = none.",
+        repr=False,
+    )
+    authentication_string: str | None = Field(
+        alias="APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
+        default=None,
+        description="In the platform's format: Authorization=AAD signs in with the managed identity; "
+        "ClientId= names it.",
+        examples=["Authorization=AAD"],
+    )
+    trace_sample_ratio: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of the traces begun here that is recorded; a trace that comes with a request is "
+        "recorded if its caller records it.",
+    )
+    trace_content: bool = Field(
+        default=False, description="Record what models read and write: questions, documents, answers."
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether traces and metrics go anywhere."""
+        return bool(self.otlp_endpoint or self.connection_string)
+
+    @property
+    def otlp_headers(self) -> dict[str, str]:
+        """OTEL_EXPORTER_OTLP_HEADERS as names and values."""
+        pairs = (pair.partition("=") for pair in (self.otlp_header_list or "").split(",") if pair)
+        return {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.otlp_endpoint is not None:
+            self._check_receiver(self.otlp_endpoint)
+        headers = (self.otlp_header_list or "").split(",")
+        if not all(_HEADER.fullmatch(header) for header in headers if header):
+            raise ValueError(
+                "OTEL_EXPORTER_OTLP_HEADERS is not name=value, comma separated: headers for the receiver of "
+                "traces. Example: OTEL_EXPORTER_OTLP_HEADERS=x-api-key=KEY"
+            )
+        if self.connection_string is not None and "instrumentationkey=" not in self.connection_string.lower():
+            raise ValueError(
+                "APPLICATIONINSIGHTS_CONNECTION_STRING is not a connection string. "
+                "Example: APPLICATIONINSIGHTS_CONNECTION_STRING=InstrumentationKey=…"
+            )
+        return self
+
+    def _check_receiver(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise ValueError(
+                "OTEL_EXPORTER_OTLP_ENDPOINT is not an http address: the receiver of traces. "
+                "Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318"
+            )
+        if self.otlp_header_list and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+            raise ValueError(
+                "OTEL_EXPORTER_OTLP_ENDPOINT must be https: OTEL_EXPORTER_OTLP_HEADERS go with each request. "
+                "Example: OTEL_EXPORTER_OTLP_ENDPOINT=https://NAME/otlp"
+            )
+
+
+class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
+    """The Bot Service channels."""
+
+    app_id: str | None = Field(
+        default=None,
+        description="Client id of the Azure Bot's identity; unset = POST /api/messages answers 401.",
+        examples=["00000000-0000-0000-0000-000000000000"],
+    )
+    tenant_id: str | None = Field(
+        default=None,
+        description="Entra tenant of the bot; people of other tenants are refused. Required with BOT_APP_ID.",
+        examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
+    )
+    cloud: Literal["public", "usgov"] = Field(
+        default="public",
+        description="Microsoft cloud of the bot; usgov = Azure Government, with Teams GCC High or DoD. Set "
+        "BOT_ATTACHMENT_HOSTS and GRAPH_ENDPOINT with it.",
+        examples=["usgov"],
+    )
+    local_anonymous: bool = Field(
+        default=False,
+        description="Accept activities without a token from this machine, such as the Agents Playground's; "
+        "not with BOT_APP_ID, refused in Azure.",
+    )
+    attachment_host_list: str = Field(
+        alias="BOT_ATTACHMENT_HOSTS",
+        default=".sharepoint.com,smba.trafficmanager.net",
+        description="Hosts, comma separated, from which files dropped into a chat are fetched; `.NAME` = any "
+        "host below it. Loopback is allowed with BOT_LOCAL_ANONYMOUS only.",
+        examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
+    )
+    stream_seconds: float = Field(
+        default=100,  # Teams ends a streamed message after 2 minutes
+        gt=0,
+        le=110,
+        description="Maximum time to stream one message in a chat, in seconds; a longer one is sent again.",
+    )
+
+    @property
+    def attachment_hosts(self) -> tuple[str, ...]:
+        """BOT_ATTACHMENT_HOSTS as a tuple, casefolded."""
+        return tuple(host.casefold() for host in listed(self.attachment_host_list))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.app_id and not self.tenant_id:
+            raise ValueError(
+                "BOT_TENANT_ID is missing: the tenant of the people whom the bot of BOT_APP_ID answers. "
+                "Example: BOT_TENANT_ID=72f988bf-86f1-41af-91ab-2d7cd011db47"
+            )
+        for name, value in (("BOT_APP_ID", self.app_id), ("BOT_TENANT_ID", self.tenant_id)):
+            if value and not _GUID.fullmatch(value):
+                raise ValueError(
+                    f"{name} is not an Entra ID. Example: {name}=00000000-0000-0000-0000-000000000000"
+                )
+        if self.app_id and self.local_anonymous:
+            raise ValueError(
+                "BOT_LOCAL_ANONYMOUS and BOT_APP_ID are both set: a bot with an identity accepts nothing "
+                "without a token. Remove one."
+            )
+        if any(not _HOST.fullmatch(host) for host in self.attachment_hosts):
+            raise ValueError(
+                "BOT_ATTACHMENT_HOSTS has something other than host names. "
+                "Example: BOT_ATTACHMENT_HOSTS=.sharepoint.com,smba.trafficmanager.net"
+            )
+        return self
+
+
+class IdentitySettings(SettingsGroup):
+    """Who is admitted, and how groups are looked up."""
+
+    allowed_tenants: str = Field(
+        default="",
+        description="Ids of the Entra tenants whose people are admitted, comma separated; empty = everyone "
+        "whom App Service Authentication admits.",
+        examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
+    )
+    guests: Literal["named", "members", "refused"] = Field(
+        default="named",
+        description="named = guests of a tenant read what is open to them by name, group, or to everyone; "
+        "members = also what is open to the organisation; refused = they are not admitted.",
+    )
+    allow_applications: bool = Field(
+        default=False, description="Programs may call as themselves, without a signed-in person."
+    )
+    department_claim: str | None = Field(
+        default=None,
+        description="Claim that carries a person's department; unset = `department`, or a directory "
+        "extension of that name.",
+        examples=["extension_0123456789abcdef0123456789abcdef_division"],
+    )
+    group_overage: Literal["resolve", "refuse", "ignore"] = Field(
+        default="resolve",
+        description="For people with more groups than fit into a token: look them up in Microsoft Graph, "
+        "refuse the person (403), or ignore their groups.",
+    )
+    group_cache_s: int = Field(
+        default=300,
+        ge=0,
+        le=3600,
+        description="How long groups that were looked up are cached, in seconds; 0 = for one request.",
+    )
+    graph_endpoint: str = Field(
+        default="https://graph.microsoft.com",
+        description="Microsoft Graph, or that of a national cloud.",
+        examples=["https://graph.microsoft.us"],
+    )
+    graph_timeout_s: float = Field(
+        default=5,  # unmeasured: a page takes some tenths of a second, and somebody waits
+        gt=0,
+        le=30,
+        description="Timeout for looking up a person's groups, all pages and retries included, in seconds.",
     )
     dev_token_secret: str | None = Field(
         default=None,
@@ -800,69 +817,220 @@ class Settings(IdentitySettings, AgentSettings, BotSettings):
     allow_anonymous: bool = Field(
         default=False, description="Search without a user context (tests only; refused in Azure)."
     )
-    website_site_name: str | None = Field(default=None, description="Set by Azure; tells that we run there.")
+
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """ALLOWED_TENANTS as a tuple, in lower case."""
+        return tuple(name.casefold() for name in listed(self.allowed_tenants))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not _is_bare(self.graph_endpoint):
+            raise ValueError(
+                "GRAPH_ENDPOINT is not an https address without a path: the app's token is sent there. "
+                "Example: GRAPH_ENDPOINT=https://graph.microsoft.com"
+            )
+        if not all(_GUID.fullmatch(tenant) for tenant in self.tenants):
+            raise ValueError(
+                "ALLOWED_TENANTS has something other than tenant ids. "
+                "Example: ALLOWED_TENANTS=72f988bf-86f1-41af-91ab-2d7cd011db47"
+            )
+        return self
+
+
+class HostSettings(SettingsGroup):
+    """Where the app runs, and how it is reached."""
+
+    azure_client_id: str | None = Field(
+        default=None, description="Client id of the user-assigned managed identity."
+    )
+    stream_seconds: float = Field(
+        default=180,
+        gt=0,
+        le=220,
+        description="A stream ends on purpose after this many seconds, to be resumed by Last-Event-ID.",
+    )
+    public_url: str | None = Field(
+        default=None,
+        description="Address of the app in a browser, for links in chats; unset = https://WEBSITE_HOSTNAME.",
+        examples=["https://groundwork.contoso.com"],
+    )
+    website_hostname: str | None = Field(default=None, description="Set by Azure; the app's own host name.")
+    website_site_name: str | None = Field(
+        default=None, description="Set by Azure; tells that the app runs there."
+    )
     website_auth_enabled: bool = Field(
         default=False, description="Set by Azure while App Service Authentication guards the app."
     )
-
-    @model_validator(mode="after")
-    def _check_combinations(self) -> Self:
-        if not (self.openai_base_url or self.azure_openai_endpoint):
-            raise ValueError(
-                "OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT is missing: the model endpoint. "
-                "Example: OPENAI_BASE_URL=https://api.openai.com/v1"
-            )
-        if not self.documents_storage and not (
-            self.documents_storage_blob_uri and self.documents_storage_table_uri
-        ):
-            raise ValueError(
-                "DocumentsStorage is missing: the storage account with the documents. Example: "
-                "DocumentsStorage__blobServiceUri=https://NAME.blob.core.windows.net and "
-                "DocumentsStorage__tableServiceUri=https://NAME.table.core.windows.net"
-            )
-        if self.in_azure and (self.dev_token_secret or self.allow_anonymous or self.bot_local_anonymous):
-            raise ValueError(
-                "DEV_TOKEN_SECRET, ALLOW_ANONYMOUS and BOT_LOCAL_ANONYMOUS are for development; "
-                "remove them in Azure."
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _check_parser_services(self) -> Self:
-        if "document_intelligence" in (self.parser_backend, self.text_recognition):
-            check_document_intelligence(self.document_intelligence_endpoint, self.document_intelligence_key)
-        if self.parser_backend == "docling":
-            check_address("DOCLING_ENDPOINT", self.docling_endpoint, "http://docling:5001")
-        return self
-
-    @property
-    def tables_are_in_cosmos_db(self) -> bool:
-        """Whether queries of tables answer in no order (decision 0010)."""
-        return ".table.cosmos." in (self.tables_endpoint or "")
 
     @property
     def in_azure(self) -> bool:
         """Whether App Service runs us. Guards refuse by it; no feature may depend on it."""
         return self.website_site_name is not None
 
+    @property
+    def public_address(self) -> str | None:
+        """The app's address in a browser, without a trailing slash; None = not known."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        return f"https://{self.website_hostname}" if self.website_hostname else None
 
-def load_settings() -> Settings:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.public_url and not _is_bare(self.public_url):
+            raise ValueError(
+                "PUBLIC_URL is not an https address without a path: links in chats lead there. "
+                "Example: PUBLIC_URL=https://groundwork.contoso.com"
+            )
+        return self
+
+
+class Settings(BaseModel):
+    """Everything that a deployment sets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    search: SearchSettings
+    storage: StorageSettings
+    models: ModelSettings
+    ingestion: IngestionSettings
+    answering: AnsweringSettings
+    conversations: ConversationSettings
+    summaries: SummarySettings
+    subagents: SubagentSettings
+    thresholds: ThresholdSettings
+    budgets: BudgetSettings
+    web_search: WebSearchSettings
+    limits: LimitSettings
+    telemetry: TelemetrySettings
+    bot: BotSettings
+    identity: IdentitySettings
+    host: HostSettings
+
+    @classmethod
+    def of(cls, values: Mapping[str, object] | None = None, /, **named: object) -> Self:
+        """Settings from environment variables by name, in any case.
+
+        Raises:
+            ValidationError: a value is missing or wrong.
+            KeyError: there is no such setting.
+        """
+        places = {
+            (field.alias or "").lower(): (group, field.alias or "")
+            for group, kind in _groups().items()
+            for field in kind.model_fields.values()
+        }
+        given: dict[str, dict[str, object]] = {group: {} for group in cls.model_fields}
+        for name, value in {**(values or {}), **named}.items():
+            group, variable = places[name.lower()]
+            given[group][variable] = value
+        return cls.model_validate(given)
+
+    def changed(self, **named: object) -> Self:
+        """These settings with others in place of some, by the variables' names, in any case."""
+        values = {
+            (info.alias or "").lower(): getattr(getattr(self, group), field)
+            for group, kind in _groups().items()
+            for field, info in kind.model_fields.items()
+        }
+        return self.of({**values, **{name.lower(): value for name, value in named.items()}})
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        for lower, upper in self._ordered():
+            (low_name, low), (high_name, high) = lower, upper
+            if low >= high:
+                raise ValueError(f"{low_name} ({low}) must be less than {high_name} ({high}).")
+        is_open = self.identity.dev_token_secret or self.identity.allow_anonymous or self.bot.local_anonymous
+        if self.host.in_azure and is_open:
+            raise ValueError(
+                "DEV_TOKEN_SECRET, ALLOW_ANONYMOUS and BOT_LOCAL_ANONYMOUS are for development; "
+                "remove them in Azure."
+            )
+        return self
+
+    def _ordered(self) -> Iterator[tuple[tuple[str, float], tuple[str, float]]]:
+        """Pairs of settings, of which the first must be less than the second."""
+        scores, budgets, kept = self.thresholds, self.budgets, self.subagents
+        yield (
+            ("LOW_RETRIEVAL_CONFIDENCE_TOP_SCORE", scores.low_retrieval_confidence_top_score),
+            ("HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE", scores.high_confidence_no_delegate_top_score),
+        )
+        yield (
+            ("LOW_SCORE_SPREAD_AMBIGUITY", scores.low_score_spread_ambiguity),
+            ("HIGH_SCORE_SPREAD_CLARITY", scores.high_score_spread_clarity),
+        )
+        yield (
+            ("SUBAGENTS_RESERVE_TOKENS", kept.reserve_tokens),
+            ("MIN_REMAINING_TOKENS_TO_DELEGATE", budgets.min_remaining_tokens_to_delegate),
+        )
+        reserve = ("SUBAGENTS_RESERVE_LATENCY_MS", kept.reserve_latency_ms)
+        yield reserve, ("MIN_REMAINING_LATENCY_TO_DELEGATE_MS", budgets.min_remaining_latency_to_delegate_ms)
+        yield reserve, ("MAX_TOTAL_LATENCY_MS", budgets.max_total_latency_ms)
+
+
+def setting_fields() -> dict[str, FieldInfo]:
+    """Each setting's field by its environment variable."""
+    return {field.alias or "": field for kind in _groups().values() for field in kind.model_fields.values()}
+
+
+def _groups() -> dict[str, type[SettingsGroup]]:
+    fields = Settings.model_fields.items()
+    return {name: cast("type[SettingsGroup]", field.annotation) for name, field in fields}
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the environment.
 
     Raises:
         ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
     """
+    names = {variable.lower() for variable in setting_fields()}
+    values = {name: value for name, value in environment.items() if name.lower() in names and value}
     try:
-        return Settings()  # the environment gives the required fields
+        return Settings.of(values)
     except ValidationError as invalid:
-        lines = [
-            explain(Settings.model_fields, str(error["loc"][0]) if error["loc"] else "", error["msg"])
-            for error in invalid.errors()
-        ]
+        lines = [explain(error["loc"], error["msg"]) for error in invalid.errors()]
         raise ConfigurationError("\n".join(lines)) from None
+
+
+def explain(location: tuple[int | str, ...], message: str) -> str:
+    """What is wrong with one variable: its name, its purpose, an example."""
+    for variable, field in setting_fields().items():
+        if location and location[-1] == variable:
+            given = field.examples[0] if field.examples else field.default
+            example = str(given).lower() if isinstance(given, bool) else given
+            suffix = f" Example: {variable}={example}" if isinstance(example, str | int | float) else ""
+            return f"{variable}: {message}. {field.description}{suffix if example != '' else ''}"
+    return message.removeprefix("Value error, ")
 
 
 @cache
 def get_settings() -> Settings:
     """The process's settings, read once."""
     return load_settings()
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The items of a comma-separated list."""
+    return tuple(item for part in text.split(",") if (item := part.strip()))
+
+
+def _check_parser_address(name: str, address: str | None, example: str) -> None:
+    parts = urlsplit(address or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        problem = "is not an http address" if address else "is missing"
+        raise ValueError(f"{name} {problem}: the address of the parser service. Example: {name}={example}")
+
+
+def _is_safe(address: str) -> bool:
+    """Whether it is https, or http on this machine, and names no user."""
+    parts = urlsplit(address)
+    is_encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    return is_encrypted and bool(parts.hostname) and "@" not in parts.netloc
+
+
+def _is_bare(address: str) -> bool:
+    """Whether it is safe and has no path, query or fragment."""
+    parts = urlsplit(address)
+    return _is_safe(address) and parts.path in ("", "/") and not parts.query and not parts.fragment

@@ -84,17 +84,17 @@ def start_export(settings: Settings) -> Callable[[], None]:
     receivers = _receivers(settings)
     exporters = [CalmExporter(receiver.spans, receiver.name) for receiver in receivers]
     provider = make_provider(
-        settings.otel_service_name,
-        settings.trace_sample_ratio,
+        settings.telemetry.service_name,
+        settings.telemetry.trace_sample_ratio,
         [BatchSpanProcessor(exporter, schedule_delay_millis=DELAY_MS) for exporter in exporters],
     )
     readers = [
         PeriodicExportingMetricReader(receiver.metrics, METRICS_EVERY_MS, EXPORT_TIMEOUT_S * 1000)
         for receiver in receivers
     ]
-    meters = MeterProvider(readers, resource_of(settings.otel_service_name), shutdown_on_exit=False)
+    meters = MeterProvider(readers, resource_of(settings.telemetry.service_name), shutdown_on_exit=False)
     metrics.set_meter_provider(meters)
-    tracing.start(provider, with_content=settings.trace_content)
+    tracing.start(provider, with_content=settings.telemetry.trace_content)
 
     def end() -> None:
         tracing.stop()
@@ -152,8 +152,8 @@ class CalmExporter(SpanExporter):
 def _receivers(settings: Settings) -> list[Receiver]:
     """Those that the settings name; one that cannot be made is told of, and is no reason not to start."""
     wanted = (
-        (_otlp, settings.otel_exporter_otlp_endpoint),
-        (_insights, settings.applicationinsights_connection_string),
+        (_otlp, settings.telemetry.otlp_endpoint),
+        (_insights, settings.telemetry.connection_string),
     )
     found = []
     for make, address in wanted:
@@ -171,7 +171,7 @@ def _otlp(address: str, settings: Settings) -> Receiver:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     address = address.rstrip("/")
-    options: dict[str, Any] = {"headers": settings.otlp_headers, "timeout": EXPORT_TIMEOUT_S}
+    options: dict[str, Any] = {"headers": settings.telemetry.otlp_headers, "timeout": EXPORT_TIMEOUT_S}
     return Receiver(
         "otlp",
         OTLPSpanExporter(endpoint=f"{address}/v1/traces", **options),
@@ -200,13 +200,11 @@ def _insights(connection_string: str, settings: Settings) -> Receiver:
 
 def _credential(settings: Settings) -> "DefaultAzureCredential | None":
     """The managed identity where the platform's own setting says that keys are not taken."""
-    pairs = (
-        pair.partition("=") for pair in (settings.applicationinsights_authentication_string or "").split(";")
-    )
+    pairs = (pair.partition("=") for pair in (settings.telemetry.authentication_string or "").split(";"))
     said = {name.strip().lower(): value.strip() for name, _, value in pairs}
     if said.get("authorization", "").lower() != "aad":
         return None
     from azure.identity import DefaultAzureCredential
 
-    client_id = said.get("clientid") or settings.azure_client_id
+    client_id = said.get("clientid") or settings.host.azure_client_id
     return DefaultAzureCredential(managed_identity_client_id=client_id)

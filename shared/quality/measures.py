@@ -253,7 +253,7 @@ async def purge_old_quality(
     now: datetime, settings: Settings, quality: QualityStore, most: int = 10_000
 ) -> int:
     """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
-    limit = now - timedelta(days=settings.run_retention_days)
+    limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await quality.delete_before(limit, most)
 
 

@@ -14,7 +14,7 @@ class StepTime:
 
     def __init__(self, settings: Settings, request: RunRequest, stored: StoredPlan | None = None) -> None:
         began = (stored.resumed_at if stored else None) or request.created_at
-        self._total_s = settings.max_total_latency_ms / 1000
+        self._total_s = settings.budgets.max_total_latency_ms / 1000
         self._deadline = began + timedelta(seconds=self._total_s)
 
     @property

@@ -92,8 +92,8 @@ def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
     """Never less than the main agent found by itself."""
     settings = services.settings
     return Bounds(
-        passages=max(2 * settings.answer_blocks, len(own.hits)),
-        tokens=max(int(settings.subagents_reserve_tokens * _EVIDENCE_SHARE), tokens_of(own.hits)),
+        passages=max(2 * settings.answering.answer_blocks, len(own.hits)),
+        tokens=max(int(settings.subagents.reserve_tokens * _EVIDENCE_SHARE), tokens_of(own.hits)),
     )
 
 

@@ -291,10 +291,10 @@ Change = Callable[[ControlState], ControlState | None]
 def control_rules(settings: Settings) -> ControlRules:
     """The limits, as this deployment sets them."""
     return ControlRules(
-        failure_share=settings.circuit_breaker_failure_rate_threshold,
-        window=settings.circuit_breaker_window_requests,
-        cooldown_s=settings.circuit_breaker_cooldown_seconds,
-        max_active=settings.subagents_max_active,
+        failure_share=settings.subagents.circuit_breaker_failure_rate_threshold,
+        window=settings.subagents.circuit_breaker_window_requests,
+        cooldown_s=settings.subagents.circuit_breaker_cooldown_seconds,
+        max_active=settings.subagents.max_active,
     )
 
 

@@ -91,8 +91,8 @@ async def decide_delegation(
         starts_of(
             delegation.tasks,
             installed_profiles(services.web_search),
-            settings.subagents_child_retry_count,
-            settings.subagents_child_retry_backoff_ms,
+            settings.subagents.child_retry_count,
+            settings.subagents.child_retry_backoff_ms,
         ),
         max(task.deadline for task in delegation.tasks),
     )
@@ -173,7 +173,7 @@ class _Deciding:
             self.occasion,
             budget_of(self.occasion, settings, spent, now),
             risk_of(self.occasion, settings),
-            health_of(control, self.rules, degraded_mode=settings.subagents_degraded_mode),
+            health_of(control, self.rules, degraded_mode=settings.subagents.degraded_mode),
         )
         facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
         room = Room(

@@ -37,10 +37,10 @@ class Searches:
 
     def __init__(self, desk: Desk) -> None:
         services, user = desk.services, desk.request.user
-        self.limit_s = tool_limit_s(desk.remaining_s, services.settings.gather_timeout_s)
+        self.limit_s = tool_limit_s(desk.remaining_s, services.settings.answering.retrieval_timeout_s)
         # Tried again as a turn is, not below: the deadline is near.
         self.limits = CallLimits(
-            timeout_s=min(self.limit_s, services.settings.search_timeout_s), max_retries=0
+            timeout_s=min(self.limit_s, services.settings.search.timeout_s), max_retries=0
         )
         content = SecuredIndex(services.content_index, user)
         documents = SecuredIndex(services.documents_index, user)
@@ -49,7 +49,7 @@ class Searches:
             _OncePerText(services.embedder),
             self.limits,
             documents,
-            semantic_ranker=services.settings.semantic_ranker,
+            semantic_ranker=services.settings.search.semantic_ranker,
         )
         self.lookup = BlockLookup(content)
         self.contents = DocumentBlocks(content)

@@ -179,28 +179,30 @@ class Spent:
 
 def rules_of(settings: Settings) -> DelegationRules:
     """The policy's thresholds and limits, as this deployment sets them."""
-    restricted = tuple(tool for tool in get_args(SubagentTool) if tool in settings.restricted_subagent_tools)
+    restricted = tuple(
+        tool for tool in get_args(SubagentTool) if tool in settings.subagents.restricted_tool_names
+    )
     return DelegationRules(
-        enabled=settings.subagents_enabled,
-        max_per_request=settings.subagents_max_per_request,
-        max_recursion_depth=settings.subagents_max_recursion_depth,
-        max_active=settings.subagents_max_active,
-        max_queue_depth=settings.subagents_max_queue_depth,
-        low_top_score=settings.low_retrieval_confidence_top_score,
-        high_top_score=settings.high_confidence_no_delegate_top_score,
-        low_score_spread=settings.low_score_spread_ambiguity,
-        high_score_spread=settings.high_score_spread_clarity,
-        min_remaining_latency_ms=settings.min_remaining_latency_to_delegate_ms,
-        min_remaining_tokens=settings.min_remaining_tokens_to_delegate,
-        min_remaining_cost_usd=settings.min_remaining_cost_to_delegate_usd,
-        reserve_latency_ms=settings.subagents_reserve_latency_ms,
-        reserve_tokens=settings.subagents_reserve_tokens,
-        child_min_latency_ms=settings.subagents_child_min_latency_ms,
-        child_timeout_ms=settings.subagents_child_timeout_ms,
-        child_max_turns=settings.subagents_child_max_turns,
-        max_child_tokens=settings.max_child_tokens,
-        max_child_cost_usd=settings.max_child_cost_usd,
-        defer_wait_ms=settings.subagents_child_retry_backoff_ms,
+        enabled=settings.subagents.enabled,
+        max_per_request=settings.subagents.max_per_request,
+        max_recursion_depth=settings.subagents.max_recursion_depth,
+        max_active=settings.subagents.max_active,
+        max_queue_depth=settings.subagents.max_queue_depth,
+        low_top_score=settings.thresholds.low_retrieval_confidence_top_score,
+        high_top_score=settings.thresholds.high_confidence_no_delegate_top_score,
+        low_score_spread=settings.thresholds.low_score_spread_ambiguity,
+        high_score_spread=settings.thresholds.high_score_spread_clarity,
+        min_remaining_latency_ms=settings.budgets.min_remaining_latency_to_delegate_ms,
+        min_remaining_tokens=settings.budgets.min_remaining_tokens_to_delegate,
+        min_remaining_cost_usd=settings.budgets.min_remaining_cost_to_delegate_usd,
+        reserve_latency_ms=settings.subagents.reserve_latency_ms,
+        reserve_tokens=settings.subagents.reserve_tokens,
+        child_min_latency_ms=settings.subagents.child_min_latency_ms,
+        child_timeout_ms=settings.subagents.child_timeout_ms,
+        child_max_turns=settings.subagents.child_max_turns,
+        max_child_tokens=settings.budgets.max_child_tokens,
+        max_child_cost_usd=settings.budgets.max_child_cost_usd,
+        defer_wait_ms=settings.subagents.child_retry_backoff_ms,
         restricted_tools=restricted,
     )
 
@@ -221,9 +223,9 @@ def healthy_tools(web_search: WebSearch | None) -> tuple[SubagentTool, ...]:
 def risk_of(occasion: Occasion, settings: Settings) -> RiskFlags:
     """What limits the tools of a sub-agent for this question."""
     return RiskFlags(
-        sensitive_domain=is_sensitive(occasion.evidence, settings.sensitive_departments),
-        restricted_tools_only=settings.subagents_restricted_tools_only,
-        compliance_mode=settings.subagents_compliance_mode,
+        sensitive_domain=is_sensitive(occasion.evidence, settings.subagents.sensitive_department_names),
+        restricted_tools_only=settings.subagents.restricted_tools_only,
+        compliance_mode=settings.subagents.compliance_mode,
     )
 
 
@@ -246,13 +248,13 @@ def budget_of(occasion: Occasion, settings: Settings, spent: Spent, now: datetim
     # The time that a person took to answer is not the run's.
     began = occasion.stored.resumed_at or occasion.request.created_at
     elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
-    max_tokens = settings.max_total_tokens_per_request
+    max_tokens = settings.budgets.max_total_tokens_per_request
     return RuntimeBudget(
-        max_total_latency_ms=settings.max_total_latency_ms,
-        remaining_latency_ms=settings.max_total_latency_ms - elapsed_ms,
+        max_total_latency_ms=settings.budgets.max_total_latency_ms,
+        remaining_latency_ms=settings.budgets.max_total_latency_ms - elapsed_ms,
         max_total_tokens=max_tokens,
         remaining_tokens=max_tokens - max(occasion.tokens, spent_tokens(occasion.request) + spent.tokens),
-        max_subagent_cost_usd=settings.max_subagent_cost_usd,
+        max_subagent_cost_usd=settings.budgets.max_subagent_cost_usd,
     )
 
 

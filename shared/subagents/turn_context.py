@@ -38,8 +38,8 @@ class Desk:
         self.transcript = ChildTranscript()
         self.events = ChildEvents(None, turn)
         self.prices = Prices(
-            services.settings.chat_model_input_usd_per_million_tokens,
-            services.settings.chat_model_output_usd_per_million_tokens,
+            services.settings.models.input_usd_per_million_tokens,
+            services.settings.models.output_usd_per_million_tokens,
         )
 
     @property

@@ -82,8 +82,8 @@ class SummaryModel:
         if left_s < _LEAST_S:
             raise CallTimeoutError("No time is left for a call of the model.", "Raise SUMMARY_TIMEOUT_S.")
         return CallLimits(
-            timeout_s=min(left_s, self._settings.summary_call_timeout_s),
-            max_output_tokens=self._settings.summary_output_tokens,
+            timeout_s=min(left_s, self._settings.summaries.call_timeout_s),
+            max_output_tokens=self._settings.summaries.output_tokens,
         )
 
 

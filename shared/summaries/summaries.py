@@ -74,7 +74,7 @@ def start_of(request: SummaryRequest, settings: Settings) -> SummaryStart:
     return SummaryStart(
         summary_id=request.summary_id,
         document_count=len(request.order.doc_ids),
-        at_once=settings.summary_documents_at_once,
+        at_once=settings.summaries.documents_at_once,
         map_until=request.map_until,
         children_until=request.children_until,
     )
@@ -172,7 +172,7 @@ async def purge_old_summaries(
 
     Returns how many were deleted.
     """
-    limit = now - timedelta(days=settings.run_retention_days)
+    limit = now - timedelta(days=settings.conversations.run_retention_days)
     purged = 0
     names = [blob.name async for blob in blobs.list_blobs(WORK, FOLDER)]
     for summary_id in dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names):
@@ -193,9 +193,9 @@ def _request(
 ) -> SummaryRequest:
     settings = services.settings
     now = datetime.now(UTC)
-    deadline = now + timedelta(seconds=settings.summary_timeout_s)
+    deadline = now + timedelta(seconds=settings.summaries.timeout_s)
     reserve = timedelta(
-        seconds=min(1.5 * settings.summary_call_timeout_s, _RESERVE * settings.summary_timeout_s)
+        seconds=min(1.5 * settings.summaries.call_timeout_s, _RESERVE * settings.summaries.timeout_s)
     )
     return SummaryRequest(
         summary_id=summary_id or uuid.uuid4().hex,

@@ -61,8 +61,10 @@ class ChannelConnector:
 
     def __init__(self, settings: Settings, token: Token) -> None:
         """`token`: gives the bot's own for the Bot Service; never asked in the local mode."""
-        self._is_local = settings.bot_local_anonymous and not settings.bot_app_id and not settings.in_azure
-        self._hosts = CLOUDS[settings.bot_cloud].hosts
+        self._is_local = (
+            settings.bot.local_anonymous and not settings.bot.app_id and not settings.host.in_azure
+        )
+        self._hosts = CLOUDS[settings.bot.cloud].hosts
         self._token = token
         self._connections: dict[str, Connection[ClientSession]] = {}
 

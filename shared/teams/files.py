@@ -40,7 +40,7 @@ Token = Callable[[], Awaitable[str]]
 
 def bot_token(settings: Settings, credentials: Credentials) -> Token:
     """The bot's own token for the Bot Service of its cloud, by its managed identity."""
-    scope = CLOUDS[settings.bot_cloud].scope
+    scope = CLOUDS[settings.bot.cloud].scope
 
     async def token() -> str:
         with azure_errors(SERVICE):
@@ -55,7 +55,7 @@ class ChannelFiles:
     def __init__(self, connection: Connection[ClientSession], settings: Settings, token: Token) -> None:
         self._connection = connection
         self._settings = settings
-        self._service_hosts = CLOUDS[settings.bot_cloud].hosts
+        self._service_hosts = CLOUDS[settings.bot.cloud].hosts
         self._token = token
 
     async def fetch(self, attachment: BotAttachment, conversation: BotConversation, target: Path) -> int:
@@ -92,9 +92,9 @@ class ChannelFiles:
 
     def _is_listed(self, parts: SplitResult) -> bool:
         if is_loopback(parts):
-            return self._settings.bot_local_anonymous
+            return self._settings.bot.local_anonymous
         scheme, host, port = origin(parts)
-        names = self._settings.attachment_hosts
+        names = self._settings.bot.attachment_hosts
         return scheme == "https" and is_on(host if port == 443 else f"{host}:{port}", names)
 
     async def _headers(
@@ -148,7 +148,7 @@ class ChannelFiles:
             await asyncio.to_thread(file.write, chunk)
 
     def _check_size(self, size_bytes: int) -> None:
-        most = self._settings.max_document_bytes
+        most = self._settings.ingestion.max_document_bytes
         if size_bytes > most:
             raise PayloadTooLargeError(f"The file is larger than {most:,} bytes.", "Split it.")
 

@@ -69,7 +69,7 @@ class StepSearches:
     def blocks(self, request: RunRequest, time: StepTime) -> BlockSearch:
         """Blocks that the asker may read; found by words alone when the embedder fails or is late."""
         settings = self._services.settings
-        gather_s = time.seconds("gather", settings.gather_timeout_s)
+        gather_s = time.seconds("gather", settings.answering.retrieval_timeout_s)
         secured = SecuredIndex(self._services.content_index, request.user)
         documents = SecuredIndex(self._services.documents_index, request.user)
         return BlockSearch(
@@ -77,9 +77,9 @@ class StepSearches:
             self._services.embedder,
             self._limits(),
             documents,
-            semantic_ranker=settings.semantic_ranker,
+            semantic_ranker=settings.search.semantic_ranker,
             degradation=DegradationPolicy(
-                embed_limits=time.limits("embed", settings.search_timeout_s),
+                embed_limits=time.limits("embed", settings.search.timeout_s),
                 patience_s=gather_s * _PATIENCE,
             ),
         )
@@ -101,7 +101,7 @@ class StepSearches:
         Raises:
             CallTimeoutError: it had time enough, twice.
         """
-        setting_s = self._services.settings.gather_timeout_s
+        setting_s = self._services.settings.answering.retrieval_timeout_s
         fair_tries = 0
         for _ in range(_TRIES):
             limit_s = time.seconds("gather", setting_s)
@@ -124,4 +124,4 @@ class StepSearches:
         )
 
     def _limits(self) -> CallLimits:
-        return CallLimits(timeout_s=self._services.settings.search_timeout_s)
+        return CallLimits(timeout_s=self._services.settings.search.timeout_s)

@@ -64,9 +64,9 @@ def connect_web_search(settings: Settings) -> Connection[ClientSession]:
     def make() -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        key = settings.web_search_key
+        key = settings.web_search.key
         return ClientSession(
-            headers={settings.web_search_key_header: key} if key else None,
+            headers={settings.web_search.key_header: key} if key else None,
             timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
             cookie_jar=DummyCookieJar(),  # a cookie would tell that questions come from the same asker
         )

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.platform.settings import SubagentSettings
+from shared.platform.settings import BudgetSettings, SubagentSettings, ThresholdSettings
 from shared.subagents.policy_models import REASON_WORDS
 from shared.subagents.profiles import PROFILES
 from tests.architecture.source_tree import ROOT
@@ -28,5 +28,7 @@ def test_every_profile_is_documented() -> None:
 
 
 def test_every_setting_of_sub_agents_is_named() -> None:
-    missing = [name for name in SubagentSettings.model_fields if f"`{name.upper()}" not in PAGE]
+    groups = (SubagentSettings, ThresholdSettings, BudgetSettings)
+    settings = [field.alias for group in groups for field in group.model_fields.values()]
+    missing = [name for name in settings if f"`{name}" not in PAGE]
     assert missing == []

@@ -3,7 +3,7 @@
 import re
 
 from shared.platform import names
-from shared.platform.settings import Settings
+from shared.platform.settings import setting_fields
 from tests.architecture.source_tree import ROOT
 
 PAGE = (ROOT / "docs/personal-data.md").read_text(encoding="utf-8")
@@ -36,8 +36,8 @@ def test_every_queue_is_classified_and_no_other() -> None:
 
 
 def test_every_index_is_classified_and_no_other() -> None:
-    fields = Settings.model_fields
-    indexes = {fields[name].default for name in fields if re.fullmatch(r"azure_search_\w+_index", name)}
+    fields = setting_fields()
+    indexes = {fields[name].default for name in fields if re.fullmatch(r"AZURE_SEARCH_\w+_INDEX", name)}
     assert len(indexes) == 3
     assert stores("Indexes") == indexes
 

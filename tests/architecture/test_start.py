@@ -44,7 +44,7 @@ GENERATORS = (
 # The packages that came with the base; everything else waits until it is used.
 PACKAGES_AT_START = (
     *("functions", "orchestrations", "shared", "function_app"),
-    *("pydantic", "pydantic_settings", "dotenv"),  # settings are checked at the start
+    "pydantic",  # settings are checked at the start
 )
 
 

@@ -44,4 +44,4 @@ def test_every_field_of_the_log_is_documented() -> None:
 
 
 def test_every_setting_of_traces_is_on_the_page() -> None:
-    assert {name.upper() for name in TelemetrySettings.model_fields} <= NAMED
+    assert {str(field.alias) for field in TelemetrySettings.model_fields.values()} <= NAMED

@@ -27,14 +27,14 @@ def fake_settings(**changes: Any) -> Settings:
     values: dict[str, Any] = {
         "azure_search_endpoint": "http://127.0.0.1:1",
         "azure_search_api_key": "key",
-        "documents_storage": "UseDevelopmentStorage=true",
+        "DocumentsStorage": "UseDevelopmentStorage=true",
         "openai_base_url": "http://127.0.0.1:1/v1",
         "chat_model": "chat",
         "embedding_model": "embedding",
         "embedding_dimensions": 64,
         "refine_evidence": False,  # scores of these fakes are low: every question would cost two more replies
     }
-    return Settings(**{**values, **changes})
+    return Settings.of(**{**values, **changes})
 
 
 def fake_services(**replacements: Any) -> Services:

@@ -79,7 +79,7 @@ DEFECTS = {
     # settings
     "a setting is misspelt": (MAIN, "EMBEDDING_MODEL: embedding", "EMBEDDINGS_MODEL: embedding"),
     "a setting is not wired": (MAIN, "      AZURE_CLIENT_ID: identity.outputs.clientId\n", ""),
-    "a default differs from the code's": (f"{M}app-settings.bicep", "MAX_ATTEMPTS: '2'", "MAX_ATTEMPTS: '3'"),
+    "a default differs from the code's": (f"{M}app-settings.bicep", "MAX_RETRIEVAL_ATTEMPTS: '2'", "MAX_RETRIEVAL_ATTEMPTS: '3'"),
     "a setting that Flex refuses": (f"{M}function-app.bicep", "  PYTHON_ENABLE_INIT_INDEXING: '1'", "  PYTHON_ENABLE_INIT_INDEXING: '1'\n  FUNCTIONS_WORKER_RUNTIME: 'python'"),
     "a property that Flex refuses": (f"{M}function-app.bicep", "      http20Enabled: true\n", "      http20Enabled: true\n      linuxFxVersion: 'Python|3.12'\n"),
     "the bot lets anybody in": (f"{M}function-app.bicep", "  PYTHON_ENABLE_INIT_INDEXING: '1'", "  PYTHON_ENABLE_INIT_INDEXING: '1'\n  BOT_LOCAL_ANONYMOUS: 'true'"),

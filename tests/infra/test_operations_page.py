@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from scripts.infra_check.reader import read, text_of
-from shared.platform.settings import Settings
+from shared.platform.settings import setting_fields
 from tests.architecture.source_tree import ROOT, tracked_files
 
 PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
@@ -97,7 +97,7 @@ def test_what_azd_is_asked_for_is_an_output() -> None:
 
 
 def test_settings_that_the_page_names_are_settings() -> None:
-    fields = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
+    fields = set(setting_fields())
     variables = set(re.findall(r"\$\{(\w+)", (BICEP / "main.parameters.json").read_text(encoding="utf-8")))
     shell = {*re.findall(r"\b([A-Z_]+)=", PAGE), *re.findall(r"\$([A-Z_]+)", PAGE)}
     of_the_hook = {"GROUNDWORK_SMOKE_TEST", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}

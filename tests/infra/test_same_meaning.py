@@ -12,7 +12,7 @@ from local.run_all.stack_settings import Ports
 from scripts.bicep_settings import FOR_DEVELOPMENT, names_in_azure
 from scripts.infra_check.catalogue import FORBIDDEN_ON_FLEX
 from scripts.infra_check.reader import Declaration, properties, read, text_of
-from shared.platform.settings import Settings
+from shared.platform.settings import setting_fields
 from tests.architecture.source_tree import ROOT
 
 MODULES = ROOT / "infra/bicep/modules"
@@ -49,7 +49,7 @@ SCHEDULER = values_of("durable-scheduler.bicep", "output", "hostSettings")
 
 
 def test_every_local_setting_is_one_of_the_app_or_of_the_host() -> None:
-    fields = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
+    fields = set(setting_fields())
     known = fields | PLATFORM.keys() | set(FORBIDDEN_ON_FLEX) | CONNECTIONS
     assert sorted(LOCAL.keys() - known) == []
 

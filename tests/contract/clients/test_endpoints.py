@@ -70,7 +70,7 @@ async def make(model_server: ModelServer) -> Any:
         connection = connect_model(settings, StaticCredentials(changes.pop("token", MODEL_TOKEN)))
         opened.append(connection)
         suffix = f"@{knobs}" if knobs else ""
-        memory = FeatureMemory(settings.known_model_features)
+        memory = FeatureMemory(settings.models.known_features)
         endpoint = model_endpoint(settings)
         return (
             OpenAIChatModel(connection, f"{model_server.chat_model}{suffix}", endpoint, memory=memory),
@@ -79,7 +79,7 @@ async def make(model_server: ModelServer) -> Any:
                 f"{model_server.embedding_model}{suffix}",
                 model_server.embedding_dimensions,
                 endpoint,
-                memory=FeatureMemory(settings.known_model_features),
+                memory=FeatureMemory(settings.models.known_features),
             ),
         )
 

@@ -117,7 +117,7 @@ async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_s
     await table.delete("subagents", "subagents")
     assert (
         await read_control(services.settings, services.subagent_control)
-    ).free == services.settings.subagents_max_active
+    ).free == services.settings.subagents.max_active
 
 
 async def test_records_are_found_by_their_hour(metrics: MetricStore) -> None:
@@ -261,7 +261,7 @@ async def test_of_instances_that_race_exactly_one_tries_a_paused_circuit(
     services = instances.next()
     assert (
         await read_control(services.settings, services.subagent_control)
-    ).free == instances.settings.subagents_max_active
+    ).free == instances.settings.subagents.max_active
 
 
 @pytest.mark.contract

@@ -22,7 +22,7 @@ async def test_a_block_is_embedded_written_and_found_again(
         azure_search_endpoint=search_server.endpoint,
         azure_search_api_key=search_server.api_key,
         azure_search_content_index=unique_index("wired"),
-        documents_storage=azurite.connection_string,
+        DocumentsStorage=azurite.connection_string,
         openai_base_url=model_server.base_url,
         openai_api_key=model_server.api_key,
         chat_model=model_server.chat_model,
@@ -33,7 +33,7 @@ async def test_a_block_is_embedded_written_and_found_again(
     limits = CallLimits(timeout_s=30)
     await services.blobs.ensure_containers(CONTAINERS)
     await services.search_admin.ensure_index(
-        definition(settings.azure_search_content_index, settings.embedding_dimensions)
+        definition(settings.search.content_index, settings.models.embedding_dimensions)
     )
     text = "The relief valve opens at twelve bar."
     (vector,) = await services.embedder.embed([text], limits)

@@ -36,7 +36,7 @@ async def services(azurite: AzuriteServer, search_server: SearchServer) -> Async
         azure_search_content_index=unique_index("blocks"),
         azure_search_documents_index=unique_index("documents"),
         azure_search_memory_index=unique_index("memory"),
-        documents_storage=azurite.connection_string,
+        DocumentsStorage=azurite.connection_string,
         subagents_enabled=False,
     )
     tables = Connections(settings)

@@ -71,12 +71,12 @@ async def services(
     embedder: CountingEmbedder,
 ) -> AsyncIterator[Services]:
     number = next(_numbers)
-    settings = Settings(
+    settings = Settings.of(
         azure_search_endpoint=ingestion_search.endpoint,
         azure_search_api_key=ingestion_search.key,
         azure_search_content_index=f"blocks-{number}",
         azure_search_documents_index=f"documents-{number}",
-        documents_storage=azurite.connection_string,
+        DocumentsStorage=azurite.connection_string,
         openai_base_url="http://127.0.0.1:9/v1",
         chat_model="double",
         embedding_model="double",

@@ -68,7 +68,7 @@ async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(s
         b"A sentence that takes its time. " * 60_000
     )  # a warm worker answers to a short text before the timer
     patient = services.settings
-    hasty = patient.model_copy(update={"parse_timeout_s": 1e-6, "recognition_seconds": 0})
+    hasty = patient.model_copy(update={"parse_timeout_s": 1e-6, "ocr_timeout_s": 0})
     object.__setattr__(services, "settings", hasty)
     for occasion in ("one", "two", "three"):
         await drop(services, name, long)  # each time a new version with the same bytes
@@ -99,7 +99,7 @@ async def test_a_file_that_was_mended_is_ingested(services: Services) -> None:
 async def test_too_large_a_file_is_refused_unread(services: Services) -> None:
     name = unique(".txt")
     await drop(services, name)
-    small = services.settings.model_copy(update={"max_document_bytes": 5})
+    small = services.settings.changed(max_document_bytes=5)
     object.__setattr__(services, "settings", small)
     assert "at most 5" in ((await ingest(services, name)).reason or "")
 

@@ -216,7 +216,7 @@ async def test_after_every_change_the_audit_agrees(services: Services, name: str
 async def test_no_figures_when_none_are_wanted(
     services: Services, name: str, tmp_path: Path, vision_model: CountingVisionModel
 ) -> None:
-    object.__setattr__(services, "settings", services.settings.model_copy(update={"max_figures": 0}))
+    object.__setattr__(services, "settings", services.settings.changed(max_figures=0))
     await drop(services, name, report(tmp_path, 4))
     await ingest(services, name)
     assert await images_of(services, name) == []

@@ -50,7 +50,7 @@ async def configured(services: Services) -> AsyncIterator[Configure]:
         prefix = "docling" if isinstance(server, DoclingStandIn) else "document_intelligence"
         key = "docling_api_key" if isinstance(server, DoclingStandIn) else "document_intelligence_key"
         reached = {f"{prefix}_endpoint": server.endpoint, key: KEY, **changes}
-        settings = services.settings.model_copy(update=reached)
+        settings = services.settings.changed(**reached)
         built = build_services(settings)
         made.append(built)
         return replace(services, settings=settings, parser_services=built.parser_services)

@@ -157,8 +157,8 @@ def bot_settings(**changes: Any) -> Settings:
 
 
 def bot_services(keys: SigningKeys | None, settings: Settings) -> Services:
-    issuer = CLOUDS[settings.bot_cloud].issuer
-    tokens = ChannelTokens(keys, settings.bot_app_id, issuer) if keys and settings.bot_app_id else None
+    issuer = CLOUDS[settings.bot.cloud].issuer
+    tokens = ChannelTokens(keys, settings.bot.app_id, issuer) if keys and settings.bot.app_id else None
     return fake_services(settings=settings, bot_inbox=ChannelInbox(settings, tokens))
 
 

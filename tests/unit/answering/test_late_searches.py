@@ -113,7 +113,7 @@ async def test_time_in_which_this_process_did_not_get_to_work_proves_nothing_aga
             time.sleep(0.3)  # noqa: ASYNC251  # what a machine does that has too much to do
 
     holding = asyncio.create_task(hold_up())
-    services = await with_late(settings=fake_settings(gather_timeout_s=2.0, subagents_enabled=False))
+    services = await with_late(settings=fake_settings(retrieval_timeout_s=2.0, subagents_enabled=False))
     answer = answer_of(*(await asked(services)))
     holding.cancel()
     assert answer.abstained

@@ -176,7 +176,7 @@ async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
     assert (await owned_run(request.run_id, ANNA, services.runs)).created_at == arrived_at
     assert (
         StepTime(services.settings, request).left.remaining_s
-        < services.settings.max_total_latency_ms / 1000 - 3
+        < services.settings.budgets.max_total_latency_ms / 1000 - 3
     )
 
 

@@ -193,7 +193,7 @@ async def test_a_second_attempt_that_finds_nothing_new_leaves_the_first_answer()
 
 
 async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:
-    settings = fake_settings(max_attempts=1, subagents_enabled=False)
+    settings = fake_settings(max_retrieval_attempts=1, subagents_enabled=False)
     services = await world(Model(plan(), answer=ABSTAINING), settings=settings)
     run_id = await begun(services)
     await run_to_end(run_id, services)

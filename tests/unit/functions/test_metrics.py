@@ -119,7 +119,11 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
     await timer.client_function(timer=None, client=client)
     ((first, before, statuses),) = client.purged
     assert first.year == 2020
-    assert timedelta() <= before - (now - timedelta(days=services.settings.run_retention_days)) < timedelta(1)
+    assert (
+        timedelta()
+        <= before - (now - timedelta(days=services.settings.conversations.run_retention_days))
+        < timedelta(1)
+    )
     assert {status.value for status in statuses} == {"Completed", "Failed", "Terminated", "Canceled"}
     assert isinstance(services.subagent_metrics, InMemoryMetricStore)
     (left,) = services.subagent_metrics.records.values()

@@ -27,7 +27,7 @@ BOT = {"bot_app_id": ID, "bot_tenant_id": ID}
         ({"public_url": "https://groundwork.contoso.com/app"}, "PUBLIC_URL"),
         ({"public_url": "https://me@groundwork.contoso.com"}, "PUBLIC_URL"),
         ({"public_url": "groundwork.contoso.com"}, "PUBLIC_URL"),
-        ({"bot_stream_seconds": 120}, "bot_stream_seconds"),
+        ({"bot_stream_seconds": 120}, "BOT_STREAM_SECONDS"),
     ],
 )
 def test_what_is_wrong_is_named(wrong: dict[str, Any], named: str) -> None:
@@ -36,9 +36,9 @@ def test_what_is_wrong_is_named(wrong: dict[str, Any], named: str) -> None:
 
 
 def test_a_bot_in_azure_and_a_playground_elsewhere_are_fine() -> None:
-    assert fake_settings(**BOT, website_site_name="app").bot_app_id == ID
-    assert fake_settings(bot_local_anonymous=True).bot_local_anonymous
-    assert fake_settings().bot_app_id is None
+    assert fake_settings(**BOT, website_site_name="app").bot.app_id == ID
+    assert fake_settings(bot_local_anonymous=True).bot.local_anonymous
+    assert fake_settings().bot.app_id is None
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_a_bot_in_azure_and_a_playground_elsewhere_are_fine() -> None:
     ],
 )
 def test_links_lead_to_where_people_reach_the_app(given: dict[str, Any], address: str | None) -> None:
-    assert fake_settings(**given).public_address == address
+    assert fake_settings(**given).host.public_address == address
 
 
 def test_hosts_of_files_are_compared_in_small_letters() -> None:
     listed = " .SharePoint.com,, files.contoso.com:8443 "
-    assert fake_settings(bot_attachment_hosts=listed).attachment_hosts == (
+    assert fake_settings(bot_attachment_hosts=listed).bot.attachment_hosts == (
         ".sharepoint.com",
         "files.contoso.com:8443",
     )

@@ -23,9 +23,9 @@ AZURE = "https://x.cognitiveservices.azure.com"
             {"parser_backend": "docling", "docling_endpoint": "http://me:it@docling"},
             "DOCLING_ENDPOINT is not",
         ),
-        ({"parser_backend": "tika"}, "parser_backend"),
-        ({"text_recognition": "docling"}, "text_recognition"),
-        ({"parser_service_timeout_s": 301}, "parser_service_timeout_s"),
+        ({"parser_backend": "tika"}, "PARSER_BACKEND"),
+        ({"text_recognition": "docling"}, "TEXT_RECOGNITION"),
+        ({"parser_service_timeout_s": 301}, "PARSER_SERVICE_TIMEOUT_S"),
     ],
 )
 def test_a_choice_that_cannot_work_is_refused_by_name(changes: dict[str, Any], variable: str) -> None:
@@ -44,7 +44,7 @@ def test_a_key_or_token_goes_over_https_alone_but_for_a_key_on_this_machine(
         "document_intelligence_key": key,
     }
     if key and "127" in endpoint:
-        assert fake_settings(**changes).document_intelligence_key == key
+        assert fake_settings(**changes).ingestion.document_intelligence_key == key
         return
     with pytest.raises(ValidationError, match="DOCUMENT_INTELLIGENCE_"):
         fake_settings(**changes)

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.platform.errors import ConfigurationError
-from shared.platform.settings import Settings, load_settings
+from shared.platform.settings import Settings, load_settings, setting_fields
 
 COMPLETE = {
     "AZURE_SEARCH_ENDPOINT": "https://x.search.windows.net",
@@ -18,9 +18,8 @@ COMPLETE = {
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Nothing set but what is needed."""
-    for name, field in Settings.model_fields.items():
-        for variable in (name, name.upper(), field.alias or name):
-            monkeypatch.delenv(variable, raising=False)
+    for variable in setting_fields():
+        monkeypatch.delenv(variable, raising=False)
     for variable, value in COMPLETE.items():
         monkeypatch.setenv(variable, value)
     return monkeypatch
@@ -28,10 +27,10 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_the_environment_is_read_by_the_names_that_azure_uses() -> None:
     settings = load_settings()
-    assert settings.documents_storage == "UseDevelopmentStorage=true"
-    assert settings.embedding_dimensions == 384
-    assert settings.azure_search_content_index == "content-blocks"
-    assert not settings.in_azure
+    assert settings.storage.connection_string == "UseDevelopmentStorage=true"
+    assert settings.models.embedding_dimensions == 384
+    assert settings.search.content_index == "content-blocks"
+    assert not settings.host.in_azure
 
 
 def test_managed_identity_needs_the_addresses_instead_of_the_connection_string(
@@ -42,7 +41,7 @@ def test_managed_identity_needs_the_addresses_instead_of_the_connection_string(
     with pytest.raises(ConfigurationError, match="DocumentsStorage__tableServiceUri"):
         load_settings()
     environment.setenv("DocumentsStorage__tableServiceUri", "https://x.table.core.windows.net")
-    assert load_settings().documents_storage_blob_uri == "https://x.blob.core.windows.net"
+    assert load_settings().storage.blob_uri == "https://x.blob.core.windows.net"
 
 
 @pytest.mark.parametrize("variable", ["AZURE_SEARCH_ENDPOINT", "CHAT_MODEL", "EMBEDDING_MODEL"])
@@ -52,7 +51,7 @@ def test_a_missing_variable_is_named_with_its_purpose_and_an_example(
     environment.delenv(variable)
     with pytest.raises(ConfigurationError) as missing:
         load_settings()
-    field = Settings.model_fields[variable.lower()]
+    field = setting_fields()[variable]
     assert field.examples
     assert str(missing.value).startswith(f"{variable}: ")
     assert field.description
@@ -86,7 +85,7 @@ def test_everything_that_is_wrong_is_said_at_once(environment: pytest.MonkeyPatc
 @pytest.mark.parametrize("variable", ["DEV_TOKEN_SECRET", "ALLOW_ANONYMOUS"])
 def test_what_is_for_development_is_refused_in_azure(environment: pytest.MonkeyPatch, variable: str) -> None:
     environment.setenv(variable, "x" * 32 if variable == "DEV_TOKEN_SECRET" else "true")
-    assert not load_settings().in_azure
+    assert not load_settings().host.in_azure
     environment.setenv("WEBSITE_SITE_NAME", "groundwork")
     with pytest.raises(ConfigurationError, match=variable):
         load_settings()
@@ -114,7 +113,7 @@ def test_a_secret_that_is_refused_is_not_repeated(environment: pytest.MonkeyPatc
 
 
 def test_every_setting_says_what_it_is_for() -> None:
-    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+    assert [name for name, field in setting_fields().items() if not field.description] == []
 
 
 def test_without_an_example_of_its_own_a_variable_shows_its_default(environment: pytest.MonkeyPatch) -> None:
@@ -124,3 +123,29 @@ def test_without_an_example_of_its_own_a_variable_shows_its_default(environment:
         load_settings()
     assert "Example: STREAM_SECONDS=180" in wrong.value.detail
     assert "Example: SEMANTIC_RANKER=false" in wrong.value.detail
+
+
+@pytest.mark.parametrize("name", ["CHAT_MODEL", "chat_model", "Chat_Model"])
+def test_a_name_counts_in_any_case(name: str) -> None:
+    others = {variable: value for variable, value in COMPLETE.items() if variable != "CHAT_MODEL"}
+    assert load_settings({**others, name: "other"}).models.chat == "other"
+
+
+def test_settings_can_be_changed_by_name() -> None:
+    settings = load_settings(COMPLETE)
+    assert settings.changed(max_figures=3) == load_settings({**COMPLETE, "MAX_FIGURES": "3"})
+    with pytest.raises(KeyError):
+        Settings.of(no_such_setting=1)
+
+
+@pytest.mark.parametrize(
+    ("value", "known"), [(" AUTO ", None), ("Tools,,max_tokens", {"tools", "max_tokens"})]
+)
+def test_model_features_are_named_or_learned(value: str, known: set[str] | None) -> None:
+    assert load_settings({**COMPLETE, "MODEL_FEATURES": value}).models.known_features == known
+
+
+@pytest.mark.parametrize("value", ["tool", "auto,tools", "json"])
+def test_an_unknown_model_feature_is_refused(value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"MODEL_FEATURES.*max_tokens"):
+        load_settings({**COMPLETE, "MODEL_FEATURES": value})

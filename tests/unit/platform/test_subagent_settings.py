@@ -32,22 +32,20 @@ CONTRACT = {  # contracts.md, section 4
 }
 
 
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Nothing set but what is needed."""
-    for name, field in Settings.model_fields.items():
-        for variable in (name, name.upper(), field.alias or name):
-            monkeypatch.delenv(variable, raising=False)
-    for variable, value in COMPLETE.items():
-        monkeypatch.setenv(variable, value)
-    return monkeypatch
+def values(settings: Settings) -> dict[str, object]:
+    """The contract's settings by their variables in lower case."""
+    groups = (settings.subagents, settings.thresholds, settings.budgets)
+    by_alias = {
+        name.lower(): value for group in groups for name, value in group.model_dump(by_alias=True).items()
+    }
+    return {name: by_alias[name] for name in CONTRACT}
 
 
-def test_defaults_are_the_contracts(environment: pytest.MonkeyPatch) -> None:
-    assert load_settings().model_dump(include=set(CONTRACT)) == CONTRACT
+def test_defaults_are_the_contracts() -> None:
+    assert values(load_settings(COMPLETE)) == CONTRACT
 
 
-def test_each_is_read_from_the_environment(environment: pytest.MonkeyPatch) -> None:
+def test_each_is_read_from_the_environment() -> None:
     changed = {
         name: not value
         if isinstance(value, bool)
@@ -56,9 +54,8 @@ def test_each_is_read_from_the_environment(environment: pytest.MonkeyPatch) -> N
         else value + 1
         for name, value in CONTRACT.items()
     }
-    for name, value in changed.items():
-        environment.setenv(name.upper(), str(value))
-    assert load_settings().model_dump(include=set(CONTRACT)) == changed
+    text = {name.upper(): str(value) for name, value in changed.items()}
+    assert values(load_settings({**COMPLETE, **text})) == changed
 
 
 @pytest.mark.parametrize(
@@ -70,30 +67,24 @@ def test_each_is_read_from_the_environment(environment: pytest.MonkeyPatch) -> N
         ("SUBAGENTS_RESERVE_LATENCY_MS", "MIN_REMAINING_LATENCY_TO_DELEGATE_MS", "12000"),
     ],
 )
-def test_thresholds_that_contradict_each_other_are_named(
-    environment: pytest.MonkeyPatch, lower: str, upper: str, value: str
-) -> None:
-    environment.setenv(lower, value)
+def test_thresholds_that_contradict_each_other_are_named(lower: str, upper: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"^{lower} .* must be less than {upper} "):
-        load_settings()
+        load_settings({**COMPLETE, lower: value})
 
 
-def test_a_reserve_must_fit_into_the_whole(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("MAX_TOTAL_LATENCY_MS", "5000")
+def test_a_reserve_must_fit_into_the_whole() -> None:
     with pytest.raises(ConfigurationError, match=r"^SUBAGENTS_RESERVE_LATENCY_MS .* MAX_TOTAL_LATENCY_MS"):
-        load_settings()
+        load_settings({**COMPLETE, "MAX_TOTAL_LATENCY_MS": "5000"})
 
 
-def test_a_share_over_one_is_refused_by_name(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE", "78")
+def test_a_share_over_one_is_refused_by_name() -> None:
     with pytest.raises(ConfigurationError, match=r"^HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE: "):
-        load_settings()
+        load_settings({**COMPLETE, "HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE": "78"})
 
 
-def test_a_tool_that_there_is_not_is_refused(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("SUBAGENTS_RESTRICTED_TOOLS", "retrieve_documents, delete_documents")
+def test_a_tool_that_there_is_not_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"SUBAGENTS_RESTRICTED_TOOLS .*: delete_documents\."):
-        load_settings()
+        load_settings({**COMPLETE, "SUBAGENTS_RESTRICTED_TOOLS": "retrieve_documents, delete_documents"})
 
 
 def test_the_rules_are_the_settings() -> None:
@@ -110,4 +101,4 @@ def test_the_rules_are_the_settings() -> None:
 
 def test_departments_are_compared_in_any_case() -> None:
     settings = fake_settings(subagents_sensitive_departments="Human Resources, LEGAL,")
-    assert settings.sensitive_departments == ("human resources", "legal")
+    assert settings.subagents.sensitive_department_names == ("human resources", "legal")

@@ -10,9 +10,9 @@ INSIGHTS = "InstrumentationKey=00000000-0000-0000-0000-000000000000;IngestionEnd
 
 def test_nothing_is_sent_unless_a_receiver_is_named() -> None:
     settings = fake_settings()
-    assert not settings.has_telemetry
-    assert not settings.trace_content
-    assert settings.trace_sample_ratio == 1.0
+    assert not settings.telemetry.is_on
+    assert not settings.telemetry.trace_content
+    assert settings.telemetry.trace_sample_ratio == 1.0
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_nothing_is_sent_unless_a_receiver_is_named() -> None:
     ],
 )
 def test_a_receiver_may_be(changes: dict[str, str]) -> None:
-    assert fake_settings(**changes).has_telemetry
+    assert fake_settings(**changes).telemetry.is_on
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_a_receiver_may_be(changes: dict[str, str]) -> None:
         ({"otel_exporter_otlp_headers": "SECRET"}, "OTEL_EXPORTER_OTLP_HEADERS"),
         ({"otel_exporter_otlp_headers": "a=SECRET\r\nb: c"}, "OTEL_EXPORTER_OTLP_HEADERS"),
         ({"applicationinsights_connection_string": "SECRET"}, "APPLICATIONINSIGHTS_CONNECTION_STRING"),
-        ({"trace_sample_ratio": "1.5"}, "trace_sample_ratio"),
-        ({"otel_service_name": "x" * 101}, "otel_service_name"),
+        ({"trace_sample_ratio": "1.5"}, "TRACE_SAMPLE_RATIO"),
+        ({"otel_service_name": "x" * 101}, "OTEL_SERVICE_NAME"),
     ],
 )
 def test_any_other_stops_the_start_by_name_and_without_its_key(changes: dict[str, str], named: str) -> None:
@@ -60,6 +60,6 @@ def test_headers_are_read_and_never_shown() -> None:
         otel_exporter_otlp_endpoint="https://x.example",
         otel_exporter_otlp_headers="X-Api-Key=SECRET=1, project=p,",
     )
-    assert settings.otlp_headers == {"x-api-key": "SECRET=1", "project": "p"}
+    assert settings.telemetry.otlp_headers == {"x-api-key": "SECRET=1", "project": "p"}
     assert "SECRET" not in repr(settings)
     assert "00000000-" not in repr(fake_settings(applicationinsights_connection_string=INSIGHTS))

@@ -168,7 +168,7 @@ async def test_old_records_go_and_young_ones_stay() -> None:
     services = await world()
     request = await begun(services)
     await run_to_end(request.run_id, services)
-    days = services.settings.run_retention_days
+    days = services.settings.conversations.run_retention_days
     assert (
         await purge_old_quality(
             request.created_at + timedelta(days=days - 1), services.settings, services.quality

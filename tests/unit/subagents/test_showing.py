@@ -200,7 +200,7 @@ async def test_an_old_run_is_forgotten_with_its_sub_agents() -> None:
     async def forget(instance_id: str) -> None:
         forgotten.append(instance_id)
 
-    later = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days + 1)
+    later = datetime.now(UTC) + timedelta(days=services.settings.conversations.run_retention_days + 1)
     assert await purge_old_runs(later, services, forget) == 1
     assert set(forgotten) == {request.run_id, f"{request.run_id}:s004c0"}
     assert await blobs_of(services, request.run_id) == {}

@@ -67,7 +67,9 @@ async def ask(services: Services, run_children: RunChildren, **body: Any) -> tup
 
 async def unsure(answer: str = ABSTAINS, **settings: Any) -> Services:
     """A world whose documents fit no question well, beside a web that can be searched."""
-    made = await world(Model(plan(), answer=answer), settings=fake_settings(max_attempts=1, **settings))
+    made = await world(
+        Model(plan(), answer=answer), settings=fake_settings(max_retrieval_attempts=1, **settings)
+    )
     return replace(made, web_search=Web())
 
 

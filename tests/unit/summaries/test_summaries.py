@@ -81,7 +81,7 @@ async def test_deleting_and_purging_leave_nothing_behind() -> None:
     assert (await perform("read", step, services)).kind == "closed"
     assert (await perform("merge", step, services)).kind == "closed"
     kept = await begin(services, "manual")
-    old = datetime.now(UTC) + timedelta(days=services.settings.run_retention_days, minutes=1)
+    old = datetime.now(UTC) + timedelta(days=services.settings.conversations.run_retention_days, minutes=1)
     assert (
         await purge_old_summaries(
             datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget

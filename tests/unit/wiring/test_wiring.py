@@ -14,9 +14,9 @@ import sys
 import shared.platform.telemetry
 from shared.platform.settings import Settings
 from shared.wiring import build_services
-build_services(Settings(
+build_services(Settings.of(
     azure_search_endpoint="https://x.search.windows.net", azure_search_api_key="k",
-    documents_storage="UseDevelopmentStorage=true", openai_base_url="http://127.0.0.1:1/v1",
+    DocumentsStorage="UseDevelopmentStorage=true", openai_base_url="http://127.0.0.1:1/v1",
     chat_model="c", embedding_model="e", embedding_dimensions=3,
 ))
 print(*sorted(sys.modules), sep="\\n")

@@ -31,10 +31,10 @@ def test_the_app_accepts_the_settings_of_the_launcher(
     for name, value in made.items():
         monkeypatch.setenv(name, value)
     settings = load_settings()
-    assert settings.azure_search_endpoint == "http://127.0.0.1:7072"
-    assert settings.openai_base_url == "http://127.0.0.1:7073/v1"
-    assert settings.embedding_dimensions == 384
-    assert settings.dev_token_secret == secrets.token_secret
+    assert settings.search.endpoint == "http://127.0.0.1:7072"
+    assert settings.models.openai_base_url == "http://127.0.0.1:7073/v1"
+    assert settings.models.embedding_dimensions == 384
+    assert settings.identity.dev_token_secret == secrets.token_secret
 
 
 def test_without_an_endpoint_the_local_model_says_what_it_is() -> None:

@@ -39,9 +39,9 @@ def test_a_draft_left_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
 
 async def test_the_app_believes_the_tokens_of_the_launcher(tmp_path: Path) -> None:
     secret = load_or_make_secrets(tmp_path).token_secret
-    settings = Settings(
+    settings = Settings.of(
         azure_search_endpoint="http://127.0.0.1:1",
-        documents_storage="UseDevelopmentStorage=true",
+        DocumentsStorage="UseDevelopmentStorage=true",
         openai_base_url="http://127.0.0.1:1",
         chat_model="m",
         embedding_model="m",
