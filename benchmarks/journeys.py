@@ -40,6 +40,7 @@ from pathlib import Path
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
+from benchmarks.start.probes import AGENT_SETTINGS
 from shared import wiring
 from tests.contract.ingestion.driving import state_of
 from tests.contract.ingestion.models import CountingChatModel
@@ -269,8 +270,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
     parser.add_argument("--list", action="store_true", help="print the functions of each file, too")
     arguments = parser.parse_args()
-    settings = fake_settings()
-    os.environ |= {name.upper(): str(getattr(settings, name)) for name in settings.model_fields_set}
+    os.environ |= AGENT_SETTINGS
     subprocess.Popen = WorkerInProcess  # type: ignore[assignment, misc]
     report = asyncio.run(measure(lists_functions=arguments.list))
     if arguments.out:

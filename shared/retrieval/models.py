@@ -57,6 +57,7 @@ class DocumentRecord(Model):
     title: str = ""
     document_type: str | None = None
     upload_date: datetime
+    document_date: datetime | None = None
     author: str | None = None
     department: str | None = None
     language: str | None = None

@@ -35,6 +35,8 @@ def content_index(name: str, dimensions: int) -> IndexRow:
             _vector("image_caption_vector", dimensions, retrievable=True),
             _text("content_hash", filterable=True),
             _names("access_control_list"),
+            _plain("version", "Edm.Int32", filterable=True),
+            _plain("ordinal", "Edm.Int32", sortable=True),
         ],
         "vectorSearch": _vector_search(),
         "semantic": _semantic("filename", ["content", "image_caption"], ["heading_path"]),
@@ -69,6 +71,7 @@ def documents_index(name: str) -> IndexRow:
             _names("edited_fields"),
             _text("owner_id", filterable=True),
             _names("access_control_list"),
+            _plain("document_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
         ],
         "semantic": _semantic("title", ["summary_standard", "summary_brief"], ["tags", "document_type"]),
     }

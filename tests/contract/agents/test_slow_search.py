@@ -30,10 +30,10 @@ BUSY = Answer("503 Service Unavailable", b"", {"retry-after-ms": "50"})
 HANGING = Answer(delay_s=FOR_EVER_S)
 
 
-async def services_with(server: ScriptedServer, connect: Connect, gather_timeout_s: float) -> Services:
+async def services_with(server: ScriptedServer, connect: Connect, retrieval_timeout_s: float) -> Services:
     connection = connect(azure_search_endpoint=server.endpoint).search_index("blocks")
     index = AzureSearchIndex(connection, "blocks", timeout_s=30, key_field="block_id")
-    settings = fake_settings(retrieval_timeout_s=gather_timeout_s, subagents_enabled=False)
+    settings = fake_settings(retrieval_timeout_s=retrieval_timeout_s, subagents_enabled=False)
     services = await world(Model(plan(search_queries=()), answer=CITED), settings=settings)
     return replace(services, content_index=index)
 

@@ -32,7 +32,7 @@ def environment(world: World, search_server: SearchServer, monkeypatch: pytest.M
         "AZURE_SEARCH_ENDPOINT": search_server.endpoint,
         "AZURE_SEARCH_API_KEY": search_server.api_key,
         "AZURE_SEARCH_CONTENT_INDEX": world.alias,
-        "DOCUMENTS_STORAGE": "UseDevelopmentStorage=true",
+        "DocumentsStorage": "UseDevelopmentStorage=true",
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
         "CHAT_MODEL": "chat",
         "EMBEDDING_MODEL": "embedding",

@@ -59,7 +59,7 @@ async def with_late(searches: dict[str, Any] | None = None, **settings: Any) -> 
 
 
 async def test_a_search_that_hung_once_is_begun_once_more_and_costs_no_warning() -> None:
-    services = await with_late({"slow": 1}, **hurried(gather_timeout_s=0.2))
+    services = await with_late({"slow": 1}, **hurried(retrieval_timeout_s=0.2))
     answer = answer_of(*(await asked(services)))
     assert answer.text.startswith("It runs at 15 bar.")
     assert answer.warnings == ()
@@ -97,7 +97,7 @@ async def test_what_was_not_searched_is_told_in_the_questions_language() -> None
 
 
 async def test_searches_that_had_time_enough_twice_are_the_services_failure() -> None:
-    services = await with_late(**hurried(gather_timeout_s=0.1))
+    services = await with_late(**hurried(retrieval_timeout_s=0.1))
     view, events = await asked(services)
     assert view.status == "failed"
     assert events[-1].name == "ERROR"
@@ -138,7 +138,7 @@ async def test_a_search_service_that_is_down_is_a_failure_however_late_the_run_i
 
 
 async def test_documents_named_in_the_question_are_not_waited_for_when_words_have_found_something() -> None:
-    services = await world(**hurried(gather_timeout_s=0.3))
+    services = await world(**hurried(retrieval_timeout_s=0.3))
     assert isinstance(services.documents_index, InMemorySearchIndex)
 
     class Hanging(InMemorySearchIndex):

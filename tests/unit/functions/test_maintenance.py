@@ -76,7 +76,7 @@ async def write_sidecar(services: Services) -> None:
 
 
 async def change_settings(services: Services) -> None:
-    object.__setattr__(services.settings, "max_block_tokens", 99)
+    object.__setattr__(services, "settings", services.settings.changed(max_block_tokens=99))
 
 
 async def lose_row(services: Services) -> None:

@@ -72,7 +72,7 @@ async def test_the_same_name_is_a_new_version_for_its_owner_and_another_document
 async def test_an_uploads_default_is_its_owner_alone_whatever_the_setting(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
-    object.__setattr__(services.settings, "default_access", "*")
+    object.__setattr__(services, "settings", services.settings.changed(default_access="*"))
     sent = (await send(user("anna"))).json()
     await durable.run()
     assert (await user("ben").get(f"/documents/{sent['doc_id']}")).status_code == 404
