@@ -118,7 +118,7 @@ class StepRun:
         request = await self._memory.request()
         time = self._note_time(StepTime(self._services.settings, request))
         event_log = await self._open(ThoughtEvent(text="Reading the question and deciding how to answer it."))
-        limit_s = self._services.settings.plan_timeout_s
+        limit_s = self._services.settings.answering.plan_timeout_s
         planned = await plan_or_default(self._services.chat_model, request, time, limit_s, action.tries)
         await event_log.write(*plan_events(action.kind, planned))
         stored = await self._memory.put(action.step, planned)
@@ -162,7 +162,7 @@ class StepRun:
                 request,
                 stored,
                 (self._searches.blocks(request, time), self._searches.documents(request)),
-                top_k=self._services.settings.answer_blocks,
+                top_k=self._services.settings.answering.answer_blocks,
                 widened=action.widened,
                 attempt=action.attempt,
             )
@@ -180,7 +180,7 @@ class StepRun:
             stored.plan.standalone_question,
             evidence,
             self._services.chat_model,
-            lambda: time.limits("refine", self._services.settings.plan_timeout_s),
+            lambda: time.limits("refine", self._services.settings.answering.plan_timeout_s),
         )
         await event_log.write(tool_result("rerank", evidence_found(refined)))
         return evidence_found(await self._memory.put(action.step, refined))
@@ -258,12 +258,12 @@ class StepRun:
             intent=stored.plan.intent,
             todo=todo_items(stored.plan),
             names_documents=names_documents(await self._memory.request(), stored.plan),
-            max_attempts=self._services.settings.max_attempts,
-            refines=self._services.settings.refine_evidence,
+            max_attempts=self._services.settings.answering.max_retrieval_attempts,
+            refines=self._services.settings.answering.refine_evidence,
         )
 
     def _asked(self) -> UserAsked:
-        return UserAsked(timeout_s=self._services.settings.clarification_timeout_s)
+        return UserAsked(timeout_s=self._services.settings.answering.clarification_timeout_s)
 
     async def _found(
         self, action: FindDocuments | RetrieveBlocks | RefineEvidence, evidence: Evidence

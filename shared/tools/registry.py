@@ -35,9 +35,9 @@ def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
     return BlockSearch(
         SecuredIndex(services.content_index, user),
         services.embedder,
-        CallLimits(timeout_s=services.settings.search_timeout_s),
+        CallLimits(timeout_s=services.settings.search.timeout_s),
         SecuredIndex(services.documents_index, user),
-        semantic_ranker=services.settings.semantic_ranker,
+        semantic_ranker=services.settings.search.semantic_ranker,
     )
 
 
@@ -57,7 +57,7 @@ TOOLS: Mapping[str, Binding] = {
     ),
     **{tool.name: partial(_over_documents, tool) for tool in _DOCUMENT_TOOLS},
     RewriteQuery.name: lambda services, user: RewriteQuery(
-        services.chat_model, CallLimits(timeout_s=services.settings.plan_timeout_s)
+        services.chat_model, CallLimits(timeout_s=services.settings.answering.plan_timeout_s)
     ),
     **{tool.name: partial(_judging, tool) for tool in _JUDGES},
     RecallMemory.name: lambda services, user: RecallMemory(memory_search(services, user)),

@@ -30,7 +30,7 @@ def settings(**changes: Any) -> Settings:
         "embedding_dimensions": 8,
         **changes,
     }
-    return Settings.model_validate(values)
+    return Settings.of(values)
 
 
 LOCAL = settings(dev_token_secret=SECRET)

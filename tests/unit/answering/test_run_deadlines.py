@@ -143,7 +143,7 @@ async def test_searches_that_are_late_leave_what_words_have_found() -> None:
                 await asyncio.sleep(3600)
             return await super().search(request)
 
-    services = await world(**hurried(gather_timeout_s=0.2))
+    services = await world(**hurried(retrieval_timeout_s=0.2))
     slow = Slow("block_id")
     assert isinstance(services.content_index, InMemorySearchIndex)
     slow.rows = services.content_index.rows
@@ -157,7 +157,7 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
         async def search(self, request: Any) -> Any:
             await asyncio.sleep(3600)
 
-    services = await world(**hurried(gather_timeout_s=0.05))
+    services = await world(**hurried(retrieval_timeout_s=0.05))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
     step = StepInput(run_id=request.run_id, action=RetrieveBlocks(step=2, plan_step=1))
