@@ -71,7 +71,7 @@ async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
     if body.stream:
         services = question.services
         close_if_dead = closer(client, run.run_id, services)
-        seconds = services.settings.stream_seconds
+        seconds = services.settings.host.stream_seconds
         after = 0 if run.begun else after
         frames = follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=run.begun)
         return event_stream(frames, run.run_id)
@@ -183,7 +183,7 @@ async def _end_of(run: _Run, question: _Question) -> "RunView":
     """The run when it has ended, or waits for its owner, or the time of a stream is over."""
     services = question.services
     close_if_dead = closer(question.client, run.run_id, services)
-    seconds = services.settings.stream_seconds
+    seconds = services.settings.host.stream_seconds
     events = follow_named(services.run_log, run.run_id, 0, seconds, close_if_dead, begun=run.begun)
     async for name, _ in events:
         if name == "ASK_USER" and (view := await _view(run, question)).status == "waiting":

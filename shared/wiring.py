@@ -89,15 +89,15 @@ class Services:
         from shared.platform.names import CONTAINERS, QUEUES
         from shared.retrieval.schema import content_index, documents_index, memory_index
 
-        settings, dimensions = self.settings, self.settings.embedding_dimensions
+        settings, dimensions = self.settings, self.settings.models.embedding_dimensions
         await self.blobs.ensure_containers(CONTAINERS)
         await self.documents.ensure_table()
         await self.threads.ensure_table()
         await self.queues.ensure_queues(QUEUES)
         for index in (
-            content_index(settings.azure_search_content_index, dimensions),
-            documents_index(settings.azure_search_documents_index),
-            memory_index(settings.azure_search_memory_index, dimensions),
+            content_index(settings.search.content_index, dimensions),
+            documents_index(settings.search.documents_index),
+            memory_index(settings.search.memory_index, dimensions),
         ):
             await self.search_admin.ensure_index(index)
 
@@ -180,7 +180,7 @@ def _opener(to: Connections, settings: Settings, which: str) -> OpensIndex:
         return AzureSearchIndex(
             to.search_index(physical),
             physical,
-            timeout_s=settings.search_timeout_s,
+            timeout_s=settings.search.timeout_s,
             key_field=_KEY_FIELDS[which],
             absent_ok=absent_ok,
         )
@@ -213,7 +213,7 @@ async def start_telemetry() -> None:
     """
     if not _TELEMETRY.is_tried:
         with suppress(ConfigurationError):
-            if get_settings().has_telemetry:
+            if get_settings().telemetry.is_on:
                 await asyncio.to_thread(_start_export)
             _TELEMETRY.is_tried = True
 
@@ -257,26 +257,30 @@ def build_services(settings: Settings) -> Services:
     from shared.tools.web_search import SearxngWebSearch
 
     to = Connections(settings)
-    targets = WriteTargets(to.search_admin, timeout_s=settings.search_timeout_s)
+    targets = WriteTargets(to.search_admin, timeout_s=settings.search.timeout_s)
 
     def index(name: str, which: str) -> MirroredIndex:
         opens = _opener(to, settings, which)
         return MirroredIndex(opens(name), name, targets, opens)
 
-    graph = GraphDirectory(to.graph, to.graph_token, settings.graph_endpoint, settings.graph_timeout_s)
-    threads = Table(to.tables, names.THREADS_TABLE, is_sorted=not settings.tables_are_in_cosmos_db)
-    web_search = settings.web_search_url and SearxngWebSearch(to.web_search, settings.web_search_url)
-    app_id, cloud = settings.bot_app_id, CLOUDS[settings.bot_cloud]
+    graph = GraphDirectory(
+        to.graph, to.graph_token, settings.identity.graph_endpoint, settings.identity.graph_timeout_s
+    )
+    threads = Table(to.tables, names.THREADS_TABLE, is_sorted=not settings.storage.tables_are_in_cosmos_db)
+    web_search = settings.web_search.url and SearxngWebSearch(to.web_search, settings.web_search.url)
+    app_id, cloud = settings.bot.app_id, CLOUDS[settings.bot.cloud]
     tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
     outbox = ChannelOutbox(settings, to.bot_token)
     return Services(
         settings=settings,
-        content_index=index(settings.azure_search_content_index, "content"),
-        documents_index=index(settings.azure_search_documents_index, "documents"),
-        memory_index=index(settings.azure_search_memory_index, "memory"),
-        search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search_timeout_s),
-        chat_model=_chat_model(to, settings, settings.chat_model, "CHAT_MODEL"),
-        vision_model=_chat_model(to, settings, settings.vision_model or settings.chat_model, "VISION_MODEL"),
+        content_index=index(settings.search.content_index, "content"),
+        documents_index=index(settings.search.documents_index, "documents"),
+        memory_index=index(settings.search.memory_index, "memory"),
+        search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search.timeout_s),
+        chat_model=_chat_model(to, settings, settings.models.chat, "CHAT_MODEL"),
+        vision_model=_chat_model(
+            to, settings, settings.models.vision or settings.models.chat, "VISION_MODEL"
+        ),
         embedder=_embedder(to, settings),
         blobs=AzureBlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
@@ -290,7 +294,7 @@ def build_services(settings: Settings) -> Services:
         idempotency=TableIdempotencyStore(Table(to.tables, names.IDEMPOTENCY_TABLE)),
         user_limits=TableUserLimitStore(Table(to.tables, names.USER_LIMITS_TABLE)),
         quality=TableQualityStore(Table(to.tables, names.QUALITY_TABLE)),
-        directory=CachedDirectory(graph, settings.group_cache_s),
+        directory=CachedDirectory(graph, settings.identity.group_cache_s),
         parser_services=_parser_services(to, settings),
         web_search=web_search or None,
         bot_inbox=ChannelInbox(settings, tokens),
@@ -308,10 +312,12 @@ def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -
     from shared.platform.language_models.traced import TracedChatModel, provider_of
 
     endpoint = model_endpoint(settings)
-    memory = FeatureMemory(settings.known_model_features)  # one per model: models of one endpoint differ
+    memory = FeatureMemory(settings.models.known_features)  # one per model: models of one endpoint differ
     chat_model = OpenAIChatModel(to.model, model, endpoint, setting, memory=memory)
     # Spans only where they are sent somewhere.
-    return TracedChatModel(chat_model, model, provider_of(endpoint)) if settings.has_telemetry else chat_model
+    return (
+        TracedChatModel(chat_model, model, provider_of(endpoint)) if settings.telemetry.is_on else chat_model
+    )
 
 
 def _embedder(to: Connections, settings: Settings) -> Embedder:
@@ -320,10 +326,10 @@ def _embedder(to: Connections, settings: Settings) -> Embedder:
     from shared.platform.language_models.features import FeatureMemory
     from shared.platform.language_models.traced import TracedEmbedder, provider_of
 
-    endpoint, model = model_endpoint(settings), settings.embedding_model
-    memory = FeatureMemory(settings.known_model_features)
-    embedder = OpenAIEmbedder(to.model, model, settings.embedding_dimensions, endpoint, memory=memory)
-    return TracedEmbedder(embedder, model, provider_of(endpoint)) if settings.has_telemetry else embedder
+    endpoint, model = model_endpoint(settings), settings.models.embedding
+    memory = FeatureMemory(settings.models.known_features)
+    embedder = OpenAIEmbedder(to.model, model, settings.models.embedding_dimensions, endpoint, memory=memory)
+    return TracedEmbedder(embedder, model, provider_of(endpoint)) if settings.telemetry.is_on else embedder
 
 
 def _parser_services(to: Connections, settings: Settings) -> ParserServices:
@@ -335,9 +341,9 @@ def _parser_services(to: Connections, settings: Settings) -> ParserServices:
         "docling": Docling(to.docling),
         "document_intelligence": DocumentIntelligence(to.document_intelligence),
     }
-    by_service = settings.text_recognition == "document_intelligence"
+    by_service = settings.ingestion.text_recognition == "document_intelligence"
     return ParserServices(
-        layout=layouts.get(settings.parser_backend),
+        layout=layouts.get(settings.ingestion.parser_backend),
         pages=DocumentIntelligence(to.document_intelligence) if by_service else None,
     )
 
@@ -350,11 +356,11 @@ async def opened_index_migration(
     from shared.retrieval.migration import IndexMigration
     from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
 
-    dimensions = settings.embedding_dimensions
+    dimensions = settings.models.embedding_dimensions
     definitions = {
-        "content": content_index(settings.azure_search_content_index, dimensions),
-        "documents": documents_index(settings.azure_search_documents_index),
-        "memory": memory_index(settings.azure_search_memory_index, dimensions),
+        "content": content_index(settings.search.content_index, dimensions),
+        "documents": documents_index(settings.search.documents_index),
+        "memory": memory_index(settings.search.memory_index, dimensions),
     }
     to = Connections(settings)
     try:
@@ -363,7 +369,7 @@ async def opened_index_migration(
             _opener(to, settings, which),
             definitions[which],
             version=INDEX_VERSIONS[which],
-            timeout_s=settings.search_timeout_s,
+            timeout_s=settings.search.timeout_s,
             on_page=on_page,
         )
     finally:

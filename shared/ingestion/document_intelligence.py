@@ -336,7 +336,7 @@ def connect_document_intelligence(
         return DocumentIntelligenceClient(
             endpoint.rstrip("/"),
             credentials.key_or_identity(
-                settings.document_intelligence_key, endpoint, "DOCUMENT_INTELLIGENCE_KEY"
+                settings.ingestion.document_intelligence_key, endpoint, "DOCUMENT_INTELLIGENCE_KEY"
             ),
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,

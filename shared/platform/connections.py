@@ -83,8 +83,8 @@ class Credentials:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._identity = _identity(settings.azure_client_id)
-        self._bot = _identity(settings.bot_app_id)
+        self._identity = _identity(settings.host.azure_client_id)
+        self._bot = _identity(settings.bot.app_id)
 
     def key_or_identity(
         self, key: str | None, endpoint: str, key_setting: str
@@ -101,7 +101,7 @@ class Credentials:
 
         The account is the first label of the host, or, with an emulator, the path.
         """
-        key = self._settings.tables_key
+        key = self._settings.storage.tables_key
         if key:
             from azure.core.credentials import AzureNamedKeyCredential
 
@@ -129,7 +129,7 @@ class Credentials:
 
     def for_bot(self) -> "DefaultAzureCredential":
         """The identity of the bot, which may be another than the process's."""
-        if self._settings.bot_app_id in (None, self._settings.azure_client_id):
+        if self._settings.bot.app_id in (None, self._settings.host.azure_client_id):
             return self._identity.client()
         return self._bot.client()
 
@@ -190,10 +190,10 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
     def make() -> "BlobServiceClient":
         from azure.storage.blob.aio import BlobServiceClient
 
-        address = (settings.documents_storage_blob_uri, "DocumentsStorage__blobServiceUri")
+        address = (settings.storage.blob_uri, "DocumentsStorage__blobServiceUri")
         return _storage_client(BlobServiceClient, settings, credentials, address, options)
 
-    modules = ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    modules = ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.storage.connection_string))
     return Connection(make, modules)
 
 
@@ -203,11 +203,11 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
     def make() -> "QueueServiceClient":
         from azure.storage.queue.aio import QueueServiceClient
 
-        address = (settings.documents_storage_queue_uri, "DocumentsStorage__queueServiceUri")
+        address = (settings.storage.queue_uri, "DocumentsStorage__queueServiceUri")
         options = {**_TIMEOUTS, **_BLOB_RETRIES}
         return _storage_client(QueueServiceClient, settings, credentials, address, options)
 
-    modules = ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.documents_storage))
+    modules = ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.storage.connection_string))
     return Connection(make, modules)
 
 
@@ -218,13 +218,17 @@ def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[
         from azure.data.tables.aio import TableServiceClient
 
         options = {**_TIMEOUTS, **_TABLE_RETRIES}
-        if settings.tables_endpoint:
-            credential = credentials.for_tables(settings.tables_endpoint)
-            return TableServiceClient(settings.tables_endpoint, credential=credential, **options)
-        address = (settings.documents_storage_table_uri, "DocumentsStorage__tableServiceUri")
+        if settings.storage.tables_endpoint:
+            credential = credentials.for_tables(settings.storage.tables_endpoint)
+            return TableServiceClient(settings.storage.tables_endpoint, credential=credential, **options)
+        address = (settings.storage.table_uri, "DocumentsStorage__tableServiceUri")
         return _storage_client(TableServiceClient, settings, credentials, address, options)
 
-    key = settings.tables_key if settings.tables_endpoint else settings.documents_storage
+    key = (
+        settings.storage.tables_key
+        if settings.storage.tables_endpoint
+        else settings.storage.connection_string
+    )
     return Connection(make, ("azure.data.tables.aio", "aiohttp", *credential_modules(key)))
 
 
@@ -237,10 +241,10 @@ def _storage_client(
 ) -> SdkClient:
     """A client of the storage account. `address`: URL and its setting, used without a connection string."""
     make: Any = kind  # the SDKs' constructors share these arguments, and no base class
-    if settings.documents_storage:
+    if settings.storage.connection_string:
         client: SdkClient
         try:
-            client = make.from_connection_string(settings.documents_storage, **options)
+            client = make.from_connection_string(settings.storage.connection_string, **options)
         except ValueError:  # its text repeats parts of the string
             raise ConfigurationError(
                 "DocumentsStorage is not a connection string.",
@@ -269,7 +273,7 @@ def connect_index(
         endpoint, credential, options = _search_arguments(settings, credentials)
         return SearchClient(endpoint, index_name, credential, **options)
 
-    modules = ("azure.search.documents.aio", "aiohttp", *credential_modules(settings.azure_search_api_key))
+    modules = ("azure.search.documents.aio", "aiohttp", *credential_modules(settings.search.api_key))
     return Connection(make, modules)
 
 
@@ -283,16 +287,16 @@ def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[S
         return SearchIndexClient(endpoint, credential, **options)
 
     module = "azure.search.documents.indexes.aio"
-    return Connection(make, (module, "aiohttp", *credential_modules(settings.azure_search_api_key)))
+    return Connection(make, (module, "aiohttp", *credential_modules(settings.search.api_key)))
 
 
 def _search_arguments(settings: Settings, credentials: Credentials) -> tuple[str, Any, dict[str, Any]]:
     """Endpoint, credential and options of a client of the search service."""
-    endpoint = settings.azure_search_endpoint
-    credential = credentials.key_or_identity(settings.azure_search_api_key, endpoint, "AZURE_SEARCH_API_KEY")
+    endpoint = settings.search.endpoint
+    credential = credentials.key_or_identity(settings.search.api_key, endpoint, "AZURE_SEARCH_API_KEY")
     options = {
         "connection_timeout": CONNECT_TIMEOUT_S,
-        "read_timeout": settings.search_timeout_s,
+        "read_timeout": settings.search.timeout_s,
         "retry_total": 0,  # retries are ours (calls.py): the SDK's would sleep past the limit of a call
         **environment_options(),
     }

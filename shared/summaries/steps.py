@@ -160,8 +160,8 @@ class DocumentRun:
     async def _planned(self, record: DocumentRecord) -> DocumentPlan:
         windows, left_out = windows_of(
             await DocumentBlocks(self._content).sizes(self._doc_id),
-            self._settings.summary_window_tokens,
-            self._settings.summary_max_windows,
+            self._settings.summaries.window_tokens,
+            self._settings.summaries.max_windows,
         )
         return DocumentPlan(
             doc_id=self._doc_id,
@@ -195,7 +195,7 @@ class DocumentRun:
             findings,
             common_tags(window.tags for window in windows),
             self._model(self._reduce_until),
-            most_tokens=self._settings.summary_window_tokens,
+            most_tokens=self._settings.summaries.window_tokens,
             most_key=MAX_DOCUMENT_KEY_FINDINGS,
         )
         result = document_result(plan, windows, reduced.error_type)
@@ -360,6 +360,6 @@ async def _reduced(
         [finding for document in used for finding in document.findings[: document.key_count]],
         common_tags(document.tags for document in used),
         SummaryModel(services.chat_model, request, settings, request.deadline),
-        most_tokens=settings.summary_window_tokens,
+        most_tokens=settings.summaries.window_tokens,
         most_key=MAX_KEY_FINDINGS,
     )

@@ -97,13 +97,13 @@ class ReplyDependencies:
         owner, settings = owner_of(conversation, sender), self.services.settings
         if owner.startswith(NOBODYS):
             return UserContext(user_id=owner), False
-        if settings.bot_local_anonymous:  # there is no directory on a developer's machine
+        if settings.bot.local_anonymous:  # there is no directory on a developer's machine
             return plain_user(UserContext(user_id=owner, name=sender.name)), False
-        tenant_id = settings.bot_tenant_id or conversation.tenant_id or ""
+        tenant_id = settings.bot.tenant_id or conversation.tenant_id or ""
         try:
             return await user_from_directory(owner, tenant_id, settings, self.services.directory), False
         except DependencyError:
-            if settings.guests == "refused":
+            if settings.identity.guests == "refused":
                 raise
             return plain_user(UserContext(user_id=owner)), True
 

@@ -113,7 +113,7 @@ async def _show_sources(incoming: IncomingMessage) -> ReplyStep:
             answer = (await view_run(record, services, user)).answer
     if answer is None or not answer.citations:
         return await incoming.finish(messages.NO_SOURCES)
-    address = services.settings.public_address
+    address = services.settings.host.public_address
     citations = reply_of(answer, language=incoming.language, public_address=address).citations
     lines = [f"{plain(citation.name)} [{citation.n}]" for citation in citations]
     reply = BotReply(

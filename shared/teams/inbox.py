@@ -61,7 +61,7 @@ class ChannelInbox:
         """`tokens` is None if there is no bot, or the bot has no identity."""
         self._settings = settings
         self._tokens = tokens
-        self._hosts = CLOUDS[settings.bot_cloud].hosts
+        self._hosts = CLOUDS[settings.bot.cloud].hosts
 
     async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
         """The activity, once its sender is proved.
@@ -85,7 +85,7 @@ class ChannelInbox:
         return as_activity(received, body, is_local=False)
 
     def _receive_local(self, body: bytes, peer: str | None) -> BotActivity:
-        if not self._settings.bot_local_anonymous or self._settings.in_azure:
+        if not self._settings.bot.local_anonymous or self._settings.host.in_azure:
             raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
         if not _is_this_machine(peer):
             raise NotAuthenticatedError("Without a token, an activity must come from this machine.", _HINT)
@@ -97,7 +97,7 @@ class ChannelInbox:
 
     def _check_tenant(self, received: Received) -> None:
         """Other channels have no tenants; their users are strangers."""
-        ours = (self._settings.bot_tenant_id or "").casefold()
+        ours = (self._settings.bot.tenant_id or "").casefold()
         if received.channel_name != TEAMS or not ours:
             return
         tenants: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)

@@ -140,7 +140,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
         if not await deps.orchestrations.is_alive(step.run_id):
             await close_dead_run(step.run_id, "The run was stopped before it had an answer.", deps.services)
 
-    seconds = deps.services.settings.bot_stream_seconds
+    seconds = deps.services.settings.bot.stream_seconds
     events = _events(deps.services.run_log, step.run_id, step.after, seconds, close_if_dead)
     async with aclosing(events):
         noted = ""
@@ -229,7 +229,7 @@ async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
     answer = (await view_run(record, services, reader)).answer
     if answer is None:
         raise NotFoundError("The answer was deleted.")
-    shown = reply_of(answer, language=reply.language, public_address=services.settings.public_address)
+    shown = reply_of(answer, language=reply.language, public_address=services.settings.host.public_address)
     note = _note_of(answer, reply.place)
     if note is None:
         return shown

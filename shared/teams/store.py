@@ -63,7 +63,7 @@ async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forge
 
     An activity is old when its reply cannot wait for anything any more.
     """
-    waits = timedelta(seconds=settings.clarification_timeout_s)
+    waits = timedelta(seconds=settings.answering.clarification_timeout_s)
     last = (now - _RETENTION - waits).date().isoformat()
     names = [found.name async for found in blobs.list_blobs(WORK, TAKEN_FOLDER)]
     old = [name for name in names if name.removeprefix(TAKEN_FOLDER).partition("/")[0] < last][:MAX_PURGED]
@@ -77,7 +77,7 @@ async def purge_turns(now: datetime, settings: Settings, turns: "BotTurnStore | 
     """Remove turns and messages older than RUN_RETENTION_DAYS; how many rows."""
     if turns is None:
         return 0
-    limit = now - timedelta(days=settings.run_retention_days)
+    limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await turns.delete_before(limit, MAX_PURGED)
 
 

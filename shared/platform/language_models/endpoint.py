@@ -31,29 +31,31 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
     """The client; it is made, and openai imported, on first use."""
 
     def make() -> "AsyncOpenAI":
-        if settings.azure_openai_endpoint:
-            endpoint = settings.azure_openai_endpoint.rstrip("/")
+        if settings.models.azure_openai_endpoint:
+            endpoint = settings.models.azure_openai_endpoint.rstrip("/")
             return (_azure_v1 if endpoint.endswith(_AZURE_V1) else _azure)(settings, endpoint, credentials)
         from openai import AsyncOpenAI
 
         # Retries are ours (calls.py): the SDK's would add up beyond the limit of a call.
         return AsyncOpenAI(
-            base_url=settings.openai_base_url, api_key=settings.openai_api_key or _NO_KEY, max_retries=0
+            base_url=settings.models.openai_base_url,
+            api_key=settings.models.openai_api_key or _NO_KEY,
+            max_retries=0,
         )
 
-    in_azure = settings.azure_openai_endpoint is not None
+    in_azure = settings.models.azure_openai_endpoint is not None
     return Connection(
-        make, ("openai", *(credential_modules(settings.azure_openai_api_key) if in_azure else ()))
+        make, ("openai", *(credential_modules(settings.models.azure_openai_api_key) if in_azure else ()))
     )
 
 
 def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncAzureOpenAI":
     from openai import AsyncAzureOpenAI
 
-    key = settings.azure_openai_api_key
+    key = settings.models.azure_openai_api_key
     return AsyncAzureOpenAI(
         azure_endpoint=endpoint,
-        api_version=settings.azure_openai_api_version,
+        api_version=settings.models.azure_openai_api_version,
         api_key=key,
         azure_ad_token_provider=None if key else _tokens(endpoint, credentials),
         max_retries=0,
@@ -63,7 +65,7 @@ def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "Asyn
 def _azure_v1(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncOpenAI":
     from openai import AsyncOpenAI
 
-    key = settings.azure_openai_api_key or _tokens(endpoint, credentials)
+    key = settings.models.azure_openai_api_key or _tokens(endpoint, credentials)
     return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
 
 

@@ -110,7 +110,7 @@ MODELS = {"chat_model": "c", "embedding_model": "e", "embedding_dimensions": 3}
 BY_KEY = {
     "azure_search_endpoint": f"http://{NOWHERE}",
     "azure_search_api_key": "k",
-    "documents_storage": f"AccountName=a;AccountKey=a2V5;BlobEndpoint=http://{NOWHERE}/a;"
+    "DocumentsStorage": f"AccountName=a;AccountKey=a2V5;BlobEndpoint=http://{NOWHERE}/a;"
     f"TableEndpoint=http://{NOWHERE}/a",
     "openai_base_url": f"http://{NOWHERE}/v1",
     **MODELS,
@@ -119,8 +119,8 @@ BY_KEY = {
 
 BY_IDENTITY = {
     "azure_search_endpoint": "https://x.search.windows.net",
-    "documents_storage_blob_uri": "https://x.blob.core.windows.net",
-    "documents_storage_table_uri": "https://x.table.core.windows.net",
+    "DocumentsStorage__blobServiceUri": "https://x.blob.core.windows.net",
+    "DocumentsStorage__tableServiceUri": "https://x.table.core.windows.net",
     "azure_openai_endpoint": "https://x.openai.azure.com",
     **MODELS,
 }
@@ -264,9 +264,9 @@ async def test_with_identity_every_client_can_be_made() -> None:
         fake_settings(
             azure_search_endpoint="https://x.search.windows.net",
             azure_search_api_key=None,
-            documents_storage=None,
-            documents_storage_blob_uri="https://x.blob.core.windows.net",
-            documents_storage_table_uri="https://x.table.core.windows.net",
+            DocumentsStorage=None,
+            DocumentsStorage__blobServiceUri="https://x.blob.core.windows.net",
+            DocumentsStorage__tableServiceUri="https://x.table.core.windows.net",
             openai_base_url=None,
             azure_openai_endpoint="https://x.openai.azure.com",
         )
@@ -281,7 +281,7 @@ async def test_with_identity_every_client_can_be_made() -> None:
 
 
 async def test_a_broken_connection_string_is_named_and_not_shown() -> None:
-    connections = Connections(fake_settings(documents_storage="AccountKey=c2VjcmV0"))
+    connections = Connections(fake_settings(DocumentsStorage="AccountKey=c2VjcmV0"))
     for connection in (connections.blobs, connections.tables):
         with pytest.raises(ConfigurationError, match="DocumentsStorage") as broken:
             connection.client()
@@ -289,6 +289,6 @@ async def test_a_broken_connection_string_is_named_and_not_shown() -> None:
 
 
 async def test_a_missing_storage_address_is_named() -> None:
-    settings = fake_settings().model_copy(update={"documents_storage": None})
+    settings = fake_settings().model_copy(update={"DocumentsStorage": None})
     with pytest.raises(ConfigurationError, match="DocumentsStorage__blobServiceUri"):
         Connections(settings).blobs.client()
