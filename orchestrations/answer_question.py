@@ -11,8 +11,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object
-from orchestrations.traces import input_of, traced, traced_child
+from orchestrations.payloads import as_object, input_of, traced, traced_child
 from shared.answering.clarification import event_name
 from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.steps import (
