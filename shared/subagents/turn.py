@@ -240,7 +240,7 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
         known = _known_result(state, turn)
         if known is not None:
             return known
-        context = await _desk(turn, services, (store, state or _beginning(turn)))
+        context = await _turn_context(turn, services, (store, state or _beginning(turn)))
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
@@ -263,7 +263,7 @@ def _beginning(turn: TurnInput) -> SubagentState:
     return SubagentState(child_id=turn.child_id, profile=turn.profile)
 
 
-async def _desk(
+async def _turn_context(
     turn: TurnInput, services: SubagentServices, stored: tuple[ChildStore, SubagentState]
 ) -> TurnContext:
     """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
@@ -288,7 +288,7 @@ class _Turn:
     """One attempt at one turn."""
 
     def __init__(self, context: TurnContext) -> None:
-        self._desk = context
+        self._context = context
         self._turn = context.turn
         self._warned = context.state.warnings
         self._is_first = context.state.started_at is None
@@ -310,10 +310,10 @@ class _Turn:
                 beginning.cancel()
 
     async def _begin(self) -> None:
-        await control.begin(self._desk.services.subagent_control, self._turn.child_id)
+        await control.begin(self._context.services.subagent_control, self._turn.child_id)
 
     def _note_attempt(self) -> None:
-        context, state = self._desk, self._desk.state
+        context, state = self._context, self._context.state
         before = state.last_result
         if self._turn.attempt and (before is None or before.status != "failed"):
             context.warn("CRASHED")
@@ -332,19 +332,19 @@ class _Turn:
 
     async def _ended_in_time(self) -> _Ending:
         try:
-            async with asyncio.timeout(max(self._desk.remaining_s - MARGIN_S, 0.0)):
+            async with asyncio.timeout(max(self._context.remaining_s - MARGIN_S, 0.0)):
                 return _Ending(await self._work())
         except TimeoutError:
-            self._desk.warn("TIME_OUT")
+            self._context.warn("TIME_OUT")
             return _Ending("partial")
         except (RunClosedError, StaleAttemptError):
             raise
         except GroundworkError as failed:
-            self._desk.warn(_warning_of(failed))
+            self._context.warn(_warning_of(failed))
             return _Ending("failed", failed)
 
     async def _work(self) -> Status:
-        context = self._desk
+        context = self._context
         if self._is_first:
             await context.events.phase("started", context.state)
         await context.events.phase("turn", context.state)
@@ -363,12 +363,12 @@ class _Turn:
 
     def _was_still_looking(self) -> bool:
         """Whether only the number of turns ended the search, of a profile that is not done by it."""
-        is_last = self._turn.turn >= self._desk.task.budget.max_child_turns
-        stops_so = "max_turns" in self._desk.profile.stops_when
-        return is_last and not stops_so and bool(self._desk.transcript.messages)
+        is_last = self._turn.turn >= self._context.task.budget.max_child_turns
+        stops_so = "max_turns" in self._context.profile.stops_when
+        return is_last and not stops_so and bool(self._context.transcript.messages)
 
     async def _open(self) -> None:
-        context = self._desk
+        context = self._context
         context.transcript = ChildTranscript()
         try:
             await open_task(context)
@@ -377,7 +377,7 @@ class _Turn:
         await context.keep_both()
 
     def _result(self, ending: _Ending) -> TurnResult:
-        state = self._desk.state
+        state = self._context.state
         error = ending.error
         return TurnResult(
             status=ending.status,
@@ -390,7 +390,7 @@ class _Turn:
         )
 
     async def _stored(self, ending: _Ending, result: TurnResult) -> TurnResult:
-        context, turn = self._desk, self._turn
+        context, turn = self._context, self._turn
         is_over = ending.status != "go_on"
         status = ending.status if ending.status != "partial" or context.state.findings else "failed"
         context.change(
@@ -415,10 +415,10 @@ class _Turn:
 
     async def _result_of_other(self) -> TurnResult:
         """What the attempt brings that was quicker: it is waited for as long as it may take."""
-        while self._desk.remaining_s > _STORE_S:
+        while self._context.remaining_s > _STORE_S:
             await asyncio.sleep(_OTHER_POLL_S)
             with suppress(GroundworkError):
-                state = await self._desk.store.state()
+                state = await self._context.store.state()
                 if state is None:
                     return _STOPPED  # it was written before: the run was erased, and nobody writes it again
                 known = _known_result(state, self._turn)
@@ -427,7 +427,7 @@ class _Turn:
         return _STOPPED
 
     async def _tell(self, ending: _Ending) -> None:
-        context = self._desk
+        context = self._context
         if ending.status == "failed":
             code = ending.error.code if ending.error else None
             await context.events.phase("failed", context.state, error_type=code)
