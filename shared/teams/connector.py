@@ -1,7 +1,7 @@
 """Sends one activity at a time to a channel, over the client of the Agents SDK.
 
 Addresses come from outside. So only https to the Bot Service's hosts is allowed, and only there our token;
-on a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback, without a token. The SDK and aiohttp are imported
+on a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback, without a token. SDK and aiohttp are imported
 when something is sent. An error says what to check, and nothing of what was sent.
 """
 
