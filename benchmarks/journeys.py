@@ -198,7 +198,8 @@ class WorkerInProcess:
 
     def write(self, line: str) -> None:
         """A job: one line of JSON."""
-        self._reply = self._worker._answer(line).model_dump_json()
+        job = self._worker.ParseJob.model_validate_json(line)
+        self._reply = self._worker._reply(job).model_dump_json()
 
     def readline(self) -> str:
         """The reply to it."""

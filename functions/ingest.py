@@ -72,13 +72,13 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
     """A document or a sidecar was written."""
     # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.documents.ids import document_of_blob
-    from shared.ingestion.events import is_old_news
+    from shared.ingestion.acceptance import is_duplicate_event
     from shared.wiring import get_services
 
     services = get_services()
     async with consumed("blob_created"):
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
-        if properties is not None and await is_old_news(
+        if properties is not None and await is_duplicate_event(
             properties, services.settings, services.blobs, services.documents
         ):
             return

@@ -52,8 +52,8 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
 async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
     # Imported when used: a worker that starts does not wait for it.
-    from shared.answering.asking import answer_clarification
     from shared.answering.clarification import event_name
+    from shared.answering.clarification_steps import answer_clarification
     from shared.answering.runs import view_run
     from shared.runs.models import ClarificationAnswer
     from shared.runs.run_store import owned_run
@@ -72,7 +72,7 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
 @route(blueprint, "POST", "runs/{run_id}/cancel")
 async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
-    from shared.answering.cancelling import cancel_run as cancel
+    from shared.answering.run_end import cancel_run as cancel
     from shared.answering.runs import view_run
     from shared.subagents.artifacts import child_ids
     from shared.subagents.control import release

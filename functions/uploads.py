@@ -60,13 +60,13 @@ async def make_upload_ticket(req: Request) -> Response:
     from shared.access.idempotency import finish
     from shared.documents.ids import document_id
     from shared.documents.requests import UploadRequest
-    from shared.ingestion.uploads import make_ticket, place_of
+    from shared.ingestion.uploads import blob_name_of, make_ticket
 
     user = await caller_of(req)
     request = await read_model(req, UploadRequest)
     services = await ready_services()
     await admitted(req, user, services)
-    doc_id = document_id(place_of(request, user))
+    doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
     # The same document each time, and an address that is good for an hour from now.
     ticket = await make_ticket(request, user, services)
@@ -83,11 +83,11 @@ async def _receive(upload: _Upload) -> "DocumentState":
     from shared.access.idempotency import finish, reused
     from shared.documents.ids import document_id
     from shared.ingestion.changes import changeable
-    from shared.ingestion.uploads import place_of, receive
+    from shared.ingestion.uploads import blob_name_of, receive
 
     form, user, services = upload.form, upload.user, upload.services
     request = _upload_request(form.filename, form.fields)
-    doc_id = document_id(place_of(request, user))
+    doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(upload.request, request, user, services.idempotency, resource_id=doc_id)
     content = _Counted(form.parts())
     if claimed and claimed.claim.is_done:

@@ -4,8 +4,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload
-from orchestrations.traces import at_work, split
+from orchestrations.payloads import Payload, at_work, split
 
 blueprint = df.Blueprint()
 

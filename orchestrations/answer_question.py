@@ -11,11 +11,9 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object
-from orchestrations.traces import input_of, traced, traced_child
+from orchestrations.payloads import as_object, input_of, traced, traced_child
 from shared.answering.clarification import event_name
-from shared.answering.loop import next_action, observe, start
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,

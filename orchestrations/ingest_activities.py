@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import Payload
-from orchestrations.traces import at_work, split
+from orchestrations.payloads import Payload, at_work, split
 
 if TYPE_CHECKING:
     from shared.ingestion.steps import StepName

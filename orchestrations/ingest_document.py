@@ -1,18 +1,22 @@
 """Blob -> searchable document: brings both indexes in line with one blob, whatever happened to it.
 
 Only sequences. One instance at a time works on a document: others leave a note, see whether the holder lives,
-and end; the holder begins anew when it finds one. New blocks are written before the document's row, and old
+and end; the holder starts again when it finds one. New blocks are written before the document's row, and old
 ones deleted after it.
+
+A step that failed is retried five times if its reply says that this may help; a step that only waits for a
+worker loses no retry by that. The pause is a durable timer, not a sleeping worker; no `…_with_retry` of the
+SDK, which has no back-off and whose failures shift task ids.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from datetime import timedelta
 from math import ceil
 from typing import Any, TypeVar
 
 import azure.durable_functions as df
 
-from orchestrations.replies import call, call_all
-from orchestrations.traces import close_trace, input_of, traced
+from orchestrations.payloads import as_object, close_trace, input_of, traced
 from shared.ingestion.models import (
     Accepted,
     Captioned,
@@ -21,6 +25,7 @@ from shared.ingestion.models import (
     Described,
     IngestFailure,
     IngestReply,
+    IngestReplyEnvelope,
     IngestRequest,
     IngestResult,
     IngestStep,
@@ -35,10 +40,18 @@ from shared.ingestion.models import (
 MIN_RANGE = 64  # blocks an activity embeds and writes
 MIN_FIGURES = 8  # figures an activity captions, four at once: two calls of the model, one after the other
 MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
+PAUSES_S = (2, 8, 30, 120, 300)  # together as long as a service usually takes to come back
+MAX_PAUSE_S = 600
+WORKER_PAUSE_S = 30  # before a step that waits for a worker looks again; longer by as much each time
+MAX_WORKER_PAUSE_S = 300
+MAX_WORKER_WAITS = 60  # some five hours; the whole history is replayed at each
+MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
 
 Outcome = tuple[IngestResult, bool]
 """How it ended, and whether to look at the blob again."""
 
+Payload = IngestStep | CloseRequest
+Replies = Generator[Any, Any, list[IngestReply]]
 ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
 
 
@@ -102,9 +115,9 @@ def _ingest(
     if planned.new_figure_count:
         ranges = _ranges(step, planned.new_figure_count, MIN_FIGURES)
         context.set_custom_status({"step": "caption_figures"})
-        for reply in (yield from call_all(context, "caption_figures", ranges)):
+        for reply in (yield from _call_all(context, "caption_figures", ranges)):
             _expect(reply, Captioned)
-    for reply in (yield from call_all(context, "write_blocks", _ranges(step, planned.new_count, MIN_RANGE))):
+    for reply in (yield from _call_all(context, "write_blocks", _ranges(step, planned.new_count, MIN_RANGE))):
         _expect(reply, Written)
     yield from _step(context, "finish_document", step, Written)
     return IngestResult(
@@ -132,7 +145,7 @@ def _end_early(
     request = CloseRequest(
         step=step, status="failed", reason=reply.reason, hint=reply.hint or None, waited=reply.waits
     )
-    closed = yield from call(context, "close_document", request)
+    (closed,) = yield from _call_all(context, "close_document", [request])
     again = isinstance(closed, Closed) and closed.again
     return IngestResult(outcome="failed", reason=reply.reason), again
 
@@ -140,11 +153,11 @@ def _end_early(
 def _step(
     context: df.DurableOrchestrationContext,
     activity: str,
-    payload: IngestStep | CloseRequest,
+    payload: Payload,
     kind: type[ReplyKind],
 ) -> Generator[Any, Any, ReplyKind]:
     context.set_custom_status({"step": activity})
-    reply = yield from call(context, activity, payload)
+    (reply,) = yield from _call_all(context, activity, [payload])
     return _expect(reply, kind)
 
 
@@ -152,3 +165,53 @@ def _expect(reply: IngestReply, kind: type[ReplyKind]) -> ReplyKind:
     if not isinstance(reply, kind):
         raise _StoppedError(reply)
     return reply
+
+
+def _call_all(context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[Payload]) -> Replies:
+    """Call an activity for each payload, a few at once, with retries; replies in order."""
+    replies = yield from _call_once(context, activity, payloads)
+    tries = waits = 0
+    while retryable := {
+        position: reply
+        for position, reply in enumerate(replies)
+        if isinstance(reply, IngestFailure) and reply.retryable
+    }:
+        only_waits = waits < MAX_WORKER_WAITS and all(reply.waits for reply in retryable.values())
+        if not only_waits and tries == len(PAUSES_S):
+            break
+        pause_s = min(WORKER_PAUSE_S * (waits + 1), MAX_WORKER_PAUSE_S) if only_waits else PAUSES_S[tries]
+        tries, waits = tries + (not only_waits), waits + only_waits
+        asked_s = max(reply.retry_after_s or 0.0 for reply in retryable.values())
+        pause = timedelta(seconds=min(max(pause_s, asked_s), MAX_PAUSE_S))
+        yield context.create_timer(context.current_utc_datetime + pause)
+        retried = [payloads[position] for position in retryable]
+        if tries == len(PAUSES_S):
+            retried = [_last_attempt(payload) for payload in retried]
+        answers = yield from _call_once(context, activity, retried)
+        for position, answer in zip(retryable, answers, strict=True):
+            replies[position] = answer
+    return replies
+
+
+def _call_once(
+    context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[Payload]
+) -> Replies:
+    replies: list[IngestReply] = []
+    for start in range(0, len(payloads), MAX_CONCURRENT_STEPS):
+        window = payloads[start : start + MAX_CONCURRENT_STEPS]
+        inputs = [traced(context, payload.model_dump(mode="json")) for payload in window]
+        tasks = [context.call_activity(activity, given) for given in inputs]
+        try:
+            results = yield context.task_all(tasks)
+        except Exception:  # noqa: BLE001 - an activity that raised: its worker timed out, or a defect
+            reason = "A step of the ingestion ended without an answer."
+            replies.extend(IngestFailure(reason=reason) for _ in window)
+        else:
+            replies.extend(IngestReplyEnvelope.from_payload(as_object(result)).reply for result in results)
+    return replies
+
+
+def _last_attempt(payload: Payload) -> Payload:
+    if isinstance(payload, IngestStep):
+        return payload.model_copy(update={"last_attempt": True})
+    return payload

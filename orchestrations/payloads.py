@@ -1,7 +1,22 @@
-"""payloads."""
+"""Inputs of orchestrations and activities: JSON objects, with the place of an orchestration in a trace.
+
+An orchestrator records nothing: it is replayed. It hands its place on to activities and children as plain
+JSON, and only if its input has one. An activity records itself below the orchestration, and the orchestration
+when that has ended.
+"""
 
 import json
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 from typing import Any
+
+import azure.durable_functions as df
+
+from shared.platform.tracing import TraceLink, link_below
+
+blueprint = df.Blueprint()
+
+_TRACE = "trace"
 
 
 class Payload(dict[str, Any]):
@@ -20,3 +35,72 @@ def as_object(value: Any) -> dict[str, Any]:
     if not isinstance(decoded, dict):
         raise ValueError("expected a JSON object")
     return decoded
+
+
+def input_of(context: df.DurableOrchestrationContext) -> dict[str, Any]:
+    """An orchestration's input without its place in a trace."""
+    return split(context.get_input())[0]
+
+
+def traced(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> dict[str, Any]:
+    """An activity's input with the place of the orchestration that calls it."""
+    link = as_object(context.get_input()).get(_TRACE)
+    return payload if link is None else {**payload, _TRACE: link}
+
+
+def traced_child(
+    context: df.DurableOrchestrationContext, payload: dict[str, Any], child_id: str
+) -> dict[str, Any]:
+    """A child's input with its own place below the orchestration that starts it."""
+    _, link = split(context.get_input())
+    below = link and link_below(link.own, child_id, context.current_utc_datetime)
+    return {**payload, _TRACE: below.model_dump(mode="json")} if below else payload
+
+
+def split(given: Any) -> tuple[dict[str, Any], TraceLink | None]:
+    """What an input means, and its place in a trace."""
+    meant = dict(as_object(given))
+    link = meant.pop(_TRACE, None)
+    return meant, None if link is None else TraceLink.from_payload(link)
+
+
+def close_trace(context: df.DurableOrchestrationContext, name: str, status: str) -> Generator[Any, Any, None]:
+    """Have the span of an orchestration recorded that is at its end; none that is in no trace."""
+    if _TRACE not in as_object(context.get_input()):
+        return
+    payload = {"name": name, "instance_id": context.instance_id, "status": status}
+    try:
+        yield context.call_activity("record_span", traced(context, payload))
+    except Exception:  # noqa: BLE001  # a trace is not worth an orchestration's result
+        return
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def record_span(payload: Payload) -> dict[str, Any]:
+    """Record an orchestration's span. Input: {"name", "instance_id", "status"}. Output: {}."""
+    from shared.platform import tracing
+    from shared.wiring import start_telemetry
+
+    await start_telemetry()
+    given, link = split(payload)
+    if link is not None:
+        attributes = {"run_id": str(given["instance_id"]), "groundwork.status": str(given["status"])}
+        failed = "OrchestrationFailed" if given["status"] == "failed" else ""
+        tracing.record(str(given["name"]), link, attributes, error_type=failed)
+    return {}
+
+
+@asynccontextmanager
+async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIterator[None]:
+    """The span of an activity, and `fields` in all that is logged meanwhile.
+
+    Args:
+        fields: of contracts.md, section 6: ids, no text.
+    """
+    from shared.platform import tracing
+    from shared.platform.telemetry import log_scope
+    from shared.wiring import start_telemetry
+
+    await start_telemetry()
+    with log_scope(**fields), tracing.work(name, link, {**fields}):
+        yield

@@ -6,8 +6,8 @@ from orchestrations import (
     fan_out_activities,
     ingest_activities,
     orchestrators,
+    payloads,
     summary_activities,
-    traces,
 )
 
 DURABLE = (
@@ -17,5 +17,5 @@ DURABLE = (
     summary_activities,
     fan_out_activities,
     channel_activities,
-    traces,
+    payloads,
 )

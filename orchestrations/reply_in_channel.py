@@ -10,8 +10,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object
-from orchestrations.traces import close_trace, input_of, traced
+from orchestrations.payloads import as_object, close_trace, input_of, traced
 from shared.teams.models import ReplyStep, sorry
 
 MAX_STEPS = 200  # looks at files, parts of a long run and tries together; a typical reply takes two

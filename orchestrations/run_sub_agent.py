@@ -10,8 +10,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object
-from orchestrations.traces import input_of, traced
+from orchestrations.payloads import as_object, input_of, traced
 from shared.subagents.loop import CRASHED, TakeTurn, begin, next_move, observe
 from shared.subagents.models import SubagentStart, TurnInput, TurnReply, TurnResult
 

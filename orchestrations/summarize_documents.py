@@ -12,8 +12,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object
-from orchestrations.traces import close_trace, input_of, traced, traced_child
+from orchestrations.payloads import as_object, close_trace, input_of, traced, traced_child
 from shared.summaries.models import (
     DocumentEnded,
     DocumentOpened,

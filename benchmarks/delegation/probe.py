@@ -17,7 +17,7 @@ POLICY = """
 import collections, datetime, json, sys, time
 from shared.subagents.policy_input import rules_of
 from shared.subagents.policy import decide, decision_event
-from shared.subagents.policy_input import Occasion, describe
+from shared.subagents.policy_input import DelegationRequest, describe
 from shared.subagents.policy_models import RiskFlags, RuntimeBudget, SubagentFacts, SystemHealth
 from shared.access.models import UserContext
 from shared.runs.plan import PlannedTodo, QuestionPlan
@@ -38,7 +38,7 @@ FACTS = SubagentFacts(
 )
 
 
-def occasion(intent, number):
+def delegation_request(intent, number):
     best = (number % 11) / 10
     hits = tuple(
         Hit(block_id=f"b{rank}", doc_id=f"d{rank % 3}", filename="f.pdf", content="word " * 200,
@@ -54,7 +54,7 @@ def occasion(intent, number):
         run_id="run", thread_id="thread", user=UserContext(user_id="anna"), question="At what pressure?",
         created_at=datetime.datetime.now(datetime.UTC),
     )
-    return Occasion(request, StoredPlan(plan=plan), Evidence(hits=hits))
+    return DelegationRequest(request, StoredPlan(plan=plan), Evidence(hits=hits))
 
 
 def spread(seconds):
@@ -63,11 +63,11 @@ def spread(seconds):
 
 
 count = int(sys.argv[1])
-occasions = [occasion(intent, number) for intent in TYPES for number in range(20)]
+delegation_requests = [delegation_request(intent, number) for intent in TYPES for number in range(20)]
 settings = load_settings()
 deciding, whole, decisions = [], [], collections.Counter()
 for number in range(count):
-    asked = occasions[number % len(occasions)]
+    asked = delegation_requests[number % len(delegation_requests)]
     began = time.perf_counter()
     rules = rules_of(settings)
     budget = RuntimeBudget(remaining_latency_ms=8_000 + number % 17_000, remaining_tokens=20_000)

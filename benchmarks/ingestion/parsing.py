@@ -57,6 +57,7 @@ def tokenizer_path() -> str | None:
 def _parse(worker: LineProcess, path: Path, folder: Path, baseline_s: float | None = None) -> ParsedPdf:
     target = folder / "parsed.json"
     job = {
+        "kind": "parse",
         "source": str(path),
         "target": str(target),
         "filename": path.name,

@@ -1,7 +1,7 @@
 """The agent that answers questions.
 
 `runs` begins a run; `effects` performs one step of the `loop`: planning, asking back, retrieval, writing;
-`closing` commits the answer. `inline` runs the same loop in one process.
+`run_end` commits the answer. `inline` runs the same loop in one process.
 
-Pure: clarification, loop_state, steps.
+Pure: clarification, loop, steps.
 """

@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from shared.answering.cancelling import keep_cancelled
+from shared.answering.run_end import keep_cancelled
 from shared.answering.services import AnsweringServices
-from shared.answering.step_results import step_failed
 from shared.answering.step_run import StepRun
 from shared.answering.steps import (
     AskUser,
@@ -29,6 +28,7 @@ from shared.answering.steps import (
     StepResult,
     TakeAnswer,
     WriteAnswer,
+    step_failed,
 )
 from shared.platform.errors import (
     BudgetExceededError,

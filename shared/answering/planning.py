@@ -1,17 +1,72 @@
-"""Preparing an answer, whatever the model does: a plan of the model, or one by rule that says so; and the
-documents that it names, or none when finding out takes too long.
+"""The plan of a question: made by a model, or by rule, with a warning, when the model fails.
+
+The documents that the plan names are looked up within a time limit; without them the answer searches all.
 """
 
+import asyncio
+from collections.abc import Awaitable
+
+from shared.answering.loop import retry_delay_s
+from shared.answering.steps import ResolveDocuments, step_failed
 from shared.conversations.window import cited_before, conversation_element, points_back
+from shared.evidence.messages import messages_for
+from shared.platform.errors import CallTimeoutError, DefectError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
+from shared.platform.telemetry import get_logger
 from shared.runs.models import Conversation, RunRequest
 from shared.runs.plan import PlannedTodo, QuestionPlan, TodoItem
+from shared.runs.step_time import StepTime
+from shared.runs.working_memory import StoredPlan, WorkingMemory
 
 NOTHING_SAID = Conversation()
 _MAX_TODO = 4
 _MAX_TODO_CHARS = 200  # the todo list travels in the orchestration's status
 _MAX_QUERIES = 3
+_RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
+
+
+async def plan_or_default(
+    chat_model: ChatModel, request: RunRequest, time: StepTime, limit_s: float, tries: int = 0
+) -> StoredPlan:
+    """A plan of the model; one by rule, with a warning, when the model fails or is late.
+
+    Args:
+        tries: that failed before.
+
+    Raises:
+        GroundworkError: the model failed, and may do better when it is asked once more.
+    """
+    limits = time.limits("plan", limit_s)
+    try:
+        plan = await plan_question(chat_model, request.question, limits, request.conversation)
+    except DefectError:
+        raise
+    except GroundworkError as failed:
+        observed = step_failed(failed, time.left.remaining_s)
+        # A model that cannot write a valid plan will not learn it.
+        is_no_plan = isinstance(failed, ModelFixableError)
+        if not is_no_plan and retry_delay_s("plan", tries, observed) is not None:
+            raise
+        get_logger().warning("plan.by_rule", run_id=request.run_id, error_type=failed.code)
+    else:
+        return StoredPlan(plan=plan)
+    warning = messages_for(request.question).planned_by_rule
+    return StoredPlan(plan=default_plan(request.question), warnings=(warning,))
+
+
+async def resolved_in_time(
+    action: ResolveDocuments, memory: WorkingMemory, resolving: Awaitable[StoredPlan], time: StepTime
+) -> StoredPlan:
+    """What `resolving` brings; the plan without documents, with a warning, when that takes too long."""
+    try:
+        async with asyncio.timeout(time.seconds("resolve", _RESOLVE_S)):
+            return await resolving
+    except (TimeoutError, CallTimeoutError):
+        planned = await memory.get(action.plan_step, StoredPlan)
+        warning = messages_for((await memory.request()).question).searches_late
+        late = {"warnings": (*planned.warnings, warning)}
+        return await memory.put(action.step, planned.model_copy(update=late))
 
 
 async def plan_question(

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from shared.access.limits import hold, slot_of_run
 from shared.access.models import UserContext
-from shared.answering.asking import pending_clarification
-from shared.answering.closing import report_failure
+from shared.answering.clarification_steps import pending_clarification
+from shared.answering.run_end import report_failure
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import ReportFailure
 from shared.conversations.threads import OpenedTurn, open_turn

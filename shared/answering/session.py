@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from shared.access.models import UserContext
 from shared.answering.clarification import read_answer
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import observe
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, observe
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import AnswerArrived
 from shared.platform.blobs import BlobStore

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.models import Model
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
 from shared.subagents.models import SubagentEnd, SubagentStart
@@ -334,3 +335,16 @@ class StepResult(Model):
 
     observation: Observation
     tokens: int = 0
+
+
+def step_failed(failed: GroundworkError, remaining_s: float | None) -> StepFailed:
+    """A failure as the loop judges it."""
+    return StepFailed(
+        error_type=failed.code,
+        message=failed.detail,
+        hints=failed.hints,
+        # What took too long once would take its whole time again.
+        retryable=failed.retryable and not isinstance(failed, CallTimeoutError),
+        retry_after_s=failed.retry_after_s,
+        remaining_s=None if remaining_s is None else round(remaining_s, 1),
+    )

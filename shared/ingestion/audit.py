@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from shared.documents import page_files
 from shared.documents.ids import IdWindow
 from shared.documents.state import DocumentState
-from shared.ingestion import extracted
-from shared.ingestion.accepting import pipeline
+from shared.ingestion.acceptance import pipeline
 from shared.ingestion.audit_rules import ENDED, SeenBlocks, compare, compare_blocks
 from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
+from shared.ingestion.metadata import EXTRACTED_FOLDER
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, DifferenceKind
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
@@ -34,7 +34,7 @@ async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
     inventory = await take_inventory(services.documents_index, services.blobs, services.documents, window)
     figures = await _read_by_document(services.blobs, window, FIGURES, "")
     work = await _read_by_document(services.blobs, window, WORK, "ingest/")
-    said = await _read_by_document(services.blobs, window, WORK, extracted.FOLDER)
+    said = await _read_by_document(services.blobs, window, WORK, EXTRACTED_FOLDER)
     read = await _read_by_document(services.blobs, window, WORK, page_files.FOLDER)
     differences = [
         *_of_documents(inventory, pipeline(services.settings)),

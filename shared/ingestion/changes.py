@@ -1,29 +1,25 @@
-"""Changes to a document by people: who may read it, what it is called, and its end.
+"""Changes to a document by people: its access list, its metadata, and its deletion.
 
-Each holds the document as an ingestion would, so that neither overwrites the other. None parses, and none
-calls a model. What a function returns says whether an ingestion must be started after it: an event came
-meanwhile.
+Each claims the document as an ingestion does, so that neither overwrites the other. None parses, and none
+calls a model. A function that returns True asks its caller to start an ingestion: an event came meanwhile.
 """
 
 import asyncio
 import json
 from contextlib import suppress
-from functools import partial
 
 from shared.access.models import UserContext
 from shared.documents import index_rows
 from shared.documents.ids import SIDECAR_SUFFIX
-from shared.documents.metadata import with_corrections
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
 from shared.documents.state import DocumentState, DocumentStore, Rights
-from shared.ingestion import claims, extracted
-from shared.ingestion.accepting import note_newest, pipeline, read_rights
-from shared.ingestion.claims import ClaimLostError
-from shared.ingestion.models import IngestStep
+from shared.ingestion.acceptance import pipeline
+from shared.ingestion.claims import Claim, ClaimLostError, change_claim
+from shared.ingestion.metadata import remove_extracted, with_corrections
+from shared.ingestion.rights import apply_rights, note_newest, read_rights
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.writing import apply_rights
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import (
     AccessDeniedError,
@@ -35,7 +31,6 @@ from shared.platform.errors import (
 )
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
-from shared.platform.settings import Settings
 
 _WAIT_S = 0.5
 _WAITS = 10  # a status change takes milliseconds; a long ingestion is not waited for
@@ -100,18 +95,17 @@ async def change_access(
         await write_rights(state.blob_name, rights, services.blobs)
     properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if properties is None:
-        raise _gone(state)
+        raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It was deleted just now.")
     rights, sidecar_etag = await read_rights(services.settings, services.blobs, properties)
-    step = claims.change_step(state.blob_name)
-    held = await claims.claim(services.documents, step)
+    claim = change_claim(services.documents, state.blob_name)
+    held = await claim.take()
     if held is None:
         await note_newest(state.blob_name, services)
         return False
-    wanted = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-    await _update(step, services.documents, wanted)
+    await _update(claim, wanted_rights=rights, sidecar_etag=sidecar_etag)
     if held.content_hash:
-        await apply_rights(step, services)
-    return await claims.release(services.documents, step)
+        await apply_rights(claim, services.content_index, services.documents_index)
+    return await claim.release()
 
 
 async def correct(
@@ -130,16 +124,19 @@ async def correct(
         ConflictError: the document is being ingested.
         PreconditionFailedError: it changed, and must not have; start an ingestion.
     """
-    step = claims.change_step(state.blob_name)
-    held = await _claimed(step, services.documents)
-    if only_unchanged and _editable(held) != _editable(state):
-        await claims.release(services.documents, step)
+    claim = change_claim(services.documents, state.blob_name)
+    held = await _taken(claim)
+
+    def editable(state: DocumentState) -> tuple[object, ...]:
+        return state.corrections, state.wanted_rights, state.content_hash
+
+    if only_unchanged and editable(held) != editable(state):
+        await claim.release()
         raise PreconditionFailedError("The document was changed just now.", "Read it again.")
-    merged = {**held.corrections, **corrections}
-    held = await _update(step, services.documents, {"corrections": merged})
-    if _is_indexed(held, services.settings):
-        await _correct_rows(step, held, services.content_index, services.documents_index, services.documents)
-    return await claims.release(services.documents, step)
+    held = await _update(claim, corrections={**held.corrections, **corrections})
+    if held.content_hash != "" and held.pipeline == pipeline(services.settings):
+        await _correct_rows(claim, held, services.content_index, services.documents_index)
+    return await claim.release()
 
 
 async def try_again(state: DocumentState, blobs: BlobStore, documents: DocumentStore) -> None:
@@ -148,37 +145,30 @@ async def try_again(state: DocumentState, blobs: BlobStore, documents: DocumentS
     Raises:
         ConflictError: the document is being ingested.
     """
-    step = claims.change_step(state.blob_name)
-    await _claimed(step, documents)
-    # Once the document is held: an ingestion that ends now would leave a fresh one.
-    await extracted.remove(blobs, state.doc_id)
-    await _update(step, documents, {"failed_tries": 0, "pipeline": ""})
-    await claims.release(documents, step)
+    claim = change_claim(documents, state.blob_name)
+    await _taken(claim)
+    # Once the document is held: an ingestion that ends now would store it again.
+    await remove_extracted(blobs, state.doc_id)
+    await _update(claim, failed_tries=0, pipeline="")
+    await claim.release()
 
 
-async def mend(state: DocumentState, documents: DocumentStore) -> None:
-    """Make the document's rows count as outdated; an ingestion then writes what is missing, and asks no model
-    for what is known.
+async def repair(state: DocumentState, documents: DocumentStore) -> None:
+    """Make an ingestion write what the document's rows lack; it asks no model for what is known.
 
-    Raises:
-        ConflictError: the document is being ingested.
-    """
-    step = claims.change_step(state.blob_name)
-    await _claimed(step, documents)
-    await _update(step, documents, {"failed_tries": 0, "pipeline": "", "copied_hash": ""})
-    await claims.release(documents, step)
-
-
-async def mend_rights(state: DocumentState, documents: DocumentStore) -> None:
-    """Make the document's access list count as never written; an ingestion then writes it into every row.
+    Of a document whose newest version failed, the rows that are still found can be closed, but not written
+    again.
 
     Raises:
         ConflictError: the document is being ingested.
     """
-    step = claims.change_step(state.blob_name)
-    await _claimed(step, documents)
-    await _update(step, documents, {"rights": Rights(warning=state.rights.warning)})
-    await claims.release(documents, step)
+    claim = change_claim(documents, state.blob_name)
+    await _taken(claim)
+    if state.status == "failed" and state.content_hash:
+        await _update(claim, rights=Rights(warning=state.rights.warning))
+    else:
+        await _update(claim, failed_tries=0, pipeline="", copied_hash="")
+    await claim.release()
 
 
 async def delete(state: DocumentState, services: IngestionServices) -> None:
@@ -190,6 +180,7 @@ async def delete(state: DocumentState, services: IngestionServices) -> None:
 
 
 async def _replace_rights(state: DocumentState, rights: Rights, blobs: BlobStore) -> None:
+    """Write the sidecar only if it is the one that was read last."""
     name, etag = state.blob_name + SIDECAR_SUFFIX, state.sidecar_etag or None
     wanted = _sidecar_of(rights)
     try:
@@ -210,11 +201,7 @@ def _sidecar_of(rights: Rights) -> bytes:
 
 
 async def _correct_rows(
-    step: IngestStep,
-    state: DocumentState,
-    content_index: SearchIndex,
-    documents_index: SearchIndex,
-    documents: DocumentStore,
+    claim: Claim, state: DocumentState, content_index: SearchIndex, documents_index: SearchIndex
 ) -> None:
     record = await index_rows.document_record(documents_index, state.doc_id)
     if record is None:
@@ -226,38 +213,21 @@ async def _correct_rows(
         fields = index_rows.copied_fields(corrected)
         await content_index.merge([{"block_id": key, **fields} for key in keys])
     # Last, as in an ingestion: what the list says, the blocks can be filtered by.
-    await documents_index.merge([index_rows.document_row(corrected)])
-    await _update(step, documents, {"copied_hash": copied})
+    await documents_index.merge([corrected.model_dump(mode="json")])
+    await _update(claim, copied_hash=copied)
 
 
-async def _claimed(step: IngestStep, documents: DocumentStore) -> DocumentState:
+async def _taken(claim: Claim) -> DocumentState:
     for _ in range(_WAITS):
-        held = await claims.claim(documents, step)
+        held = await claim.take()
         if held is not None:
             return held
         await asyncio.sleep(_WAIT_S)
     raise ConflictError("The document is being ingested.", "Try again when it is ready.")
 
 
-async def _update(step: IngestStep, documents: DocumentStore, change: dict[str, object]) -> DocumentState:
+async def _update(claim: Claim, **change: object) -> DocumentState:
     try:
-        return await claims.update(documents, step, partial(_with, change=change))
+        return await claim.update(lambda state: state.model_copy(update=change))
     except ClaimLostError:
         raise ConflictError("The document was taken over by an ingestion.", "Try again.") from None
-
-
-def _with(state: DocumentState, change: dict[str, object]) -> DocumentState:
-    return state.model_copy(update=change)
-
-
-def _editable(state: DocumentState) -> tuple[object, ...]:
-    """What people change, and what a correction is about."""
-    return state.corrections, state.wanted_rights, state.content_hash
-
-
-def _is_indexed(state: DocumentState, settings: Settings) -> bool:
-    return state.content_hash != "" and state.pipeline == pipeline(settings)
-
-
-def _gone(state: DocumentState) -> DocumentNotFoundError:
-    return DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It was deleted just now.")

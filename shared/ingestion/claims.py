@@ -1,41 +1,232 @@
-"""The state of a document, and the claim on it: one instance at a time works on a document.
+"""Claims: one instance at a time works on a document, and only it changes the document's state.
 
 An instance that finds the document held leaves a note (`pending`) and ends; the holder looks again before it
-ends. A holder that has ended (`holders.py`), or shows no sign of life for 15 minutes, loses its claim, and
-every later step of it does nothing. All writes compare revisions, so no note and no change is lost.
+ends. A holder whose orchestration ended (`acceptance.check_holder`), or that shows no sign of life for 15
+minutes, loses its claim, and every later step of it does nothing. All writes compare revisions, so no note
+and no change is lost.
 """
 
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from shared.documents.ids import document_id
 from shared.documents.state import DocumentState, DocumentStore, PhaseTime
 from shared.ingestion.models import Closed, CloseRequest, IngestStep
-from shared.ingestion.quarantine import is_quarantined
-from shared.ingestion.work_files import current_sitting
-from shared.platform.errors import ConflictError, DependencyError
+from shared.ingestion.services import IngestionServices
+from shared.platform.errors import ConflictError, DependencyError, NotFoundError
+from shared.platform.models import Model
+from shared.platform.names import WORK
 from shared.retrieval.models import DocumentStatus
 
 LEASE = timedelta(minutes=15)  # longer than any activity may run (functionTimeout, 10 minutes)
 CHANGE_LEASE = timedelta(minutes=4)  # longer than an HTTP request may take (230 s in Azure)
-_CHANGE = "change-"
-_TRIES = 8  # of a compare-and-write; two writers at most meet on one document
+MAX_TRIES = 3  # failed ingestions of the same bytes; then the document is quarantined
+MAX_WRITE_ATTEMPTS = 8  # of a compare-and-write; two writers at most meet on one document
+CHANGE = "change-"  # how the instance ids of changes by people begin
+
+PARSED = "parsed.json"
+METADATA = "metadata.json"
+CHANGES = "changes.json"
+ORIGINAL = "original.json"
+WorkModel = TypeVar("WorkModel", bound=Model)
 
 
 class ClaimLostError(Exception):
     """Another instance works on the document: this one must not touch it any more."""
 
 
-def change_step(blob_name: str) -> IngestStep:
-    """A step of nobody's orchestration: whoever changes something about a document claims it by this."""
-    return IngestStep(blob_name=blob_name, instance_id=f"{_CHANGE}{uuid.uuid4().hex}")
+class Claim:
+    """One instance's claim on a document.
+
+    It remembers the state that it read or wrote last. A stale state does no harm: writing it is a conflict,
+    and the state is read again.
+    """
+
+    def __init__(self, documents: DocumentStore, step: IngestStep) -> None:
+        self.documents = documents
+        self.step = step
+        self.doc_id = document_id(step.blob_name)
+        self.known: DocumentState | None = None
+
+    async def take(self) -> DocumentState | None:
+        """Claim the document; None when another instance holds it, which then looks again.
+
+        Look at the blob afterwards, not before: a note left earlier is wiped here.
+        """
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            state = await self.documents.get(self.doc_id)
+            try:
+                if state is None:
+                    self.known = await self.documents.create(self._held(fresh_state(self.step.blob_name)))
+                elif is_held(state) and state.holder != self.step.instance_id:
+                    await self.documents.replace(state.model_copy(update={"pending": True}))
+                    return None
+                else:
+                    held = self._held(state.model_copy(update={"pending": False}))
+                    self.known = await self.documents.replace(held)
+            except ConflictError:
+                continue
+            return self.known
+        raise contended()
+
+    async def look(self) -> DocumentState:
+        """The state as this claim knows it; changes nothing.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        self.known = self.known or await self.documents.get(self.doc_id)
+        if self.known is None or self.known.holder != self.step.instance_id:
+            raise ClaimLostError
+        return self.known
+
+    async def update(
+        self, change: Callable[[DocumentState], DocumentState] = lambda state: state
+    ) -> DocumentState:
+        """Change the state, and prolong the claim.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            state = await self.look()
+            self.known = None
+            try:
+                self.known = await self.documents.replace(touched(change(state)))
+            except ConflictError:
+                continue
+            return self.known
+        raise contended()
+
+    async def enter(self, status: DocumentStatus) -> DocumentState:
+        """Note that the ingestion reached `status`.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        return await self.update(lambda state: with_status(state, status))
+
+    async def release(self) -> bool:
+        """Give up the claim of a change; True when an event came meanwhile: start an ingestion.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        return (await self.update(lambda state: state.model_copy(update={"holder": None}))).pending
+
+    async def close(self, request: CloseRequest) -> Closed:
+        """Note how the ingestion ended, and give up the claim unless an event came meanwhile.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+
+        def ended(state: DocumentState) -> DocumentState:
+            # Quarantined stays quarantined, though its rights may have changed: it has failed all the same.
+            if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
+                # Waiting for a worker is no try: the reconciliation starts it again, as often as it takes.
+                tries = state.failed_tries + (not request.waited) if request.status == "failed" else 0
+                outcome = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
+                if request.status == "ready":  # also of a version that turned out to be as before
+                    outcome["blob_etag"] = state.wanted_etag or state.blob_etag
+                state = with_status(state, request.status).model_copy(update=outcome)
+            # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
+            return state if state.pending else state.model_copy(update={"holder": None})
+
+        return Closed(again=(await self.update(ended)).holder is not None)
+
+    async def forget(self) -> Closed:
+        """Remove the state of a document that is gone; start with a fresh one when an event came meanwhile.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            state = await self.documents.get(self.doc_id)
+            if state is None:
+                return Closed(again=False)
+            if state.holder != self.step.instance_id:
+                raise ClaimLostError
+            try:
+                if not state.pending:
+                    await self.documents.delete(state)
+                    return Closed(again=False)
+                # Wanted rights stay until the new file's are read: its owner must see it meanwhile.
+                kept = {
+                    "revision": state.revision,
+                    "pending": True,
+                    "wanted_rights": state.wanted_rights,
+                }
+                fresh = fresh_state(self.step.blob_name).model_copy(update=kept)
+                await self.documents.replace(self._held(fresh))
+            except ConflictError:
+                continue
+            return Closed(again=True)
+        raise contended()
+
+    def _held(self, state: DocumentState) -> DocumentState:
+        return touched(state.model_copy(update={"holder": self.step.instance_id}))
 
 
-def is_change(holder: str) -> bool:
-    """Whether a document is held for a change, and not by an orchestration."""
-    return holder.startswith(_CHANGE)
+class IngestTask(Claim):
+    """One activity of an ingestion: the claim, the services, and the document's files in the work container.
+
+    Attributes:
+        content_hash: of the file; set once it was read.
+        stores_files: False if the whole ingestion is this one activity: then no later one reads the files.
+    """
+
+    def __init__(self, step: IngestStep, services: IngestionServices, *, is_whole: bool = False) -> None:
+        super().__init__(services.documents, step)
+        self.services = services
+        self.blobs = services.blobs
+        self.content_hash = step.content_hash
+        self._is_whole = is_whole
+        self._files: dict[str, Model] = {}
+
+    @property
+    def stores_files(self) -> bool:
+        """Whether work files are stored: always for a new version, whose repetition must clear up by them."""
+        return not self._is_whole or self.known is None or self.known.content_hash != ""
+
+    async def put(self, name: str, content: Model) -> None:
+        """Create or replace a work file."""
+        self._files[name] = content
+        if self.stores_files:
+            await self.blobs.write(WORK, self._path(name), content.model_dump_json().encode())
+
+    async def get(self, name: str, kind: type[WorkModel]) -> WorkModel:
+        """Read a work file.
+
+        Raises:
+            NotFoundError: it is not there.
+        """
+        known = self._files.get(name)
+        if isinstance(known, kind):
+            return known
+        if not self.stores_files:
+            raise NotFoundError(f"There is no {name} of this ingestion.")
+        return kind.from_stored(await self.blobs.read(WORK, self._path(name)))
+
+    async def exists(self, name: str) -> bool:
+        """Whether an earlier attempt left the work file."""
+        return await self.blobs.properties(WORK, self._path(name)) is not None
+
+    async def remove_files(self) -> None:
+        """Remove every work file of the document, of whatever version."""
+        await self.blobs.delete_prefix(WORK, f"ingest/{self.doc_id}/")
+
+    def _path(self, name: str) -> str:
+        return f"ingest/{self.doc_id}/{self.content_hash}/{name}"
+
+
+def change_claim(documents: DocumentStore, blob_name: str) -> Claim:
+    """A claim, not yet taken, for a change by a person."""
+    step = IngestStep(blob_name=blob_name, instance_id=f"{CHANGE}{uuid.uuid4().hex}")
+    return Claim(documents, step)
 
 
 def now() -> datetime:
@@ -43,72 +234,18 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def claim(store: DocumentStore, step: IngestStep) -> DocumentState | None:
-    """Claim the document for the step's instance; None when it is held: its holder was told to look again.
+def is_held(state: DocumentState) -> bool:
+    """Whether an instance holds the document that has shown a sign of life."""
+    return state.holder is not None and state.held_until is not None and state.held_until > now()
 
-    Whoever claims must look at the blob afterwards, not before: a note left earlier is wiped here.
+
+def is_quarantined(state: DocumentState) -> bool:
+    """Whether the bytes that the state is about failed so often that they are left alone.
+
+    Until they change, or a person asks: a file that brings down its parser would otherwise do so at every
+    event and every reconciliation. The same bytes in a new version of the file go to no parser either.
     """
-    doc_id = document_id(step.blob_name)
-    for _ in range(_TRIES):
-        state = await store.get(doc_id)
-        try:
-            if state is None:
-                return _remembered(await store.create(_held(fresh_state(step.blob_name), step)))
-            if _is_held_by_other(state, step):
-                await store.replace(state.model_copy(update={"pending": True}))
-                return None
-            return _remembered(await store.replace(_held(state.model_copy(update={"pending": False}), step)))
-        except ConflictError:
-            continue
-    raise _contended()
-
-
-async def update(
-    store: DocumentStore, step: IngestStep, change: Callable[[DocumentState], DocumentState]
-) -> DocumentState:
-    """Change the state of a document that the step's instance holds, and prolong the claim.
-
-    Raises:
-        ClaimLostError: it holds it no more.
-    """
-    doc_id, known = document_id(step.blob_name), current_sitting().states
-    for _ in range(_TRIES):
-        # What this activity wrote last is what is there, unless the write below is a conflict.
-        state = known.pop(doc_id, None) or await store.get(doc_id)
-        if state is None or state.holder != step.instance_id:
-            raise ClaimLostError
-        try:
-            return _remembered(await store.replace(_touched(change(state))))
-        except ConflictError:
-            continue
-    raise _contended()
-
-
-async def look(store: DocumentStore, step: IngestStep) -> DocumentState:
-    """The state of a document that the step's instance holds, as this activity knows it; changes nothing.
-
-    Raises:
-        ClaimLostError: it holds it no more.
-    """
-    doc_id = document_id(step.blob_name)
-    state = current_sitting().states.get(doc_id) or await store.get(doc_id)
-    if state is None or state.holder != step.instance_id:
-        raise ClaimLostError
-    return _remembered(state)
-
-
-def _remembered(state: DocumentState) -> DocumentState:
-    current_sitting().states[state.doc_id] = state
-    return state
-
-
-async def enter(store: DocumentStore, step: IngestStep, status: DocumentStatus) -> DocumentState:
-    """Note that the ingestion reached `status`.
-
-    Raises:
-        ClaimLostError: the step's instance holds the document no more.
-    """
-    return await update(store, step, lambda state: with_status(state, status))
+    return state.status == "failed" and state.failed_tries >= MAX_TRIES
 
 
 def with_status(state: DocumentState, status: DocumentStatus) -> DocumentState:
@@ -120,7 +257,7 @@ def with_status(state: DocumentState, status: DocumentStatus) -> DocumentState:
 
 
 def with_model_calls(state: DocumentState, status: DocumentStatus, calls: int) -> DocumentState:
-    """The state with `calls` more answers of models told of its phase `status`."""
+    """The state with `calls` more model answers counted for its phase `status`."""
     phases = tuple(
         phase.model_copy(update={"model_calls": phase.model_calls + calls})
         if phase.status == status
@@ -128,66 +265,6 @@ def with_model_calls(state: DocumentState, status: DocumentStatus, calls: int) -
         for phase in state.phases
     )
     return state.model_copy(update={"phases": phases})
-
-
-async def release(store: DocumentStore, step: IngestStep) -> bool:
-    """Give the claim up; True when an event came meanwhile, so that an ingestion must be started.
-
-    For those who change something about a document outside of its orchestration.
-
-    Raises:
-        ClaimLostError: the instance holds the document no more.
-    """
-    state = await update(store, step, lambda current: current.model_copy(update={"holder": None}))
-    return state.pending
-
-
-async def close(store: DocumentStore, request: CloseRequest) -> Closed:
-    """Set how the ingestion ended, and give the claim up unless an event came meanwhile.
-
-    Raises:
-        ClaimLostError: the instance holds the document no more.
-    """
-
-    def ended(state: DocumentState) -> DocumentState:
-        # Quarantined stays quarantined, though its rights may have changed: it has failed all the same.
-        if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
-            # Who only waited has tried nothing: the reconciliation starts it again, as often as it takes.
-            tries = state.failed_tries + (not request.waited) if request.status == "failed" else 0
-            told = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
-            if request.status == "ready":  # also of a version that turned out to be as before
-                told["blob_etag"] = state.wanted_etag or state.blob_etag
-            state = with_status(state, request.status).model_copy(update=told)
-        # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
-        return state if state.pending else state.model_copy(update={"holder": None})
-
-    state = await update(store, request.step, ended)
-    return Closed(again=state.holder is not None)
-
-
-async def forget(store: DocumentStore, step: IngestStep) -> Closed:
-    """Remove the state of a document that is gone; when an event came meanwhile, begin with a fresh one.
-
-    Raises:
-        ClaimLostError: the instance holds the document no more.
-    """
-    for _ in range(_TRIES):
-        state = await store.get(document_id(step.blob_name))
-        if state is None:
-            return Closed(again=False)
-        if state.holder != step.instance_id:
-            raise ClaimLostError
-        try:
-            if not state.pending:
-                await store.delete(state)
-                return Closed(again=False)
-            # Rights that were wanted stay until the new file's are read: its owner must see it meanwhile.
-            kept = {"revision": state.revision, "pending": True, "wanted_rights": state.wanted_rights}
-            await store.replace(_held(fresh_state(step.blob_name).model_copy(update=kept), step))
-        except ConflictError:
-            continue
-        return Closed(again=True)
-    raise _contended()
 
 
 def fresh_state(blob_name: str) -> DocumentState:
@@ -200,30 +277,14 @@ def fresh_state(blob_name: str) -> DocumentState:
     )
 
 
-def queued_anew(state: DocumentState) -> DocumentState:
-    """The state as another version of the file has come, and nobody has looked at it yet."""
-    told: dict[str, object] = {"status": "queued", "phases": (), "reason": None, "hint": None}
-    if not state.content_hash:
-        told["warnings"] = ()  # else they tell of what is in the indexes: it may be the same bytes again
-    return _touched(state.model_copy(update=told))
-
-
-def _held(state: DocumentState, step: IngestStep) -> DocumentState:
-    """The state with the step's instance as its holder."""
-    return _touched(state.model_copy(update={"holder": step.instance_id}))
-
-
-def _touched(state: DocumentState) -> DocumentState:
+def touched(state: DocumentState) -> DocumentState:
     """The state with its times: a claim, if there is one, lasts from now on."""
     at = now()
-    held_until = None if state.holder is None else at + (CHANGE_LEASE if is_change(state.holder) else LEASE)
+    lease = CHANGE_LEASE if (state.holder or "").startswith(CHANGE) else LEASE
+    held_until = None if state.holder is None else at + lease
     return state.model_copy(update={"updated_at": at, "held_until": held_until})
 
 
-def _is_held_by_other(state: DocumentState, step: IngestStep) -> bool:
-    held = state.holder is not None and state.held_until is not None and state.held_until > now()
-    return held and state.holder != step.instance_id
-
-
-def _contended() -> DependencyError:
-    return DependencyError("The document's state is being changed by too many at once.", "Try again.")
+def contended() -> DependencyError:
+    """Too many writers met on one document."""
+    return DependencyError("Too many changes of the document at once.", "Try again.")

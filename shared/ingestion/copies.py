@@ -1,7 +1,7 @@
-"""A file that was moved: a copy came, then the old one went. Its owner's corrections follow the new name.
+"""Copies: what was made of the same bytes is used again, if the copy's readers may read the original.
 
-This is the side of the old document, right before it is removed; `copying.take_corrections` is that of the
-new one, for an old file that went while the copy was ingested.
+A moved file is a copy whose original is then deleted: its owner's corrections follow to the new name. When
+the original goes first, `take_corrections` does it; else `steps.remove`, by `is_new_name`.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -10,19 +10,16 @@ from datetime import datetime, timedelta
 from shared.access.security_filter import PUBLIC
 from shared.documents import figure_store
 from shared.documents.ids import block_id_in
-from shared.documents.models import Block, Caption, Corrections, Original
+from shared.documents.models import Block, Caption, Original
 from shared.documents.state import DocumentState, DocumentStore, Rights
-from shared.ingestion import work_files
-from shared.ingestion.accepting import pipeline
-from shared.ingestion.claims import update
-from shared.ingestion.models import IngestStep
-from shared.ingestion.services import IngestionServices
-from shared.platform.blobs import BlobStore
-from shared.platform.errors import NotFoundError
+from shared.ingestion.acceptance import pipeline
+from shared.ingestion.claims import ORIGINAL, IngestTask
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
 
+MAX_CANDIDATES = 20  # documents of the same bytes that are looked at: one query, and a table row for each
+_VECTORS = ("content_vector", "image_caption_vector")
 RENAME_WINDOW = timedelta(minutes=15)  # a folder is moved by copying all of it, then deleting (unmeasured)
 
 
@@ -74,19 +71,16 @@ def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
     )
 
 
-MAX_CANDIDATES = 20  # documents of the same bytes that are looked at: one query, and a table row for each
-_VECTORS = ("content_vector", "image_caption_vector")
-
-
-async def find_original(step: IngestStep, state: DocumentState, services: IngestionServices) -> Original:
+async def find_original(task: IngestTask, state: DocumentState) -> Original:
     """The document whose blocks, captions and metadata serve this one, too; noted for the later steps."""
-    found = Original()
-    async for other in same_bytes(state, step.content_hash, services.documents_index, services.documents):
-        if may_reuse(state, other, step.content_hash, pipeline(services.settings)):
+    found, current_pipeline = Original(), pipeline(task.services.settings)
+    index = task.services.documents_index
+    async for other in same_bytes(state, task.content_hash, index, task.documents):
+        if may_reuse(state, other, task.content_hash, current_pipeline):
             moving = other.corrections if has_same_owner(state, other) else {}
             found = Original(doc_id=other.doc_id, blob_name=other.blob_name, corrections=moving)
             break
-    await work_files.put(services.blobs, step, work_files.ORIGINAL, found)
+    await task.put(ORIGINAL, found)
     return found
 
 
@@ -102,7 +96,7 @@ async def same_bytes(
         f"content_hash eq {quote(content_hash)}",
         f"project_id eq {project}",
         f"doc_id ne {quote(state.doc_id)}",
-        # One reader is enough to leave the closed ones out; all of them are looked at in `core/copies.py`.
+        # One reader is enough to leave the closed ones out; all of them are looked at by `may_reuse`.
         f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
     )
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
@@ -112,17 +106,12 @@ async def same_bytes(
             yield other
 
 
-async def original_of(step: IngestStep, blobs: BlobStore) -> str | None:
-    """The id of the document that this one is a copy of, as an earlier step found out."""
-    return (await _noted(step, blobs)).doc_id
-
-
-async def captions_of(step: IngestStep, blobs: BlobStore) -> dict[str, Caption]:
+async def captions_of(task: IngestTask) -> dict[str, Caption]:
     """The captions that a model gave the original's figures, by the picture's key."""
-    original = await original_of(step, blobs)
+    original = (await task.get(ORIGINAL, Original)).doc_id
     if original is None:
         return {}
-    known = await figure_store.captions(blobs, original)
+    known = await figure_store.captions(task.blobs, original)
     return {key: caption for key, caption in known.items() if caption.by_model}
 
 
@@ -136,9 +125,8 @@ async def vectors_of(
         select=("block_id", "image_caption", *_VECTORS),
         top=len(wanted),
     )
-    page = await content_index.search(request)
     found: dict[str, Sequence[float]] = {}
-    for row in page.rows:
+    for row in (await content_index.search(request)).rows:
         block = wanted[str(row["block_id"])]
         vector = row.get(_VECTORS[block.block_type == "image"])
         if vector and row.get("image_caption") == block.image_caption:
@@ -146,25 +134,16 @@ async def vectors_of(
     return found
 
 
-async def take_corrections(
-    step: IngestStep, state: DocumentState, blobs: BlobStore, documents: DocumentStore
-) -> DocumentState:
-    """Take over what the owner corrected in the original, if its file is gone: then this is its new name."""
-    original = await _noted(step, blobs)
+async def take_corrections(task: IngestTask, state: DocumentState) -> DocumentState:
+    """Take over the owner's corrections of the original, if its file is gone: then this is its new name."""
+    original = await task.get(ORIGINAL, Original)
     if not original.corrections or state.version:
         return state
-    if await blobs.properties(DOCUMENTS, original.blob_name) is not None:
+    if await task.blobs.properties(DOCUMENTS, original.blob_name) is not None:
         return state
-    return await update(documents, step, lambda current: _taken(current, original.corrections))
 
+    def corrected(current: DocumentState) -> DocumentState:
+        merged = {**original.corrections, **current.corrections}
+        return current.model_copy(update={"corrections": merged, "rows_outdated": True})
 
-def _taken(state: DocumentState, corrections: Corrections) -> DocumentState:
-    merged = {**corrections, **state.corrections}
-    return state.model_copy(update={"corrections": merged, "rows_outdated": True})
-
-
-async def _noted(step: IngestStep, blobs: BlobStore) -> Original:
-    try:
-        return await work_files.get(blobs, step, work_files.ORIGINAL, Original)
-    except NotFoundError:  # an ingestion that began before copies were looked for
-        return Original()
+    return await task.update(corrected)

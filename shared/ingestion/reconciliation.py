@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from shared.documents import index_rows, page_files
 from shared.documents.ids import IdWindow
 from shared.documents.state import DocumentState, DocumentStore
-from shared.ingestion import extracted
-from shared.ingestion.accepting import pipeline
+from shared.ingestion.acceptance import pipeline
 from shared.ingestion.audit_rules import (
     SeenBlocks,
     SeenDocument,
@@ -23,11 +22,11 @@ from shared.ingestion.audit_rules import (
     has_other_readers,
     is_stuck,
 )
-from shared.ingestion.changes import mend, mend_rights
-from shared.ingestion.claims import now
+from shared.ingestion.changes import repair
+from shared.ingestion.claims import is_quarantined, now
 from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
+from shared.ingestion.metadata import remove_extracted
 from shared.ingestion.models import ReconcileReport
-from shared.ingestion.quarantine import is_quarantined
 from shared.ingestion.services import IngestionServices
 from shared.platform.errors import GroundworkError
 from shared.platform.hashing import digest
@@ -127,20 +126,12 @@ async def _start(seen: SeenDocument, kind: str, documents: DocumentStore, start:
     revision = seen.state.revision if seen.state is not None else seen.etag
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            await _mend(seen.state, documents)  # else its state would say that there is nothing to do
+            await repair(seen.state, documents)  # else its state would say that there is nothing to do
         await start(seen.name, f"{seen.name} reconciled {revision}")
     except GroundworkError as failed:
         get_logger().warning("documents.not_reconciled", error_type=failed.code)
         return False
     return True
-
-
-async def _mend(state: DocumentState, documents: DocumentStore) -> None:
-    """What is still found of a document whose newest version failed can be closed, not made again."""
-    if state.status == "failed" and state.content_hash:
-        await mend_rights(state, documents)
-    else:
-        await mend(state, documents)
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:
@@ -166,7 +157,7 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
             return False
         await services.documents_index.delete([doc_id])
         await services.content_index.delete(keys)
-        await extracted.remove(services.blobs, doc_id)
+        await remove_extracted(services.blobs, doc_id)
         await page_files.remove_all(services.blobs, doc_id)
     except GroundworkError as failed:
         get_logger().warning("documents.not_reconciled", error_type=failed.code)

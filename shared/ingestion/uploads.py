@@ -12,10 +12,11 @@ from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS, document_id
 from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.rights import is_admin
 from shared.documents.state import DocumentState, DocumentStore, Rights
-from shared.ingestion import claims
-from shared.ingestion.accepting import read_rights
+from shared.ingestion.acceptance import queued
 from shared.ingestion.changes import write_rights
+from shared.ingestion.claims import fresh_state, touched
 from shared.ingestion.registry import format_of
+from shared.ingestion.rights import read_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
@@ -125,9 +126,9 @@ async def receive(
         CallerError: the name cannot be used.
         BadDocumentError: files of this kind are not read.
         PayloadTooLargeError: it is larger than MAX_DOCUMENT_BYTES; nothing has changed then.
-        ConflictError: the place is taken by a document of somebody else.
+        ConflictError: somebody else has a document of this name there.
     """
-    path = place_of(request, user)
+    path = blob_name_of(request, user)
     await _prepare(path, request, user, services)
     parts = _limited(parts, services.settings.ingestion.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
@@ -142,7 +143,7 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
         CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
     """
     _check_size(request.size_bytes or 0, services.settings.ingestion.max_document_bytes)
-    path = place_of(request, user)
+    path = blob_name_of(request, user)
     await _prepare(path, request, user, services)
     signed = await services.blobs.upload_url(DOCUMENTS, path, TICKET_LIFETIME_S)
     doc_id = document_id(path)
@@ -156,7 +157,7 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
     )
 
 
-def place_of(request: UploadRequest, user: UserContext) -> str:
+def blob_name_of(request: UploadRequest, user: UserContext) -> str:
     """The blob that the file will be.
 
     Raises:
@@ -171,14 +172,9 @@ def place_of(request: UploadRequest, user: UserContext) -> str:
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
     """Put its rights in place: a file must never be there without them."""
     await services.ensure_prepared()
-    await _write_rights(path, request, user, services.settings, services.blobs)
-
-
-async def _write_rights(
-    path: str, request: UploadRequest, user: UserContext, settings: Settings, blobs: BlobStore
-) -> None:
+    blobs = services.blobs
     known = await blobs.properties(DOCUMENTS, path)
-    rights = Rights() if known is None else (await read_rights(settings, blobs, known))[0]
+    rights = Rights() if known is None else (await read_rights(services.settings, blobs, known))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
         raise ConflictError("A document of somebody else has this name.", "Choose another name or folder.")
     wanted = Rights(
@@ -201,13 +197,13 @@ async def _announce(
     state = await documents.get(document_id(written.name))
     try:
         if state is None:
-            return await documents.create(claims.fresh_state(written.name).model_copy(update=known))
-        # Held, or begun already with this very version: whoever works on it tells how far it is.
+            return await documents.create(fresh_state(written.name).model_copy(update=known))
+        # Held, or begun already with this very version: its holder notes how far it is.
         if state.holder is not None or state.wanted_etag == written.etag:
             return state.model_copy(update=known)
-        return await documents.replace(claims.queued_anew(state).model_copy(update=known))
+        return await documents.replace(touched(queued(state).model_copy(update=known)))
     except ConflictError:  # its event was quicker
-        found = await documents.get(document_id(written.name)) or claims.fresh_state(written.name)
+        found = await documents.get(document_id(written.name)) or fresh_state(written.name)
         return found.model_copy(update=known)
 
 

@@ -173,7 +173,10 @@ def begin_root(name: str, kind: Kind, parent: str, attributes: Attributes | None
 @contextmanager
 def work(name: str, link: TraceLink | None, attributes: Attributes | None = None) -> Iterator[Span]:
     """The span of an activity, below its orchestration's; without a link below what is at work here."""
-    begun = begin(name, attributes) if link is None else _linked(name, link, attributes)
+    if link is None:
+        begun = begin(name, attributes)
+    else:
+        begun = _begun(name, "internal", attributes, _context_of(link.own))
     with _current(begun) as span:
         yield span
 
@@ -294,10 +297,6 @@ def _begun(name: str, kind: Kind, attributes: Attributes | None, context: "Conte
     begun = Span(_tracer.start_span(name, context, SpanKind[kind.upper()]))
     begun.set(attributes or {})
     return begun
-
-
-def _linked(name: str, link: TraceLink, attributes: Attributes | None) -> Span:
-    return _begun(name, "internal", attributes, _context_of(link.own))
 
 
 @contextmanager

@@ -249,6 +249,7 @@ _EVENTS: dict[str, type[RunEvent]] = {
         ErrorEvent,
     )
 }
+
 _STATUSES: dict[str, type[StatusEvent]] = {
     "accepted": AcceptedStatus,
     "started": StepStatus,
@@ -291,3 +292,8 @@ def latest_todo(events: Iterable[RunEvent]) -> tuple[TodoItem, ...]:
     """The todo list as it was sent last; empty if it never was."""
     lists = [event.todo for event in events if isinstance(event, TodoListStatus | CompleteEvent)]
     return next((todo for todo in reversed(lists) if todo), ())
+
+
+def warning_events(warnings: Iterable[str]) -> list[WarningStatus]:
+    """What did not go as it should, in words."""
+    return [WarningStatus(text=warning) for warning in warnings]

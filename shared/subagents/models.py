@@ -1,4 +1,4 @@
-"""What a sub-agent keeps between its turns beside its state: its transcript. Read by no one else."""
+"""Models of delegation: tasks, turns, states, reports, findings and transcripts of sub-agents."""
 
 from datetime import datetime
 from typing import Literal

@@ -1,7 +1,7 @@
-"""What the delegation policy is told beside the question: rules, what is installed, what is left to use.
+"""The input of the delegation policy: rules, installed profiles, remaining budget, load.
 
 Whether the circuit is closed and how busy sub-agents are is known to one row in a table; it is asked for it
-only when an answer without it would be to delegate (`deciding`).
+only when the answer without it is to delegate (`delegation`).
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _PLANNING_TOKENS = 1_000  # its instructions (some 450) and the plan; unmeasured
 
 
 @dataclass(frozen=True)
-class Occasion:
+class DelegationRequest:
     """A question with what was gathered for it, before its answer is written.
 
     Attributes:
@@ -64,21 +64,21 @@ class Occasion:
 
 
 def describe(
-    occasion: Occasion, budget: RuntimeBudget, risk: RiskFlags, health: SystemHealth
+    delegation_request: DelegationRequest, budget: RuntimeBudget, risk: RiskFlags, health: SystemHealth
 ) -> DelegationPolicyInput:
     """The policy's input."""
-    request = occasion.request
+    request = delegation_request.request
     return DelegationPolicyInput(
         request_id=request.run_id,
         user_id=request.user.user_id,
         thread_id=request.thread_id,
-        query=occasion.stored.plan.standalone_question,
-        query_intent=occasion.stored.plan.intent,
-        retrieval_stats=retrieval_stats(occasion.evidence),
-        doc_scope=_doc_scope(occasion),
+        query=delegation_request.stored.plan.standalone_question,
+        query_intent=delegation_request.stored.plan.intent,
+        retrieval_stats=retrieval_stats(delegation_request.evidence),
+        doc_scope=_doc_scope(delegation_request),
         conversation_state=ConversationState(
-            attempt_index=occasion.failures,
-            prior_failures=occasion.failures,
+            attempt_index=delegation_request.failures,
+            prior_failures=delegation_request.failures,
             user_requested_deep_mode=request.deep,
         ),
         runtime_budget=budget,
@@ -104,13 +104,13 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
     )
 
 
-def target_documents(occasion: Occasion) -> tuple[str, ...]:
+def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
     """Ids of the documents that the question names, else of those that the caller chose; may be none.
 
     Documents named are no target when the evidence was looked for elsewhere, too.
     """
-    named = occasion.stored.doc_ids if occasion.evidence.narrowed else ()
-    return tuple(dict.fromkeys(named or occasion.request.doc_ids))
+    named = delegation_request.stored.doc_ids if delegation_request.evidence.narrowed else ()
+    return tuple(dict.fromkeys(named or delegation_request.request.doc_ids))
 
 
 def is_sensitive(evidence: Evidence, departments: Collection[str]) -> bool:
@@ -123,32 +123,36 @@ def spent_tokens(request: RunRequest) -> int:
     return _PLANNING_TOKENS + _tokens(request.question) + _conversation_tokens(request.conversation)
 
 
-def _doc_scope(occasion: Occasion) -> DocScope:
-    plan = occasion.stored.plan
-    targets = target_documents(occasion)
+def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
+    plan = delegation_request.stored.plan
+    targets = target_documents(delegation_request)
     is_whole = plan.query_type == "DOCUMENT_SUMMARY"
-    found = sum(_tokens(hit.content or hit.image_caption or "") for hit in occasion.evidence.hits)
-    pages = sum(record.page_count or 1 for record in occasion.evidence.records if record.doc_id in targets)
+    found = sum(_tokens(hit.content or hit.image_caption or "") for hit in delegation_request.evidence.hits)
+    pages = sum(
+        record.page_count or 1 for record in delegation_request.evidence.records if record.doc_id in targets
+    )
     return DocScope(
         target_doc_ids=targets,
         estimated_tokens=max(found, pages * _PAGE_TOKENS) if is_whole else found,
         requires_full_document=is_whole,
         multi_document=plan.query_type == "COMPARISON"
-        or _names_several(occasion)
-        or _is_about_editions(occasion),
+        or _names_several(delegation_request)
+        or _is_about_editions(delegation_request),
     )
 
 
-def _names_several(occasion: Occasion) -> bool:
+def _names_several(delegation_request: DelegationRequest) -> bool:
     """Documents that the caller chose limit the search; only those named are what the question is about."""
-    return occasion.evidence.narrowed and len(set(occasion.stored.doc_ids)) > 1
+    return delegation_request.evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
 
 
-def _is_about_editions(occasion: Occasion) -> bool:
+def _is_about_editions(delegation_request: DelegationRequest) -> bool:
     """ "In these filings", "in each period": and what was found is from several of a series."""
-    if not speaks_of_editions(occasion.stored.plan.standalone_question or occasion.request.question):
+    if not speaks_of_editions(
+        delegation_request.stored.plan.standalone_question or delegation_request.request.question
+    ):
         return False
-    return bool(repeated_series(hit.filename for hit in occasion.evidence.hits))
+    return bool(repeated_series(hit.filename for hit in delegation_request.evidence.hits))
 
 
 def _conversation_tokens(conversation: Conversation) -> int:
@@ -220,10 +224,12 @@ def healthy_tools(web_search: WebSearch | None) -> tuple[SubagentTool, ...]:
     return _CORPUS if web_search is None else (*_CORPUS, "web_search")
 
 
-def risk_of(occasion: Occasion, settings: Settings) -> RiskFlags:
+def risk_of(delegation_request: DelegationRequest, settings: Settings) -> RiskFlags:
     """What limits the tools of a sub-agent for this question."""
     return RiskFlags(
-        sensitive_domain=is_sensitive(occasion.evidence, settings.subagents.sensitive_department_names),
+        sensitive_domain=is_sensitive(
+            delegation_request.evidence, settings.subagents.sensitive_department_names
+        ),
         restricted_tools_only=settings.subagents.restricted_tools_only,
         compliance_mode=settings.subagents.compliance_mode,
     )
@@ -243,44 +249,52 @@ def health_of(control: ControlView, rules: DelegationRules, *, degraded_mode: bo
     )
 
 
-def budget_of(occasion: Occasion, settings: Settings, spent: Spent, now: datetime) -> RuntimeBudget:
+def budget_of(
+    delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
+) -> RuntimeBudget:
     """What the question may use in all, and what is left of it."""
     # The time that a person took to answer is not the run's.
-    began = occasion.stored.resumed_at or occasion.request.created_at
+    began = delegation_request.stored.resumed_at or delegation_request.request.created_at
     elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
     max_tokens = settings.budgets.max_total_tokens_per_request
     return RuntimeBudget(
         max_total_latency_ms=settings.budgets.max_total_latency_ms,
         remaining_latency_ms=settings.budgets.max_total_latency_ms - elapsed_ms,
         max_total_tokens=max_tokens,
-        remaining_tokens=max_tokens - max(occasion.tokens, spent_tokens(occasion.request) + spent.tokens),
+        remaining_tokens=max_tokens
+        - max(delegation_request.tokens, spent_tokens(delegation_request.request) + spent.tokens),
         max_subagent_cost_usd=settings.budgets.max_subagent_cost_usd,
     )
 
 
-async def may_read_targets(occasion: Occasion, find: FindDocuments) -> bool:
+async def may_read_targets(delegation_request: DelegationRequest, find: FindDocuments) -> bool:
     """Evidence was searched for with the asker's rights; what it holds nothing of is looked up with them."""
-    known = {record.doc_id for record in occasion.evidence.records}
-    unknown = [doc_id for doc_id in target_documents(occasion) if doc_id not in known]
+    known = {record.doc_id for record in delegation_request.evidence.records}
+    unknown = [doc_id for doc_id in target_documents(delegation_request) if doc_id not in known]
     if not unknown:
         return True
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
         return set(unknown) <= (await find(unknown)).keys()
 
 
-async def rest_of_series(occasion: Occasion, services: SubagentServices) -> tuple[str, ...]:
+async def rest_of_series(
+    delegation_request: DelegationRequest, services: SubagentServices
+) -> tuple[str, ...]:
     """Documents of the series that the evidence has several of; those that the asker may read.
 
     "How did it change over the quarters?" is about all of them; the best passages are from some. That they
     cannot be looked up costs nothing: a comparison can do without.
     """
-    known = {hit.doc_id: hit.filename for hit in occasion.evidence.hits}
+    known = {hit.doc_id: hit.filename for hit in delegation_request.evidence.hits}
     series = repeated_series(known.values())[:_MOST_SERIES]
-    documents = StepSearches(services).documents(occasion.request)
+    documents = StepSearches(services).documents(delegation_request.request)
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
             alike = await run_together(
-                *(documents.find_named(words_of(one), caller_limits(occasion.request)) for one in series)
+                *(
+                    documents.find_named(words_of(one), caller_limits(delegation_request.request))
+                    for one in series
+                )
             )
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("delegation.series", error_type=type(failed).__name__)
@@ -293,16 +307,18 @@ async def rest_of_series(occasion: Occasion, services: SubagentServices) -> tupl
     )
 
 
-async def spent_before(occasion: Occasion, blobs: BlobStore) -> Spent:
+async def spent_before(delegation_request: DelegationRequest, blobs: BlobStore) -> Spent:
     """What sub-agents of earlier steps have used: a first answer has none before it, and asks nobody.
 
     Of one that stored nothing nobody knows what it used: its whole budget counts.
     """
-    if not occasion.failures:
+    if not delegation_request.failures:
         return Spent()
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-        delegations = await delegations_of(blobs, occasion.request.run_id)
-        children = await children_of(blobs, [past for past in delegations if past.step != occasion.step])
+        delegations = await delegations_of(blobs, delegation_request.request.run_id)
+        children = await children_of(
+            blobs, [past for past in delegations if past.step != delegation_request.step]
+        )
     return Spent(
         started=len(children),
         tokens=sum(

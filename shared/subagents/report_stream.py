@@ -25,7 +25,7 @@ from shared.subagents.budget import (
 )
 from shared.subagents.findings import Material, is_whole, proved_report, read_partial, without_repeats
 from shared.subagents.passages import by_document, fitting, fitting_pages, in_turns, task_message
-from shared.subagents.turn_context import Desk
+from shared.subagents.turn_context import TurnContext
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
@@ -54,44 +54,44 @@ class _Writing:
     said: Mapping[str, Any] | None = None
 
 
-async def write_report(desk: Desk) -> Ending:
+async def write_report(context: TurnContext) -> Ending:
     """Have the report written from what was found; `partial` when a limit ended it.
 
     Raises:
         DependencyError: the model failed; findings that were whole by then are kept.
         ModelFixableError: what it wrote cannot be read as a report.
     """
-    if not desk.state.hits and not desk.transcript.pages:
-        desk.warn("NOTHING_FOUND")
+    if not context.state.hits and not context.transcript.pages:
+        context.warn("NOTHING_FOUND")
         return "done"
-    writing = _begin(desk)
-    limit_s = report_limit_s(desk.remaining_s)
+    writing = _begin(context)
+    limit_s = report_limit_s(context.remaining_s)
     limit: WarningCode | None = writing.allowed.limit or (None if limit_s else "TIME_OUT")
     if limit is not None:
-        desk.warn(limit)
+        context.warn(limit)
         return "partial"
-    stream = _ReportStream(desk, writing)
+    stream = _ReportStream(context, writing)
     is_paid = True
     try:
         await stream.listen(limit_s)
     except GroundworkError as failed:
         stream.close()
         is_paid = bool(writing.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
-        return _broken_off(desk, failed)
+        return _broken_off(context, failed)
     finally:
         if is_paid:
-            desk.book(_usage(writing))
-    return _ended(desk, writing, stream.close())
+            context.book(_usage(writing))
+    return _ended(context, writing, stream.close())
 
 
 class _ReportStream:
     """Listens to one report."""
 
-    def __init__(self, desk: Desk, writing: _Writing) -> None:
-        self._desk = desk
+    def __init__(self, context: TurnContext, writing: _Writing) -> None:
+        self._desk = context
         self._writing = writing
-        self._findings = desk.state.findings  # those of an earlier attempt stay
-        self._uncertainty = desk.state.uncertainty
+        self._findings = context.state.findings  # those of an earlier attempt stay
+        self._uncertainty = context.state.uncertainty
         self._clock = asyncio.get_running_loop().time
         self._read_at = self._kept_at = self._clock()
         self._kept_count = len(self._findings)
@@ -145,38 +145,38 @@ class _ReportStream:
 
     async def _keep(self) -> None:
         """Store what there is, with what it has cost by now."""
-        desk = self._desk
-        before = desk.spent
-        desk.book(_usage(self._writing))
+        context = self._desk
+        before = context.spent
+        context.book(_usage(self._writing))
         try:
-            await desk.keep()
+            await context.keep()
         except StaleAttemptError:
             raise
         except GroundworkError:
             return  # it is stored again in a moment
         finally:
-            desk.change(tokens=before.tokens, cost_usd=before.cost_usd)
-        await desk.events.phase("artifact", desk.state)
+            context.change(tokens=before.tokens, cost_usd=before.cost_usd)
+        await context.events.phase("artifact", context.state)
 
 
-def _begin(desk: Desk) -> _Writing:
-    report = desk.profile.report
+def _begin(context: TurnContext) -> _Writing:
+    report = context.profile.report
     schema = str(report.model_json_schema())
-    bare = tokens_of([desk.system, _message(desk, [], []), schema])
-    room = desk.task.budget.max_child_tokens - desk.spent.tokens - bare
+    bare = tokens_of([context.system, _message(context, [], []), schema])
+    room = context.task.budget.max_child_tokens - context.spent.tokens - bare
     # As much of the passages as a fair report leaves room for; if there is little, rather more of them.
     room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
-    hits, pages = _shown(desk, max(room, 0))
-    user = _message(desk, hits, pages)
-    prompt_tokens = tokens_of([desk.system, user, schema])
+    hits, pages = _shown(context, max(room, 0))
+    user = _message(context, hits, pages)
+    prompt_tokens = tokens_of([context.system, user, schema])
     return _Writing(
-        prompt=Prompt(name="sub_agent", system=desk.system, user=user),
+        prompt=Prompt(name="sub_agent", system=context.system, user=user),
         prompt_tokens=prompt_tokens,
         allowed=allowed_output(
-            desk.task.budget,
-            desk.spent,
+            context.task.budget,
+            context.spent,
             prompt_tokens,
-            desk.prices,
+            context.prices,
             wanted=MOST_REPORT_TOKENS,
             least=LEAST_REPORT_TOKENS,
         ),
@@ -184,19 +184,19 @@ def _begin(desk: Desk) -> _Writing:
     )
 
 
-def _shown(desk: Desk, room: int) -> tuple[list[Hit], list[WebHit]]:
+def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     """What the report is written from: all that fits, of each document its first ones before others' rest."""
-    pages = list(desk.transcript.pages)
+    pages = list(context.transcript.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
     room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
-    hits = list(desk.state.hits)
+    hits = list(context.state.hits)
     chosen = fitting(in_turns(by_document(hits)), room) if hits and room > 0 else []
     known = {hit.block_id: hit for hit in chosen}
     return [known[hit.block_id] for hit in hits if hit.block_id in known], shown_pages
 
 
-def _message(desk: Desk, hits: list[Hit], pages: list[WebHit]) -> str:
-    return task_message(desk.task.question, desk.targets, hits, desk.records, pages, then="report")
+def _message(context: TurnContext, hits: list[Hit], pages: list[WebHit]) -> str:
+    return task_message(context.task.question, context.targets, hits, context.records, pages, then="report")
 
 
 def _usage(writing: _Writing) -> ModelUsage:
@@ -205,22 +205,22 @@ def _usage(writing: _Writing) -> ModelUsage:
     return writing.usage or ModelUsage(input_tokens=writing.prompt_tokens, output_tokens=written)
 
 
-def _broken_off(desk: Desk, failed: GroundworkError) -> Ending:
+def _broken_off(context: TurnContext, failed: GroundworkError) -> Ending:
     if isinstance(failed, OutputCutError):
-        desk.warn("TOKENS_SPENT")
+        context.warn("TOKENS_SPENT")
         return "partial"
     if isinstance(failed, CallTimeoutError):
-        desk.warn("TIME_OUT")
+        context.warn("TIME_OUT")
         return "partial"
     raise failed
 
 
-def _ended(desk: Desk, writing: _Writing, brought: int) -> Ending:
-    if is_whole(writing.said, desk.profile.report):
-        if not desk.state.findings:
-            desk.warn("NOTHING_FOUND")
+def _ended(context: TurnContext, writing: _Writing, brought: int) -> Ending:
+    if is_whole(writing.said, context.profile.report):
+        if not context.state.findings:
+            context.warn("NOTHING_FOUND")
         return "done"
-    desk.warn("REPORT_UNREADABLE")
+    context.warn("REPORT_UNREADABLE")
     if brought:
         return "partial"
     raise ModelFixableError("The report of a sub-agent cannot be read.")

@@ -16,9 +16,9 @@ from shared.platform.errors import CallTimeoutError, DefectError, InvalidQueryEr
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import SubagentTool, ToolUse
 from shared.subagents.budget import CHARS_PER_TOKEN
-from shared.subagents.opening import Searches
+from shared.subagents.initial_retrieval import Searches
 from shared.subagents.passages import fitting, fitting_pages, repeats_passage, web_results
-from shared.subagents.turn_context import Desk
+from shared.subagents.turn_context import TurnContext
 from shared.tools.base import Parameters, Tool, ToolResult, failure
 from shared.tools.models import WebHit
 from shared.tools.tool_calls import PlannedCall, observation
@@ -86,8 +86,8 @@ class WebParameters(Parameters):
 class _ChildTool(Tool):
     """A tool of one turn. `room_tokens` is what the model may be shown of a result."""
 
-    def __init__(self, desk: Desk, searches: Searches, room_tokens: int) -> None:
-        self._desk = desk
+    def __init__(self, context: TurnContext, searches: Searches, room_tokens: int) -> None:
+        self._desk = context
         self._searches = searches
         self._room_tokens = room_tokens
 
@@ -173,13 +173,15 @@ TOOLS: dict[SubagentTool, type[_ChildTool]] = {
 class ChildTools:
     """The tools of one turn: those in scope and no others."""
 
-    def __init__(self, desk: Desk, room_tokens: int = 0, calls: int = 1) -> None:
+    def __init__(self, context: TurnContext, room_tokens: int = 0, calls: int = 1) -> None:
         """`room_tokens`: for the results of all `calls` together."""
-        searches = Searches(desk)
-        self._desk = desk
+        searches = Searches(context)
+        self._desk = context
         self._limit_s = searches.limit_s
         self._room_chars = room_tokens // max(calls, 1) * CHARS_PER_TOKEN
-        self._tools = {name: TOOLS[name](desk, searches, room_tokens // max(calls, 1)) for name in desk.tools}
+        self._tools = {
+            name: TOOLS[name](context, searches, room_tokens // max(calls, 1)) for name in context.tools
+        }
         self.definitions = tuple(tool.definition for tool in self._tools.values())
 
     async def call(self, planned: PlannedCall) -> Outcome:

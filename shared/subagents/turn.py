@@ -34,7 +34,7 @@ from shared.subagents.budget import (
     tokens_of,
     work_limit_s,
 )
-from shared.subagents.child_events import open_events
+from shared.subagents.initial_retrieval import open_task
 from shared.subagents.models import (
     ChildTranscript,
     SubagentState,
@@ -43,12 +43,11 @@ from shared.subagents.models import (
     TurnResult,
     WarningCode,
 )
-from shared.subagents.opening import open_task
 from shared.subagents.passages import task_message
 from shared.subagents.report_stream import write_report
 from shared.subagents.services import SubagentServices
 from shared.subagents.tools import ChildTools, Outcome
-from shared.subagents.turn_context import Desk
+from shared.subagents.turn_context import TurnContext, open_events
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
 MAX_CALLS = 3  # of one turn: what the prompt says
@@ -60,44 +59,44 @@ class SearchFailedError(DependencyError):
     """A search of a sub-agent failed, and may go better in a moment."""
 
 
-async def look_further(desk: Desk) -> bool:
+async def look_further(context: TurnContext) -> bool:
     """Let the model look for more. False when the report is due instead.
 
     Raises:
         SearchFailedError: a tool failed; what the others found is kept.
         DependencyError: the model could not be asked.
     """
-    if not desk.transcript.planned and not await _plan(desk):
+    if not context.transcript.planned and not await _plan(context):
         return False
-    await _carry_out(desk)
+    await _carry_out(context)
     return True
 
 
-async def _plan(desk: Desk) -> bool:
+async def _plan(context: TurnContext) -> bool:
     """Ask the model; whether it asked for calls that can be made."""
-    turn = await _ask(desk)
+    turn = await _ask(context)
     if turn is None:
         return False
     asked = [call for call in turn.tool_calls if len(call.arguments) <= _MAX_ARGUMENT_CHARS][:MAX_CALLS]
-    planned = plan_calls(asked, desk.tools, desk.transcript.made, MAX_CALLS)
+    planned = plan_calls(asked, context.tools, context.transcript.made, MAX_CALLS)
     for refused in planned:
-        await _tell_refused(desk, refused)
-    if not any(item.refused is None for item in planned) or not _result_room(desk):
+        await _tell_refused(context, refused)
+    if not any(item.refused is None for item in planned) or not _result_room(context):
         return False
     said = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=tuple(asked))
-    desk.transcript = desk.transcript.model_copy(
-        update={"messages": (*desk.transcript.messages, said), "planned": planned, "results": ()}
+    context.transcript = context.transcript.model_copy(
+        update={"messages": (*context.transcript.messages, said), "planned": planned, "results": ()}
     )
-    await desk.keep_both()
+    await context.keep_both()
     return True
 
 
-async def _ask(desk: Desk) -> ModelTurn | None:
+async def _ask(context: TurnContext) -> ModelTurn | None:
     """The model's turn; None when there is no room for one, or it brought nothing that could be read."""
-    messages, tools = _messages(desk), ChildTools(desk).definitions
+    messages, tools = _messages(context), ChildTools(context).definitions
     prompt_tokens = tokens_of([*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)])
-    budget, spent, prices = desk.task.budget, desk.spent, desk.prices
-    limit_s = work_limit_s(desk.remaining_s)
+    budget, spent, prices = context.task.budget, context.spent, context.prices
+    limit_s = work_limit_s(context.remaining_s)
     if not tools or not limit_s:
         return None
     if not can_look_further(budget, spent, prompt_tokens, prompt_tokens, prices):
@@ -105,14 +104,14 @@ async def _ask(desk: Desk) -> ModelTurn | None:
     allowed = allowed_work(budget, spent, prompt_tokens, prompt_tokens, prices)
     limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
     try:
-        turn = await desk.services.chat_model.converse(messages, tools, limits)
+        turn = await context.services.chat_model.converse(messages, tools, limits)
     except (CallTimeoutError, ModelFixableError):
         # It was paid for, as far as anybody knows; there is still the report.
-        desk.book(ModelUsage(input_tokens=prompt_tokens, output_tokens=0))
-        desk.warn("MODEL_FAILED")
+        context.book(ModelUsage(input_tokens=prompt_tokens, output_tokens=0))
+        context.warn("MODEL_FAILED")
         return None
     written = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
-    desk.book(turn.usage or _estimated(turn, prompt_tokens, written))
+    context.book(turn.usage or _estimated(turn, prompt_tokens, written))
     return turn
 
 
@@ -122,59 +121,59 @@ def _estimated(turn: ModelTurn, prompt_tokens: int, written: int) -> ModelUsage:
     return ModelUsage(input_tokens=max(turn.tokens - written, 0), output_tokens=min(written, turn.tokens))
 
 
-async def _carry_out(desk: Desk) -> None:
+async def _carry_out(context: TurnContext) -> None:
     """Make the calls that have no result yet."""
-    done = {message.call_id for message in desk.transcript.results}
-    missing = [item for item in desk.transcript.planned if item.call.call_id not in done]
-    tools = ChildTools(desk, _result_room(desk), len(missing))
-    outcomes = await run_together(*(_call(desk, tools, item) for item in missing))
+    done = {message.call_id for message in context.transcript.results}
+    missing = [item for item in context.transcript.planned if item.call.call_id not in done]
+    tools = ChildTools(context, _result_room(context), len(missing))
+    outcomes = await run_together(*(_call(context, tools, item) for item in missing))
     for item, outcome in zip(missing, outcomes, strict=True):
-        _note(desk, item, outcome)
+        _note(context, item, outcome)
     has_failed = any(outcome.may_pass for outcome in outcomes)
     if not has_failed:
-        _fold(desk)
-    await desk.keep_both()
+        _fold(context)
+    await context.keep_both()
     if has_failed:
         raise SearchFailedError("A search of a sub-agent failed.")
 
 
-async def _call(desk: Desk, tools: ChildTools, item: PlannedCall) -> Outcome:
+async def _call(context: TurnContext, tools: ChildTools, item: PlannedCall) -> Outcome:
     if item.arguments is not None:
-        await desk.events.tool_started(item.call.name, item.arguments)
+        await context.events.tool_started(item.call.name, item.arguments)
     outcome = await tools.call(item)
     if outcome.use is not None and item.refused is None:
-        await desk.events.tool_ended(outcome.use)
+        await context.events.tool_ended(outcome.use)
     return outcome
 
 
-def _note(desk: Desk, item: PlannedCall, outcome: Outcome) -> None:
+def _note(context: TurnContext, item: PlannedCall, outcome: Outcome) -> None:
     found = outcome.found
-    desk.add(found.hits, found.records)
+    context.add(found.hits, found.records)
     if outcome.use is not None and item.refused is None:
-        desk.change(tool_uses=(*desk.state.tool_uses, outcome.use))
+        context.change(tool_uses=(*context.state.tool_uses, outcome.use))
         if not outcome.use.success and outcome.use.error_type == CallTimeoutError.code:
-            desk.warn("TOOL_FAILED")
+            context.warn("TOOL_FAILED")
     if outcome.may_pass:
         return
-    known = {page.url for page in desk.transcript.pages}
+    known = {page.url for page in context.transcript.pages}
     pages = [page for page in found.pages if page.url not in known]
     result = Message(role="tool", text=found.text, call_id=item.call.call_id)
-    desk.transcript = desk.transcript.model_copy(
+    context.transcript = context.transcript.model_copy(
         update={
-            "results": (*desk.transcript.results, result),
-            "pages": (*desk.transcript.pages, *pages),
+            "results": (*context.transcript.results, result),
+            "pages": (*context.transcript.pages, *pages),
         }
     )
 
 
-def _fold(desk: Desk) -> None:
+def _fold(context: TurnContext) -> None:
     """All results are there: they become part of the conversation, in the order of their calls."""
-    transcript = desk.transcript
+    transcript = context.transcript
     by_call = {message.call_id: message for message in transcript.results}
     made = [
         signature(item.call.name, item.arguments) for item in transcript.planned if item.arguments is not None
     ]
-    desk.transcript = transcript.model_copy(
+    context.transcript = transcript.model_copy(
         update={
             "messages": (
                 *transcript.messages,
@@ -187,23 +186,23 @@ def _fold(desk: Desk) -> None:
     )
 
 
-async def _tell_refused(desk: Desk, item: PlannedCall) -> None:
+async def _tell_refused(context: TurnContext, item: PlannedCall) -> None:
     """A refused call is seen by readers, too, unless it is for a tool that there is not."""
     if item.refused is None:
         return
-    use = (await ChildTools(desk).call(item)).use
+    use = (await ChildTools(context).call(item)).use
     if use is not None:
-        desk.change(tool_uses=(*desk.state.tool_uses, use))
-        await desk.events.tool_ended(use)
+        context.change(tool_uses=(*context.state.tool_uses, use))
+        await context.events.tool_ended(use)
 
 
-def _messages(desk: Desk) -> Sequence[Message]:
-    opening = desk.state.hits[: desk.transcript.opening_count]
-    task = task_message(desk.task.question, desk.targets, opening, desk.records, then="work")
+def _messages(context: TurnContext) -> Sequence[Message]:
+    opening = context.state.hits[: context.transcript.opening_count]
+    task = task_message(context.task.question, context.targets, opening, context.records, then="work")
     return (
-        Message(role="system", text=desk.system),
+        Message(role="system", text=context.system),
         Message(role="user", text=task),
-        *desk.transcript.messages,
+        *context.transcript.messages,
     )
 
 
@@ -211,9 +210,9 @@ def _text_of(message: Message) -> str:
     return message.text + "".join(call.name + call.arguments for call in message.tool_calls)
 
 
-def _result_room(desk: Desk) -> int:
-    report_tokens = tokens_of(map(_text_of, _messages(desk)))
-    return result_tokens(desk.task.budget, desk.spent, report_tokens)
+def _result_room(context: TurnContext) -> int:
+    report_tokens = tokens_of(map(_text_of, _messages(context)))
+    return result_tokens(context.task.budget, context.spent, report_tokens)
 
 
 _STORE_S = MARGIN_S / 2  # of the margin; the rest is for the parent to hear of the end
@@ -241,13 +240,13 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
         known = _known_result(state, turn)
         if known is not None:
             return known
-        desk = await _desk(turn, services, (store, state or _beginning(turn)))
+        context = await _turn_context(turn, services, (store, state or _beginning(turn)))
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
         get_logger().warning("sub_agent.not_begun", run_id=turn.run_id, error_type=failed.code)
         return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",))
-    return await _Turn(desk).take()
+    return await _Turn(context).take()
 
 
 def _known_result(state: SubagentState | None, turn: TurnInput) -> TurnResult | None:
@@ -264,18 +263,18 @@ def _beginning(turn: TurnInput) -> SubagentState:
     return SubagentState(child_id=turn.child_id, profile=turn.profile)
 
 
-async def _desk(
+async def _turn_context(
     turn: TurnInput, services: SubagentServices, stored: tuple[ChildStore, SubagentState]
-) -> Desk:
+) -> TurnContext:
     """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
     delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
     task = _task(delegation.tasks if delegation else (), turn)
     request = await WorkingMemory(services.blobs, turn.run_id).request()
     if delegation is not None:
         request = request.with_rights_of(delegation.asker)
-    desk = Desk(services, turn, task, request, stored)
-    desk.events = await open_events(services.run_log, turn)
-    return desk
+    context = TurnContext(services, turn, task, request, stored)
+    context.events = await open_events(services.run_log, turn)
+    return context
 
 
 def _task(tasks: tuple[SubagentTask, ...], turn: TurnInput) -> SubagentTask:
@@ -288,11 +287,11 @@ def _task(tasks: tuple[SubagentTask, ...], turn: TurnInput) -> SubagentTask:
 class _Turn:
     """One attempt at one turn."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._turn = desk.turn
-        self._warned = desk.state.warnings
-        self._is_first = desk.state.started_at is None
+    def __init__(self, context: TurnContext) -> None:
+        self._context = context
+        self._turn = context.turn
+        self._warned = context.state.warnings
+        self._is_first = context.state.started_at is None
 
     async def take(self) -> TurnResult:
         beginning = asyncio.create_task(self._begin()) if self._is_first else None
@@ -311,20 +310,20 @@ class _Turn:
                 beginning.cancel()
 
     async def _begin(self) -> None:
-        await control.begin(self._desk.services.subagent_control, self._turn.child_id)
+        await control.begin(self._context.services.subagent_control, self._turn.child_id)
 
     def _note_attempt(self) -> None:
-        desk, state = self._desk, self._desk.state
+        context, state = self._context, self._context.state
         before = state.last_result
         if self._turn.attempt and (before is None or before.status != "failed"):
-            desk.warn("CRASHED")
+            context.warn("CRASHED")
         elif self._turn.attempt and before and self._turn.profile == state.profile and not self._turn.closing:
             # What a repetition mends is not worth a word; if it does not, this is said again.
-            desk.change(warnings=tuple(code for code in state.warnings if code not in before.warnings))
-            self._warned = desk.state.warnings
-        if self._turn.profile != desk.task.profile:
-            desk.warn("PROFILE_REDUCED")
-        desk.change(
+            context.change(warnings=tuple(code for code in state.warnings if code not in before.warnings))
+            self._warned = context.state.warnings
+        if self._turn.profile != context.task.profile:
+            context.warn("PROFILE_REDUCED")
+        context.change(
             profile=self._turn.profile,
             status="running",
             started_at=state.started_at or datetime.now(UTC),
@@ -333,52 +332,52 @@ class _Turn:
 
     async def _ended_in_time(self) -> _Ending:
         try:
-            async with asyncio.timeout(max(self._desk.remaining_s - MARGIN_S, 0.0)):
+            async with asyncio.timeout(max(self._context.remaining_s - MARGIN_S, 0.0)):
                 return _Ending(await self._work())
         except TimeoutError:
-            self._desk.warn("TIME_OUT")
+            self._context.warn("TIME_OUT")
             return _Ending("partial")
         except (RunClosedError, StaleAttemptError):
             raise
         except GroundworkError as failed:
-            self._desk.warn(_warning_of(failed))
+            self._context.warn(_warning_of(failed))
             return _Ending("failed", failed)
 
     async def _work(self) -> Status:
-        desk = self._desk
+        context = self._context
         if self._is_first:
-            await desk.events.phase("started", desk.state)
-        await desk.events.phase("turn", desk.state)
-        stored = await desk.store.transcript()
+            await context.events.phase("started", context.state)
+        await context.events.phase("turn", context.state)
+        stored = await context.store.transcript()
         if stored is None:
             await self._open()
         else:
-            desk.transcript = stored
-        may_look = not self._turn.closing and not desk.transcript.is_covered
-        if may_look and await look_further(desk):
+            context.transcript = stored
+        may_look = not self._turn.closing and not context.transcript.is_covered
+        if may_look and await look_further(context):
             return "go_on"
-        ending = await write_report(desk)
-        if ending == "done" and self._was_still_looking() and _is_open(desk):
-            desk.warn("TURNS_SPENT")
+        ending = await write_report(context)
+        if ending == "done" and self._was_still_looking() and _is_open(context):
+            context.warn("TURNS_SPENT")
         return ending
 
     def _was_still_looking(self) -> bool:
         """Whether only the number of turns ended the search, of a profile that is not done by it."""
-        is_last = self._turn.turn >= self._desk.task.budget.max_child_turns
-        stops_so = "max_turns" in self._desk.profile.stops_when
-        return is_last and not stops_so and bool(self._desk.transcript.messages)
+        is_last = self._turn.turn >= self._context.task.budget.max_child_turns
+        stops_so = "max_turns" in self._context.profile.stops_when
+        return is_last and not stops_so and bool(self._context.transcript.messages)
 
     async def _open(self) -> None:
-        desk = self._desk
-        desk.transcript = ChildTranscript()
+        context = self._context
+        context.transcript = ChildTranscript()
         try:
-            await open_task(desk)
+            await open_task(context)
         except GroundworkError as failed:
             raise _OpeningFailedError(failed) from None
-        await desk.keep_both()
+        await context.keep_both()
 
     def _result(self, ending: _Ending) -> TurnResult:
-        state = self._desk.state
+        state = self._context.state
         error = ending.error
         return TurnResult(
             status=ending.status,
@@ -391,20 +390,20 @@ class _Turn:
         )
 
     async def _stored(self, ending: _Ending, result: TurnResult) -> TurnResult:
-        desk, turn = self._desk, self._turn
+        context, turn = self._context, self._turn
         is_over = ending.status != "go_on"
-        status = ending.status if ending.status != "partial" or desk.state.findings else "failed"
-        desk.change(
+        status = ending.status if ending.status != "partial" or context.state.findings else "failed"
+        context.change(
             status=status if is_over else "running",
-            turns_ended=desk.state.turns_ended if ending.status == "failed" else turn.turn,
+            turns_ended=context.state.turns_ended if ending.status == "failed" else turn.turn,
             last_result=result,
             last_attempt=turn.attempt,
             ended_at=datetime.now(UTC) if is_over else None,
         )
         self._log(result)
         try:
-            async with asyncio.timeout(max(desk.remaining_s - _STORE_S, _STORE_S)):
-                await desk.keep()
+            async with asyncio.timeout(max(context.remaining_s - _STORE_S, _STORE_S)):
+                await context.keep()
                 await self._tell(ending)
         except (TimeoutError, GroundworkError) as failed:
             if isinstance(failed, RunClosedError | StaleAttemptError):
@@ -416,10 +415,10 @@ class _Turn:
 
     async def _result_of_other(self) -> TurnResult:
         """What the attempt brings that was quicker: it is waited for as long as it may take."""
-        while self._desk.remaining_s > _STORE_S:
+        while self._context.remaining_s > _STORE_S:
             await asyncio.sleep(_OTHER_POLL_S)
             with suppress(GroundworkError):
-                state = await self._desk.store.state()
+                state = await self._context.store.state()
                 if state is None:
                     return _STOPPED  # it was written before: the run was erased, and nobody writes it again
                 known = _known_result(state, self._turn)
@@ -428,12 +427,12 @@ class _Turn:
         return _STOPPED
 
     async def _tell(self, ending: _Ending) -> None:
-        desk = self._desk
+        context = self._context
         if ending.status == "failed":
             code = ending.error.code if ending.error else None
-            await desk.events.phase("failed", desk.state, error_type=code)
+            await context.events.phase("failed", context.state, error_type=code)
         elif ending.status != "go_on":
-            await desk.events.phase("ended", desk.state, status=desk.state.status)
+            await context.events.phase("ended", context.state, status=context.state.status)
 
     def _log(self, result: TurnResult) -> None:
         get_logger().info(
@@ -459,10 +458,10 @@ class _OpeningFailedError(SearchFailedError):
         self.code = failed.code
 
 
-def _is_open(desk: Desk) -> bool:
+def _is_open(context: TurnContext) -> bool:
     """Whether the report itself says that something was not found. Notes on sources say no such thing."""
-    says_so = bool(desk.state.uncertainty) and "trust_notes" not in desk.profile.artifacts
-    return says_so or any(not finding.proofs for finding in desk.state.findings)
+    says_so = bool(context.state.uncertainty) and "trust_notes" not in context.profile.artifacts
+    return says_so or any(not finding.proofs for finding in context.state.findings)
 
 
 def _warning_of(failed: GroundworkError) -> WarningCode:

@@ -1,24 +1,118 @@
-"""What one turn of a sub-agent works at: its task, what it has so far, what it may still use."""
+"""The context of one turn of a sub-agent: its task, its state, its remaining budget, its events.
+
+Events show readers tools, turns and counts, never what was read or found. A log that cannot be reached costs
+no turn; a run that has ended ends the sub-agent.
+"""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any, Literal
 
+from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.language_models.models import ModelUsage
 from shared.platform.prompts import load, render
 from shared.platform.search import Filters
+from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.models import RunRequest, SubagentTool
+from shared.runs.event_log import EventLog, RunClosedError, join_event_log
+from shared.runs.events import RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
+from shared.runs.models import RunRequest, SubagentTool, ToolUse
+from shared.runs.run_log import RunLog
 from shared.subagents.artifacts import ChildStore
 from shared.subagents.budget import Prices, Spent
-from shared.subagents.child_events import ChildEvents
 from shared.subagents.models import ChildTranscript, SubagentState, SubagentTask, TurnInput, WarningCode
 from shared.subagents.profiles import PROFILES, Profile
 from shared.subagents.services import SubagentServices
 
+_MAX_ARGUMENT_CHARS = 200  # of what a model wrote: readers see what it is after, not more
+Phase = Literal["started", "turn", "artifact", "failed", "ended"]
 _MAX_HITS = 80  # more than any token budget lets a model read; keeps the state small
 
 
-class Desk:
+class ChildEvents:
+    """Tells of one turn. Every method raises RunClosedError, and nothing else."""
+
+    def __init__(self, event_log: EventLog | None, turn: TurnInput) -> None:
+        self._event_log = event_log
+        self._turn = turn
+
+    async def phase(
+        self,
+        phase: Phase,
+        state: SubagentState,
+        *,
+        error_type: str | None = None,
+        status: str | None = None,
+    ) -> None:
+        """A `status` with counts."""
+        await self._write(
+            SubagentStatus(
+                phase=phase,
+                turn=self._turn.turn,
+                passages=len(state.hits),
+                findings=len(state.findings),
+                proved=sum(bool(finding.proofs) for finding in state.findings),
+                error_type=error_type,
+                status=status,
+            )
+        )
+
+    async def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
+        """A tool is called."""
+        shown = {name: _shown(value) for name, value in arguments.items()}
+        await self._write(ToolStartedEvent(tool=tool, arguments=shown))
+
+    async def tool_ended(self, use: ToolUse) -> None:
+        """A tool has answered, or was refused."""
+        await self._write(
+            ToolResultEvent(
+                tool=use.tool,
+                success=use.success,
+                result_count=use.result_count,
+                error_type=use.error_type or None,
+            )
+        )
+
+    async def _write(self, event: RunEvent) -> None:
+        if self._event_log is None:
+            return
+        try:
+            await self._event_log.write(event)
+        except RunClosedError:
+            raise
+        except NotFoundError:
+            raise RunClosedError("The log of the run is gone.") from None
+        except GroundworkError as failed:
+            get_logger().warning("sub_agent.untold", run_id=self._turn.run_id, error_type=failed.code)
+
+
+async def open_events(log: RunLog, turn: TurnInput) -> ChildEvents:
+    """Events of one turn.
+
+    Raises:
+        RunClosedError: the run has ended, or was erased.
+    """
+    try:
+        event_log = await join_event_log(log, turn.run_id, turn.step, turn.index, turn.profile)
+    except RunClosedError:
+        raise
+    except NotFoundError:
+        raise RunClosedError("The log of the run is gone.") from None
+    except GroundworkError as failed:
+        get_logger().warning("sub_agent.untold", run_id=turn.run_id, error_type=failed.code)
+        return ChildEvents(None, turn)
+    return ChildEvents(event_log, turn)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:_MAX_ARGUMENT_CHARS]
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value[:10]]
+    return value if isinstance(value, int | float | bool) else None
+
+
+class TurnContext:
     """One turn's work. `state` and `transcript` are replaced as it goes on, and stored by `keep`."""
 
     def __init__(

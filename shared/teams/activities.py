@@ -1,7 +1,7 @@
-"""Activities of the Bot Framework protocol as they come: their shape, and nothing of what they mean. Pure.
+"""The wire format of activities of the Bot Framework protocol. Pure.
 
-Of an activity only what is used is read; everything else that stands in it is passed over. Text that is too
-long for its field, or of another type, is an error of the sender.
+Only the fields that are used are read; all others are ignored. A field that is too long or of another type is
+the sender's error.
 
 Source: Bot Framework Activity schema 3.1.
 """
@@ -16,7 +16,7 @@ from shared.platform.http_client import Wire
 
 
 class ActivityParty(BaseModel):
-    """Somebody, or a conversation, by the channel's id."""
+    """A user or a conversation, by the channel's id."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -24,7 +24,7 @@ class ActivityParty(BaseModel):
 
 
 class ChannelActivity(BaseModel):
-    """An activity of the Bot Framework protocol. What it says beside is looked at where it is used.
+    """An activity of the Bot Framework protocol, as the OpenAPI document shows it.
 
     Attributes:
         type: `message`, `invoke`, `conversationUpdate` …
@@ -54,7 +54,7 @@ TEAMS = "msteams"
 
 def _plain(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it holds characters that nobody sees")
+        raise ValueError("it holds invisible characters")
     return text
 
 
@@ -64,7 +64,7 @@ _Name = Annotated[str, StringConstraints(max_length=1024)]
 
 
 class Account(Wire):
-    """Who, as the channel names them."""
+    """A user, as the channel names them."""
 
     id: _Id
     name: _Name | None = None
@@ -88,7 +88,7 @@ class _Attachment(Wire):
 
 
 class Received(Wire):
-    """An activity as it came, of the right shape."""
+    """An activity of valid shape."""
 
     type: _Id
     id: _Id | None = None
@@ -118,7 +118,7 @@ class Received(Wire):
 
     @property
     def sender_tenant(self) -> str | None:
-        """The tenant that Teams tells beside the activity."""
+        """The tenant that Teams gives in its channel data."""
         tenant = self.channel_data.get("tenant") if isinstance(self.channel_data, dict) else None
         found = tenant.get("id") if isinstance(tenant, dict) else None
         return found if isinstance(found, str) and self.channel_name == TEAMS else None

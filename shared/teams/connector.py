@@ -1,8 +1,8 @@
-"""What is sent to a channel, over the Agents SDK's own client: one activity at a time.
+"""Sends one activity at a time to a channel, over the client of the Agents SDK.
 
-Addresses come from outside: https to the Bot Service's hosts, and only there our token; on a developer's
-machine (BOT_LOCAL_ANONYMOUS) loopback, without one. The SDK and aiohttp are imported when something is sent.
-An error says what to check and nothing of what was sent; the SDK's own hold the channel's whole answer.
+Addresses come from outside. So only https to the Bot Service's hosts is allowed, and only there our token;
+on a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback, without a token. SDK and aiohttp are imported
+when something is sent. An error says what to check, and nothing of what was sent.
 """
 
 from __future__ import annotations

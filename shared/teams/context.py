@@ -10,7 +10,7 @@ from shared.access.directory import GroupDirectory
 from shared.access.identity import user_from_directory
 from shared.access.models import UserContext
 from shared.access.security_filter import NOBODYS
-from shared.answering.cancelling import cancel_run
+from shared.answering.run_end import cancel_run
 from shared.answering.services import AnsweringServices
 from shared.ingestion.services import IngestionServices
 from shared.platform.errors import (

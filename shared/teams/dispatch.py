@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from shared.access.limits import admit, release, slot_of_run
 from shared.access.models import UserContext
-from shared.answering.asking import answer_clarification, pending_clarification
 from shared.answering.clarification import event_name
+from shared.answering.clarification_steps import answer_clarification, pending_clarification
 from shared.answering.runs import begin_run, view_run
 from shared.conversations.memory import forget_all
 from shared.conversations.threads import delete_thread, new_thread

@@ -9,7 +9,7 @@ from shared.access.models import UserContext
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
 from shared.ingestion.registry import FORMATS, MAGIC_BYTES, check_content
-from shared.ingestion.uploads import place_of, receive
+from shared.ingestion.uploads import blob_name_of, receive
 from shared.platform.errors import CallerError, ConfigurationError, GroundworkError
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, TeamsServices
@@ -123,7 +123,7 @@ async def take_dropped(
     if services.bot_files is None:
         raise ConfigurationError("There is no bot here.")
     request = UploadRequest(filename=attachment.name[-1000:])
-    place_of(request, user)
+    blob_name_of(request, user)
     with tempfile.TemporaryDirectory(prefix="dropped-") as folder:
         path = Path(folder) / "file"
         await services.bot_files.fetch(attachment, conversation, path)

@@ -1,4 +1,7 @@
-"""models."""
+"""What channels send us, what we send them, and what is stored of a reply. Pure.
+
+Every reply is a chain of `ReplyStep`s, from one activity of `reply_in_channel` to the next.
+"""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -12,7 +15,7 @@ ConversationKind = Literal["personal", "group", "channel"]
 
 
 class BotConversation(Model):
-    """Where to write: all that is needed to say something there again, at any later time.
+    """A conversation: all that is needed to write there again at any later time.
 
     Attributes:
         channel: `msteams`, `webchat`, `directline`, `emulator` …
@@ -34,7 +37,7 @@ class BotConversation(Model):
 
 
 class BotSender(Model):
-    """Who wrote. `object_id` is the Entra object id; only Teams tells it, and only of people of a tenant."""
+    """The sender. `object_id` is the Entra object id; only Teams gives it, for people of a tenant."""
 
     channel_user_id: str
     object_id: str | None = None
@@ -43,11 +46,11 @@ class BotSender(Model):
 
 
 class BotAttachment(Model):
-    """A file that somebody dropped into a chat.
+    """A file that a user dropped into a chat.
 
     Attributes:
-        url: where its bytes are; looked at by nobody but the downloader, which has a list of hosts.
-        is_hosted: the channel keeps it, and gives it only to us.
+        url: where its bytes are; used only by the downloader, which has a list of hosts.
+        is_hosted: the channel stores it, and gives it only to us.
     """
 
     name: str
@@ -57,7 +60,7 @@ class BotAttachment(Model):
 
 
 class ChosenOption(Model):
-    """The button of an option of a question back."""
+    """The button of an option of a clarification."""
 
     kind: Literal["choose"] = "choose"
     run_id: str
@@ -75,7 +78,7 @@ ButtonValue = Annotated[ChosenOption | ButtonCommand, Field(discriminator="kind"
 
 
 class BotMessage(Model):
-    """Something that a person wrote or pressed. `text` is without mentions of us."""
+    """A message that a user wrote, or a click. `text` is without mentions of us."""
 
     kind: Literal["message"] = "message"
     activity_id: str
@@ -100,7 +103,7 @@ class BotFeedback(Model):
 
 
 class BotJoined(Model):
-    """We, or somebody else, were added to a conversation. `is_us`: say what can be asked."""
+    """Someone was added to a conversation. `is_us`: it was the bot, which says what can be asked."""
 
     kind: Literal["joined"] = "joined"
     activity_id: str
@@ -110,7 +113,7 @@ class BotJoined(Model):
 
 
 class BotIgnored(Model):
-    """A valid activity that asks nothing of us, such as a typing sign."""
+    """A valid activity that asks nothing of us, such as a typing indicator."""
 
     kind: Literal["ignored"] = "ignored"
     activity_type: str
@@ -176,7 +179,7 @@ class BotReply(Model):
 
 
 class BotTurn(Model):
-    """What the app remembers of one person in one conversation; a row of a table.
+    """The state of one owner in one conversation; a row of a table.
 
     Attributes:
         owner_id: whose runs and thread these are: the person's id, or the conversation's own where several
@@ -197,7 +200,7 @@ class BotTurn(Model):
 
 
 InvokeBody = dict[str, Any]
-"""What an invoke activity is answered with, as the channel wants it."""
+"""The body of the response to an invoke activity."""
 
 Language = Literal["de", "en"]
 Command = Literal["new", "sources", "forget", "help"]
@@ -239,10 +242,10 @@ class ReplyStep(Model):
 
 
 class TakenActivity(Model):
-    """What somebody wrote, kept until it is answered; then without its words.
+    """An activity, stored until it is answered; afterwards without its words.
 
     Attributes:
-        is_done: it was answered; nothing of it is left but that.
+        is_done: it was answered, and its words were removed.
     """
 
     said: BotMessage | BotJoined | None = None
@@ -250,7 +253,7 @@ class TakenActivity(Model):
 
 
 class ReplyPlace(Model):
-    """Where a run is answered, and whose it is; kept as long as the run's working memory.
+    """Where a run is answered, and its owner; stored as long as the run's working memory.
 
     Attributes:
         reply_to: the channel's id of the message that is answered.
@@ -264,19 +267,19 @@ class ReplyPlace(Model):
 
 
 class SentReply(Model):
-    """A reply that went out whole. `message_id`: the channel's id of it."""
+    """A reply that was sent. `message_id`: the channel's id of it."""
 
     message_id: str
 
 
 class ReplyClaim(Model):
-    """Which reply tells what a run says after one of its questions was answered: the first to ask for it."""
+    """The reply that shows what follows an answered clarification: the first to claim it."""
 
     reply_key: str
 
 
 def sorry(step: ReplyStep, code: str) -> ReplyStep:
-    """The step that says so; after one that was to say so there is none.
+    """The step that apologises for a failure; after a failed apology there is none.
 
     Args:
         code: of the error, as in docs/errors.md.

@@ -1,4 +1,4 @@
-"""parsing."""
+"""Reads messages: commands, answers to a clarification, and the keys of what is stored. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -43,9 +43,9 @@ def command_of(text: str) -> Command | None:
 
 
 def is_unknown_command(text: str) -> bool:
-    """A slash and one word that is no command, or a command and more: nobody means a question by that.
+    """A slash and one unknown word, or a command and more words: not meant as a question.
 
-    Whoever writes "/forget everything" would take an answer for a deletion.
+    A user who writes "/forget everything" would take an answer for a deletion.
     """
     first, _, more = text.strip().partition(" ")
     if more:
@@ -54,17 +54,17 @@ def is_unknown_command(text: str) -> bool:
 
 
 def has_words(text: str) -> bool:
-    """Whether there is a letter or a digit in it; a thumb as a picture asks nothing."""
+    """Whether there is a letter or a digit in it; an emoji asks nothing."""
     return _WORD.search(text) is not None
 
 
 def is_number_of_option(text: str) -> bool:
-    """A number alone, as options have them: an answer, also to a question that is over."""
+    """A number alone: the answer to a clarification, even if that is over."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def conversation_key(conversation: BotConversation) -> str:
-    """The name under which a conversation is kept."""
+    """The key under which a conversation is stored."""
     where = (conversation.channel, conversation.tenant_id or "", conversation.conversation_id)
     return digest("conversation", *where)[:32]
 
@@ -81,7 +81,7 @@ def reply_key(activity: BotActivity) -> str:
 
 
 def owner_of(conversation: BotConversation, sender: BotSender) -> str:
-    """Whose thread and runs these are."""
+    """Owner of the thread and the runs: the person, or a name for a group or a stranger."""
     if conversation.kind != "personal":
         return f"conversation:{conversation_key(conversation)}"
     if sender.object_id is None:
@@ -90,7 +90,7 @@ def owner_of(conversation: BotConversation, sender: BotSender) -> str:
 
 
 def as_answer(text: str, options: Sequence[ClarificationOption]) -> Choice | None:
-    """What a message says to a question of ours; None when it is a question of its own.
+    """The choice that a message makes in a clarification; None if it is another question.
 
     Raises:
         CallerError: a number that no option has.

@@ -1,7 +1,7 @@
-"""Tokens of the Bot Service. What a token says is believed only after its signature.
+"""Verifies tokens of the Bot Service. Claims count only after the signature is verified.
 
-Its header and issuer are looked at before, so that a stranger's token makes us ask nobody for keys. Why not
-the SDK's validator: decision 0023.
+Header and issuer are checked before, so that a stranger's token makes us request no keys. Why not the SDK's
+validator: decision 0023.
 
 Source: Microsoft, "Authenticate requests from the Bot Connector service to your bot": RS256, issuer,
 audience, validity with 5 minutes' skew, `serviceurl`, endorsements of the key.

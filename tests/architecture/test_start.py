@@ -37,7 +37,6 @@ GENERATORS = (
     "orchestrations.fan_out",
     "orchestrations.ingest_document",
     "orchestrations.reply_in_channel",
-    "orchestrations.replies",
     "orchestrations.run_sub_agent",
     "orchestrations.summarize_documents",
 )

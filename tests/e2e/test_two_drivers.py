@@ -12,7 +12,7 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE
-from shared.answering.asking import answer_clarification
+from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
 from shared.answering.loop import observe
 from shared.answering.runs import begin_run, view_run

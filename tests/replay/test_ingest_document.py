@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from orchestrations.ingest_document import MAX_RANGES, MIN_FIGURES, MIN_RANGE, ingest_document
-from orchestrations.replies import AT_ONCE, PAUSES_S
+from orchestrations.ingest_document import (
+    MAX_CONCURRENT_STEPS,
+    MAX_RANGES,
+    MIN_FIGURES,
+    MIN_RANGE,
+    PAUSES_S,
+    ingest_document,
+)
 from shared.ingestion.models import (
     Accepted,
     Captioned,
@@ -168,7 +174,7 @@ def test_a_large_document_is_written_in_ranges_that_cover_it_and_stay_few() -> N
     assert [first for first, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
     assert ranges[-1][1] == count
     assert len(run.recording.episodes) < 100
-    assert AT_ONCE < MAX_RANGES < count / MIN_RANGE
+    assert MAX_CONCURRENT_STEPS < MAX_RANGES < count / MIN_RANGE
 
 
 def test_new_figures_are_captioned_before_anything_is_written() -> None:
@@ -236,7 +242,9 @@ def test_waiting_for_others_is_no_failure_and_costs_no_try() -> None:
 
 
 def test_a_document_whose_turn_never_comes_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrations.replies.MAX_TURNS", 5)  # the harness replays all of it at each
+    monkeypatch.setattr(
+        "orchestrations.ingest_document.MAX_WORKER_WAITS", 5
+    )  # the harness replays all of it at each
     run = ingest(parse_document=WAITS)
     assert names(run).count("parse_document") == 1 + 5 + len(PAUSES_S)
     assert run.output["outcome"] == "failed"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.ingestion import accepting
+from shared.ingestion import acceptance
 from shared.ingestion.parser_process import parser_pool, text_pool
 from shared.platform.settings import Settings
 from shared.wiring import Services, build_services
@@ -44,7 +44,7 @@ def workers_end() -> Iterator[None]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts go either way: every promise holds on both."""
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
-        monkeypatch.setattr(accepting, "MAX_BYTES", -1)
+        monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
 
 
 @pytest.fixture

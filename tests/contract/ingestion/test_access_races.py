@@ -9,8 +9,9 @@ import pytest
 
 from shared.documents.requests import AccessChange
 from shared.documents.state import Rights
-from shared.ingestion.accepting import accept
+from shared.ingestion.acceptance import accept
 from shared.ingestion.changes import change_access, write_rights
+from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import Accepted, IngestStep, Written
 from shared.ingestion.steps import perform
 from shared.platform.language_models.models import CallLimits
@@ -33,7 +34,7 @@ def name() -> str:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.ingestion.writing.EMBED_BATCH", 2)
+    monkeypatch.setattr("shared.ingestion.indexing.EMBED_BATCH", 2)
 
 
 def guide(edition: int) -> bytes:
@@ -191,7 +192,7 @@ async def test_a_list_that_an_ingestion_has_only_noted_holds_when_the_change_ret
     state = await state_of(services, name)
     assert await readers_of(services, name) == {("anna", "board", "sales")}
     await write_rights(name, Rights(acl=("board",), owner_id="anna"), services.blobs)
-    accepted = await accept(IngestStep(blob_name=name, instance_id="at-work"), services)
+    accepted = await accept(IngestTask(IngestStep(blob_name=name, instance_id="at-work"), services))
     assert accepted.rights_changed
     await change_access(state, AccessChange(acl=("board",)), services)
     assert await readers_of(services, name) == {("anna", "board")}

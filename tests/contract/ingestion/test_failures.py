@@ -8,7 +8,7 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.ingestion import claims
-from shared.ingestion.claims import change_step, claim
+from shared.ingestion.claims import Claim, change_claim
 from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.ingestion.parser_process import parser_pool
 from shared.ingestion.steps import perform, perform_close
@@ -167,7 +167,7 @@ async def test_a_holder_that_shows_no_life_loses_the_document(
     await drop(services, name, b"A new version.")
     dead = IngestStep(blob_name=name, instance_id="dead")
     monkeypatch.setattr(claims, "LEASE", timedelta(seconds=-1))
-    assert await claim(services.documents, dead) is not None
+    assert await Claim(services.documents, dead).take() is not None
     assert (await ingest(services, name, "successor")).outcome == "ready"
     assert isinstance(await perform("plan", dead, services), Superseded)
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
@@ -177,7 +177,7 @@ async def test_a_holder_that_was_terminated_loses_the_document_at_once(services:
     name = unique(".txt")
     await drop(services, name)
     dead = IngestStep(blob_name=name, instance_id="dead")
-    assert await claim(services.documents, dead) is not None
+    assert await Claim(services.documents, dead).take() is not None
     assert (await ingest(services, name, "other")).outcome == "noted"
     assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
     assert isinstance(await perform("plan", dead, services), Superseded)
@@ -188,7 +188,7 @@ async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_le
 ) -> None:
     name = unique(".txt")
     await drop(services, name)
-    held = await claim(services.documents, change_step(name))
+    held = await change_claim(services.documents, name).take()
     assert held is not None
     assert held.held_until is not None
     assert held.held_until - held.updated_at == claims.CHANGE_LEASE
@@ -228,7 +228,7 @@ async def test_a_note_is_followed_even_if_the_last_step_runs_twice(services: Ser
     await drop(services, name)
     step = IngestStep(blob_name=name, instance_id="one")
     await perform("accept", step, services)
-    assert await claim(services.documents, step.model_copy(update={"instance_id": "other"})) is None
+    assert await Claim(services.documents, step.model_copy(update={"instance_id": "other"})).take() is None
     for _ in range(2):
         assert await perform_close(CloseRequest(step=step, status="failed"), services) == Closed(again=True)
 

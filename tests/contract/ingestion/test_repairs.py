@@ -243,7 +243,7 @@ class FailingAfter:
 async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_old_version: bool
 ) -> None:
-    monkeypatch.setattr("shared.ingestion.writing.EMBED_BATCH", 1)
+    monkeypatch.setattr("shared.ingestion.indexing.EMBED_BATCH", 1)
     name = f"repairs/report-{next(_numbers)}.pdf"
     before: list[IndexRow] = []
     if has_old_version:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from shared.documents.state import DocumentState
-from shared.ingestion.accepting import MAX_BYTES, is_small, read_rights
-from shared.ingestion.events import is_old_news
+from shared.ingestion.acceptance import MAX_SMALL_BYTES, is_duplicate_event, is_small
+from shared.ingestion.rights import read_rights
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, WORK
@@ -97,21 +97,21 @@ async def written(services: Services, name: str) -> BlobProperties:
 async def test_events_of_what_is_done_are_old_news(services: Services, name: str) -> None:
     sidecar = f"{name}.acl.json"
     await drop(services, sidecar, '["sales"]')
-    assert await is_old_news(
+    assert await is_duplicate_event(
         await written(services, sidecar), services.settings, services.blobs, services.documents
     ), "its file is still to come"
     await drop(services, name)
-    assert not await is_old_news(
+    assert not await is_duplicate_event(
         await written(services, name), services.settings, services.blobs, services.documents
     )
-    assert not await is_old_news(
+    assert not await is_duplicate_event(
         await written(services, sidecar), services.settings, services.blobs, services.documents
     )
     await ingest(services, name)
-    assert await is_old_news(
+    assert await is_duplicate_event(
         await written(services, name), services.settings, services.blobs, services.documents
     )
-    assert await is_old_news(
+    assert await is_duplicate_event(
         await written(services, sidecar), services.settings, services.blobs, services.documents
     )
 
@@ -122,11 +122,11 @@ async def test_other_rights_or_another_version_are_news(services: Services, name
     await drop(services, name)
     await ingest(services, name)
     await drop(services, sidecar, '["board"]')
-    assert not await is_old_news(
+    assert not await is_duplicate_event(
         await written(services, sidecar), services.settings, services.blobs, services.documents
     )
     await drop(services, name, "Another text altogether.")
-    assert not await is_old_news(
+    assert not await is_duplicate_event(
         await written(services, name), services.settings, services.blobs, services.documents
     )
 
@@ -143,15 +143,19 @@ async def test_rights_that_a_dead_ingestion_read_and_did_not_write_are_news(
     state = await state_of(services, name)
     noted = {"wanted_rights": rights, "sidecar_etag": etag}
     await services.documents.replace(state.model_copy(update=noted))
-    assert not await is_old_news(
+    assert not await is_duplicate_event(
         await written(services, sidecar), services.settings, services.blobs, services.documents
     )
 
 
 @pytest.mark.parametrize(
     ("name", "size", "small"),
-    [("a.txt", MAX_BYTES, True), ("a.TXT", 1, True), ("a.txt", MAX_BYTES + 1, False), ("a.pdf", 1, False)],
+    [
+        ("a.txt", MAX_SMALL_BYTES, True),
+        ("a.TXT", 1, True),
+        ("a.txt", MAX_SMALL_BYTES + 1, False),
+        ("a.pdf", 1, False),
+    ],
 )
 def test_small_are_short_files_of_text_alone(name: str, size: int, *, small: bool) -> None:
-    found = BlobProperties(name=name, size_bytes=size, etag="1", content_type="text/plain")
-    assert is_small(found) == small
+    assert is_small(name, size) == small

@@ -1,7 +1,6 @@
 """Observations for tests of the loop, and a run through them."""
 
-from shared.answering.loop import next_action, observe, start
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.steps import (
     AnswerWritten,
     DocumentsResolved,

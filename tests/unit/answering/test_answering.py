@@ -262,14 +262,6 @@ async def test_an_agent_raises_what_nobody_expected_instead_of_waiting() -> None
         _ = [event async for event in agent.execute("x")]
 
 
-async def test_both_drivers_go_the_same_way() -> None:
-    services = await world()
-    inline, _ = await ask(services)
-    agent = Agent.create_rag_agent(services, ANNA)
-    *_, last = [event async for event in agent.execute("At what pressure does the pump run?")]
-    assert last.data["answer"]["text"] == text_of(inline)
-
-
 async def test_an_answer_that_was_cut_off_says_so() -> None:
     class Cut(ScriptedChatModel):
         async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:

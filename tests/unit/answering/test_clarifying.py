@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from shared.answering.agent import Agent
-from shared.answering.asking import answer_clarification
+from shared.answering.clarification_steps import answer_clarification
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import next_action, observe
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, next_action, observe
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, AskUser, StepInput, TakeAnswer, UserAsked
 from shared.platform.errors import CallerError, ConflictError

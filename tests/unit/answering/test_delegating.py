@@ -10,8 +10,7 @@ import pytest
 
 from shared.answering.effects import perform
 from shared.answering.inline import RunChildren, run_to_end
-from shared.answering.loop import next_action, observe, start
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.runs import begin_run, view_run
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import DelegationDeferred, Observation, Step, StepInput, SubagentsChosen

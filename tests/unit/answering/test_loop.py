@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.answering.loop import MAX_PATIENT_TRIES, next_action, observe, start
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import MAX_PATIENT_TRIES, LoopState, next_action, observe, start
 from shared.answering.steps import (
     AnswerTaken,
     AnswerTimedOut,

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.answering.loop import MAX_PATIENT_TRIES, next_action, observe
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import MAX_PATIENT_TRIES, LoopState, next_action, observe
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTaken,

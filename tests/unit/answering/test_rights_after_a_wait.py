@@ -7,10 +7,9 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.answering.agent import Agent
-from shared.answering.asking import answer_clarification
+from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import observe
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, observe
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
@@ -21,7 +20,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import GOOD, READY, child_world
-from tests.unit.subagents.occasions import decided, occasion, services_with
+from tests.unit.subagents.delegation_requests import decided, delegation_request, services_with
 from tests.unit.teams.chat import chat
 
 QUESTION = "What was the revenue in the report?"
@@ -127,8 +126,8 @@ async def test_in_a_chat_the_directory_is_asked_anew() -> None:
 
 
 async def test_its_sub_agents_search_as_whoever_answered() -> None:
-    stored = occasion().stored.model_copy(update={"asker": WITHOUT_GROUPS})
-    made = await decided(replace(occasion(), stored=stored), services_with())
+    stored = delegation_request().stored.model_copy(update={"asker": WITHOUT_GROUPS})
+    made = await decided(replace(delegation_request(), stored=stored), services_with())
     assert made.delegation is not None
     assert made.delegation.asker == WITHOUT_GROUPS
     child = await child_world(CountedModel(READY, GOOD), asker=made.delegation.asker)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.answering.cancelling import cancel_run
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.loop import next_action, observe, start
+from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, view_run
 from shared.answering.shown_answer import shown_text
 from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, WriteAnswer

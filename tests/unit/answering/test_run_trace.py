@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from shared.answering.cancelling import cancel_run
 from shared.answering.inline import run_to_end
+from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, close_dead_run
 from shared.answering.trace import record_end
 from shared.platform import tracing

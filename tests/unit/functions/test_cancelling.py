@@ -15,7 +15,7 @@ from shared.subagents.models import Delegation
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
-from tests.unit.subagents.occasions import decided, summary
+from tests.unit.subagents.delegation_requests import decided, summary
 
 ANNA = UserContext(user_id="anna")
 

@@ -11,7 +11,7 @@ from functions import maintenance
 from shared.documents.ids import document_id
 from shared.ingestion import reconciliation
 from shared.ingestion.audit import audit
-from shared.ingestion.claims import claim, now
+from shared.ingestion.claims import Claim, now
 from shared.ingestion.models import AuditReport, IngestStep
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
@@ -88,7 +88,7 @@ async def open_row(services: Services) -> None:
 
 
 async def die_at_work(services: Services) -> None:
-    assert await claim(services.documents, IngestStep(blob_name=NAME, instance_id="dead")) is not None
+    assert await Claim(services.documents, IngestStep(blob_name=NAME, instance_id="dead")).take() is not None
     await change_state(services, held_until=now() - timedelta(seconds=1))
 
 
@@ -133,7 +133,7 @@ async def test_rights_of_blob_metadata_arrive_without_an_event(
 
 
 async def test_what_is_being_worked_on_is_left_alone(services: Services, durable: IngestingClient) -> None:
-    assert await claim(services.documents, IngestStep(blob_name=NAME, instance_id="alive")) is not None
+    assert await Claim(services.documents, IngestStep(blob_name=NAME, instance_id="alive")).take() is not None
     assert kinds(await audit(services)) == ["in_work"]
     assert await reconcile(durable) == ({}, [])
 

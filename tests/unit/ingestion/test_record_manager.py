@@ -1,6 +1,7 @@
 """Which blocks are new, moved, kept or gone when a document changes."""
 
 from shared.documents.models import Block, Chunk
+from shared.ingestion.models import ParsedFile
 from shared.ingestion.record_manager import make_blocks, plan_changes
 
 
@@ -13,7 +14,7 @@ def indexed(blocks: list[Block]) -> dict[str, str]:
 
 
 def blocks(*chunks: Chunk, model: str = "m") -> list[Block]:
-    return make_blocks("d1", chunks, model)
+    return make_blocks("d1", ParsedFile(chunks=chunks), {}, model)
 
 
 def test_the_same_chunks_need_nothing() -> None:

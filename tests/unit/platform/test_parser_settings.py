@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.ingestion.accepting import pipeline
+from shared.ingestion.acceptance import pipeline
 from shared.wiring import Connections, build_services
 from tests.fakes.services import fake_settings
 

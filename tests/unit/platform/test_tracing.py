@@ -16,6 +16,8 @@ from shared.platform.telemetry import LOGGER_NAME, get_logger, log_scope
 from shared.platform.tracing import link_below, read_traceparent, write_traceparent
 from tests.tracing_fixture import Recorded, StartRecording, recorded, start_recording
 
+__all__ = ["recorded", "start_recording"]
+
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01"
@@ -62,9 +64,6 @@ def test_what_nobody_records_is_recorded_nowhere_below() -> None:
     link = link_below(f"00-{TRACE}-{SPAN}-00", "run-1", NOW)
     assert link is not None
     assert link.own.endswith("-00")
-
-
-__all__ = ["recorded", "start_recording"]
 
 
 def test_nothing_is_recorded_or_imported_until_it_is_asked_for() -> None:

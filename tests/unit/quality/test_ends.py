@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from shared.answering.cancelling import cancel_run
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.loop import next_action, observe, start
+from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, close_dead_run
 from shared.answering.steps import EndRun, StepInput
 from shared.platform.errors import DependencyError

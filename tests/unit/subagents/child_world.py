@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.access.models import UserContext
+from shared.answering.inline import run_child
 from shared.platform.language_models.models import CallLimits, ModelTurn, ToolCall
 from shared.retrieval.models import DocumentRecord
 from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_state, put_delegation
-from shared.subagents.inline import run_child
 from shared.subagents.models import (
     BackedClaim,
     Claim,

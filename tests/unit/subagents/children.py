@@ -8,11 +8,11 @@ from shared.platform.names import WORK
 from shared.retrieval.models import Hit
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import state_path
-from shared.subagents.collecting import Collected, collect
 from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
-from shared.subagents.policy_input import Occasion
+from shared.subagents.policy_input import DelegationRequest
+from shared.subagents.results import Collected, collect
 from shared.wiring import Services
-from tests.unit.subagents.occasions import RUN, STEP, decided, record, request
+from tests.unit.subagents.delegation_requests import RUN, STEP, decided, record, request
 
 Kind = Literal["section", "claim", "similarity", "difference", "conflict", "web"]
 
@@ -42,7 +42,9 @@ def state(hits: Sequence[Hit] = (), findings: Sequence[Finding] = (), **changes:
     return SubagentState(**{**values, **changes})
 
 
-async def delegated(given: Occasion, services: Services, question: str = "Which pump?") -> Delegation:
+async def delegated(
+    given: DelegationRequest, services: Services, question: str = "Which pump?"
+) -> Delegation:
     """The run has asked for sub-agents, and they may have stored something."""
     await WorkingMemory(services.blobs, RUN).put_request(request(question=question))
     made = await decided(given, services)
@@ -63,5 +65,5 @@ async def past_its_time(services: Services, delegation: Delegation) -> None:
     await services.blobs.write(WORK, path, late.model_dump_json().encode())
 
 
-async def collected(given: Occasion, services: Services) -> Collected:
+async def collected(given: DelegationRequest, services: Services) -> Collected:
     return await collect(WorkingMemory(services.blobs, RUN), STEP, given.evidence, services)

@@ -7,14 +7,21 @@ from shared.platform.names import WORK
 from shared.runs.models import ChildStatus
 from shared.runs.working_memory import Evidence, WorkingMemory
 from shared.subagents.artifacts import state_path
-from shared.subagents.collecting import collect
 from shared.subagents.control import ControlState, read_control
-from shared.subagents.merge import tokens_of
 from shared.subagents.models import WarningCode
+from shared.subagents.results import collect, tokens_of
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.subagents.children import claim, collected, delegated, leaves, past_its_time, state, web_claim
-from tests.unit.subagents.occasions import RUN, STEP, comparison, hit, occasion, record, summary
+from tests.unit.subagents.delegation_requests import (
+    RUN,
+    STEP,
+    comparison,
+    delegation_request,
+    hit,
+    record,
+    summary,
+)
 
 GERMAN = "Was ist der Druck der Pumpe und wie wird er gemessen?"
 
@@ -59,7 +66,7 @@ async def test_what_an_answer_is_written_from_stays_within_bounds() -> None:
 
 async def test_the_main_agents_own_evidence_is_never_cut_by_what_is_added() -> None:
     services = fake_services(settings=fake_settings(answer_blocks=1))
-    given = occasion()
+    given = delegation_request()
     await delegated(given, services)
     await leaves(services, state([hit("manual", 77)]))
     hits = (await collected(given, services)).evidence.hits
@@ -124,7 +131,7 @@ async def test_children_that_leave_nothing_are_told_with_what_was_done_instead()
 
 async def test_without_any_evidence_the_warning_says_that_there_was_none() -> None:
     services = fake_services(settings=fake_settings())
-    given = occasion(found={"hits": (), "records": ()})
+    given = delegation_request(found={"hits": (), "records": ()})
     delegation = await delegated(given, services)
     # A smaller profile could have taken over: that is the plan then, and nothing came of it either.
     assert delegation.decided.fallback_plan == "reduced_profile"
@@ -193,7 +200,7 @@ async def test_a_table_that_fails_keeps_no_answer_back() -> None:
 async def test_a_listing_stays_a_listing() -> None:
     services = fake_services(settings=fake_settings())
     rows = {"hits": (), "records": (record("a"), record("b"))}
-    listing = occasion(found=rows, asked={"deep": True}, planned={"intent": "exploratory"})
+    listing = delegation_request(found=rows, asked={"deep": True}, planned={"intent": "exploratory"})
     await delegated(listing, services)
     await leaves(services, state([hit("a", 7)], [claim("C", hit("a", 7))]))
     brought = await collected(listing, services)
@@ -202,7 +209,7 @@ async def test_a_listing_stays_a_listing() -> None:
 
 
 async def test_the_web_is_shown_apart_and_is_no_evidence() -> None:
-    services, given = fake_services(settings=fake_settings()), occasion()
+    services, given = fake_services(settings=fake_settings()), delegation_request()
     await delegated(given, services)
     pages = ("https://a.example/x", "https://b.example/y")
     await leaves(services, state(findings=[web_claim("It is 15 bar.", *pages)], profile="web_verifier"))

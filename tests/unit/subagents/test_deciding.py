@@ -19,13 +19,13 @@ from shared.subagents.policy_models import REASON_WORDS, DelegationEvent
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
 from tests.fakes.stores_subagents import InMemoryControlStore
-from tests.unit.subagents.occasions import (
+from tests.unit.subagents.delegation_requests import (
     RUN,
     comparison,
     decided,
+    delegation_request,
     finding,
     hit,
-    occasion,
     record,
     services_with,
     summary,
@@ -47,7 +47,7 @@ async def told(given: Any, find: Any = None, **settings: Any) -> dict[str, Any]:
 async def test_unsure_evidence_is_delegated_within_what_is_left() -> None:
     services = services_with()
     before = datetime.now(UTC)
-    made = await decided(occasion(asked_s_ago=10), services)
+    made = await decided(delegation_request(asked_s_ago=10), services)
     assert made.delegation is not None
     (task,) = made.delegation.tasks
     assert (task.child_id, task.profile) == (f"{RUN}:s004c0", "evidence_builder")
@@ -63,7 +63,7 @@ async def test_unsure_evidence_is_delegated_within_what_is_left() -> None:
 
 
 async def test_a_deadline_is_never_later_than_the_contract_allows() -> None:
-    made = await decided(occasion(), services_with())
+    made = await decided(delegation_request(), services_with())
     assert made.until is not None
     assert made.until <= datetime.now(UTC) + timedelta(milliseconds=15_000)
 
@@ -112,7 +112,7 @@ async def test_more_chosen_documents_than_fit_give_way_to_those_with_evidence() 
     chosen = tuple(f"d{n}" for n in range(20))
     found = {"hits": (hit("d19"), hit("d7")), "records": tuple(map(record, chosen))}
     made = await decided(
-        occasion(
+        delegation_request(
             asked={"doc_ids": chosen},
             found=found,
             planned={"query_type": "COMPARISON", "intent": "compare_docs"},
@@ -125,8 +125,8 @@ async def test_more_chosen_documents_than_fit_give_way_to_those_with_evidence() 
 
 async def test_deeper_work_that_is_asked_for_is_a_reason() -> None:
     sure = {"hits": (hit("manual", 0, 0.7), hit("other", 0, 0.5))}
-    plain = await told(occasion(found=sure))
-    deep = await told(occasion(found=sure, asked={"deep": True}))
+    plain = await told(delegation_request(found=sure))
+    deep = await told(delegation_request(found=sure, asked={"deep": True}))
     assert plain["reason_codes"] == ["NO_TRIGGER"]
     assert (deep["decision"], deep["reason_codes"]) == ("delegate", ["DEEP_MODE_REQUESTED"])
 
@@ -136,7 +136,7 @@ async def test_a_table_that_fails_costs_no_answer(written: pytest.LogCaptureFixt
         async def read(self) -> ControlState:
             raise DependencyError("The table is out of reach.")
 
-    made = await decided(occasion(), services_with(Broken()))
+    made = await decided(delegation_request(), services_with(Broken()))
     assert (made.delegation, made.event.data["reason_codes"]) == (None, ["POLICY_EVAL_ERROR"])
     failed = [line for line in map(json.loads, written.messages) if line["event"] == "delegation.failed"]
     assert [line["error_type"] for line in failed] == ["DependencyError"]
@@ -148,13 +148,13 @@ async def test_a_look_up_that_hangs_keeps_no_answer_waiting(monkeypatch: pytest.
         return {}
 
     monkeypatch.setattr(policy_input, "_LOOKUP_TIMEOUT_S", 0.01)
-    assert (await told(occasion(asked={"doc_ids": ("appendix",)}), find))["reason_codes"] == [
+    assert (await told(delegation_request(asked={"doc_ids": ("appendix",)}), find))["reason_codes"] == [
         "POLICY_EVAL_ERROR"
     ]
 
 
 async def test_a_document_of_which_nothing_was_found_is_looked_up_with_the_askers_rights() -> None:
-    chosen = occasion(asked={"doc_ids": ("manual", "appendix")})
+    chosen = delegation_request(asked={"doc_ids": ("manual", "appendix")})
     assert (await told(chosen, finding("appendix")))["decision"] == "delegate"
     assert (await told(chosen))["reason_codes"] == ["TARGET_NOT_READABLE"]
 
@@ -163,7 +163,7 @@ async def test_documents_of_which_something_was_found_are_not_looked_up() -> Non
     async def find(_: list[str]) -> dict[str, DocumentRecord]:
         pytest.fail("nothing is to be looked up")
 
-    assert (await told(occasion(asked={"doc_ids": ("manual",)}), find))["decision"] == "delegate"
+    assert (await told(delegation_request(asked={"doc_ids": ("manual",)}), find))["decision"] == "delegate"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_documents_of_which_something_was_found_are_not_looked_up() -> Non
 async def test_the_time_that_a_person_takes_is_not_the_runs(
     asked_s_ago: float, resumed_s_ago: float | None, decision: str
 ) -> None:
-    shown = await told(occasion(asked_s_ago=asked_s_ago, resumed_s_ago=resumed_s_ago))
+    shown = await told(delegation_request(asked_s_ago=asked_s_ago, resumed_s_ago=resumed_s_ago))
     assert shown["decision"] == decision
     assert ("LATENCY_BUDGET_EXHAUSTED" in shown["reason_codes"]) is (decision == "no_delegate")
     assert shown["latency_budget_ms"] <= 15_000
@@ -196,7 +196,7 @@ async def test_the_time_that_a_person_takes_is_not_the_runs(
     ],
 )
 async def test_settings_decide(settings: dict[str, Any], code: str) -> None:
-    assert (await told(occasion(), **settings))["reason_codes"] == [code]
+    assert (await told(delegation_request(), **settings))["reason_codes"] == [code]
 
 
 async def test_a_tool_that_is_not_allowed_is_in_no_task() -> None:
@@ -204,13 +204,13 @@ async def test_a_tool_that_is_not_allowed_is_in_no_task() -> None:
         "subagents_restricted_tools_only": True,
         "subagents_restricted_tools": "retrieve_documents",
     }
-    made = await decided(occasion(), services_with(**restricted))
+    made = await decided(delegation_request(), services_with(**restricted))
     assert made.delegation is not None
     assert [task.tools for task in made.delegation.tasks] == [("retrieve_documents",)]
 
 
 async def test_a_decision_is_told_and_logged_as_the_contract_says(written: pytest.LogCaptureFixture) -> None:
-    made = await decided(occasion(), services_with())
+    made = await decided(delegation_request(), services_with())
     lines = [json.loads(entry.getMessage()) for entry in written.records if entry.name == LOGGER_NAME]
     (line,) = [line for line in lines if line["event"] == NAME]
     contract = set(DelegationEvent.model_fields)
@@ -222,7 +222,7 @@ async def test_a_decision_is_told_and_logged_as_the_contract_says(written: pytes
 
 
 async def test_neither_question_nor_person_is_in_the_log(written: pytest.LogCaptureFixture) -> None:
-    await decided(occasion(), services_with())
+    await decided(delegation_request(), services_with())
     assert "secret pump" not in written.text
     assert "anna" not in written.text
 
@@ -246,7 +246,7 @@ class Web(WebSearch):
 async def test_the_web_is_a_tool_where_it_is_configured_and_nothing_forbids_it(
     settings: dict[str, Any], department: str, profile: str
 ) -> None:
-    unsure = occasion(found={"records": (record("manual", department=department),)})
+    unsure = delegation_request(found={"records": (record("manual", department=department),)})
     made = await decided(unsure, replace(services_with(**settings), web_search=Web()))
     assert made.delegation is not None
     (task,) = made.delegation.tasks

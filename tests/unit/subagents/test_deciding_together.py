@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from shared.platform.names import WORK
-from shared.subagents.artifacts import child_ids, find_delegation, put_delegation, state_path
+from shared.subagents.artifacts import child_ids, find_delegation, state_path
 from shared.subagents.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
 from shared.subagents.models import SubagentEnd, SubagentState
 from tests.fakes.stores_subagents import InMemoryControlStore
-from tests.unit.subagents.occasions import (
+from tests.unit.subagents.delegation_requests import (
     RUN,
     STEP,
     comparison,
     decided,
+    delegation_request,
     hit,
-    occasion,
     services_with,
     summary,
 )
@@ -43,7 +43,7 @@ def control_with(**state: Any) -> InMemoryControlStore:
 
 
 async def test_an_ordinary_question_asks_nobody_about_other_sub_agents() -> None:
-    clear = occasion(found={"hits": (hit("manual", 0, 0.9), hit("other", 0, 0.2))})
+    clear = delegation_request(found={"hits": (hit("manual", 0, 0.9), hit("other", 0, 0.2))})
     made = await decided(clear, services_with(UntouchedControl()))
     assert made.event.data["reason_codes"] == ["CONFIDENT_FACT_LOOKUP"]
     assert (made.delegation, made.starts, made.until, made.defer_s) == (None, (), None, None)
@@ -78,7 +78,7 @@ async def test_slots_are_taken_before_children_start_and_are_free_after_them() -
 async def test_other_sub_agents_and_their_failures_count(
     state: dict[str, Any], code: str, decision: str
 ) -> None:
-    made = await decided(occasion(), services_with(control_with(**state)))
+    made = await decided(delegation_request(), services_with(control_with(**state)))
     assert made.event.data["reason_codes"][0] == code
     assert (made.event.data["decision"], made.delegation) == (decision, None)
     assert made.defer_s == (0.75 if decision == "defer" else None)
@@ -87,14 +87,14 @@ async def test_other_sub_agents_and_their_failures_count(
 async def test_sub_agents_that_fail_too_often_are_paused() -> None:
     services = services_with()
     for number in range(MIN_OUTCOMES):
-        made = await decided(occasion(asked={"run_id": f"run-{number}"}), services)
+        made = await decided(delegation_request(asked={"run_id": f"run-{number}"}), services)
         assert made.delegation is not None
         await settle(
             services.settings,
             services.subagent_control,
             [SubagentEnd(child_id=made.starts[0].child_id, status="failed")],
         )
-    made = await decided(occasion(), services)
+    made = await decided(delegation_request(), services)
     assert made.event.data["reason_codes"] == ["CIRCUIT_OPEN"]
 
 
@@ -116,7 +116,7 @@ async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
                 self.state = ControlState(leases=leases(20, begun=True), revision="taken")
             return self.state
 
-    made = await decided(occasion(), services_with(Raced()))
+    made = await decided(delegation_request(), services_with(Raced()))
     assert made.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
     assert made.delegation is None
 
@@ -131,14 +131,14 @@ async def test_who_loses_every_race_gives_up_and_says_why() -> None:
             self.reads += 1
             return ControlState(leases=leases(19 if self.reads % 2 else 20, begun=True))
 
-    made = await decided(occasion(), services_with(Flickering()))
+    made = await decided(delegation_request(), services_with(Flickering()))
     assert made.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
 
 
 async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None:
     services = services_with(subagents_max_active=4)
     made = await asyncio.gather(
-        *(decided(occasion(asked={"run_id": f"run-{n}"}), services) for n in range(10))
+        *(decided(delegation_request(asked={"run_id": f"run-{n}"}), services) for n in range(10))
     )
     assert sum(one.delegation is not None for one in made) == 4
     refused = [one.event.data["reason_codes"] for one in made if one.delegation is None]
@@ -147,8 +147,8 @@ async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None
 
 async def test_a_step_that_runs_twice_decides_once() -> None:
     services = services_with()
-    first = await decided(occasion(), services)
-    again = await decided(occasion(asked_s_ago=20, repeated=True), services)
+    first = await decided(delegation_request(), services)
+    again = await decided(delegation_request(asked_s_ago=20, repeated=True), services)
     assert again.delegation == first.delegation
     assert again.starts == first.starts
     assert (await read_control(services.settings, services.subagent_control)).waiting == 1
@@ -157,7 +157,7 @@ async def test_a_step_that_runs_twice_decides_once() -> None:
 async def test_of_two_attempts_at_once_the_first_to_store_counts() -> None:
     services = services_with()
     first, second = await asyncio.gather(
-        decided(occasion(), services), decided(occasion(asked_s_ago=1), services)
+        decided(delegation_request(), services), decided(delegation_request(asked_s_ago=1), services)
     )
     stored = await find_delegation(services.blobs, RUN, STEP)
     assert first.delegation == second.delegation == stored
@@ -171,7 +171,7 @@ async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
     for task in first.tasks:
         state = SubagentState(child_id=task.child_id, profile="doc_reader", status="done", tokens=1_000)
         await services.blobs.write(WORK, state_path(RUN, STEP, task.index), state.model_dump_json().encode())
-    limit = await decided(_at_step(occasion(failures=1), 9), services)
+    limit = await decided(_at_step(delegation_request(failures=1), 9), services)
     assert limit.event.data["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
 
 
@@ -181,7 +181,7 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
     assert first is not None
     state = SubagentState(child_id=first.tasks[0].child_id, profile="comparator", tokens=5_000, cost_usd=0.06)
     await services.blobs.write(WORK, state_path(RUN, STEP, 0), state.model_dump_json().encode())
-    made = await decided(_at_step(occasion(failures=1), 9), services)
+    made = await decided(_at_step(delegation_request(failures=1), 9), services)
     assert made.delegation is not None
     (task,) = made.delegation.tasks
     assert task.budget.max_child_cost_usd == pytest.approx(0.02)
@@ -191,16 +191,8 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
 async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> None:
     services = services_with(subagents_max_per_request=5, max_total_tokens_per_request=16_000)
     assert (await decided(comparison("a", "b"), services)).delegation is not None
-    made = await decided(_at_step(occasion(failures=1), 9), services)
+    made = await decided(_at_step(delegation_request(failures=1), 9), services)
     assert made.event.data["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
-
-
-async def test_what_is_stored_is_never_replaced() -> None:
-    services = services_with()
-    first = (await decided(occasion(), services)).delegation
-    assert first is not None
-    other = first.model_copy(update={"tasks": ()})
-    assert await put_delegation(services.blobs, RUN, other) == first
 
 
 def _at_step(given: Any, step: int) -> Any:

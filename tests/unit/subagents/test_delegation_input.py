@@ -9,7 +9,7 @@ from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import Conversation, RunRequest, Turn
 from shared.runs.working_memory import Evidence, StoredPlan
 from shared.subagents.policy_input import (
-    Occasion,
+    DelegationRequest,
     describe,
     is_sensitive,
     retrieval_stats,
@@ -37,11 +37,13 @@ def request(**changes: Any) -> RunRequest:
     return RunRequest.model_validate({**values, **changes})
 
 
-def occasion(evidence: Evidence, stored: StoredPlan | None = None, **asked: Any) -> Occasion:
-    return Occasion(request(**asked), stored or StoredPlan(plan=plan()), evidence)
+def delegation_request(
+    evidence: Evidence, stored: StoredPlan | None = None, **asked: Any
+) -> DelegationRequest:
+    return DelegationRequest(request(**asked), stored or StoredPlan(plan=plan()), evidence)
 
 
-def scope(given: Occasion) -> DocScope:
+def scope(given: DelegationRequest) -> DocScope:
     budget = RuntimeBudget(remaining_latency_ms=1, remaining_tokens=1)
     return describe(given, budget, RiskFlags(), SystemHealth()).doc_scope
 
@@ -69,9 +71,9 @@ def test_a_listing_is_right_or_empty() -> None:
 
 def test_documents_named_are_the_target_and_else_those_chosen() -> None:
     named = StoredPlan(plan=plan(), doc_ids=("a", "b"))
-    assert target_documents(occasion(Evidence(narrowed=True), named, doc_ids=("c",))) == ("a", "b")
-    assert target_documents(occasion(Evidence(), named, doc_ids=("c", "c"))) == ("c",)
-    assert target_documents(occasion(Evidence(), named)) == ()
+    assert target_documents(delegation_request(Evidence(narrowed=True), named, doc_ids=("c",))) == ("a", "b")
+    assert target_documents(delegation_request(Evidence(), named, doc_ids=("c", "c"))) == ("c",)
+    assert target_documents(delegation_request(Evidence(), named)) == ()
 
 
 def test_a_summary_needs_its_document_whole() -> None:
@@ -79,14 +81,14 @@ def test_a_summary_needs_its_document_whole() -> None:
     evidence = Evidence(
         hits=(hit("a", 0.5, "x" * 36),), records=(record("a", page_count=40), record("b")), narrowed=True
     )
-    assert scope(occasion(evidence, stored)) == DocScope(
+    assert scope(delegation_request(evidence, stored)) == DocScope(
         target_doc_ids=("a",), estimated_tokens=20_000, requires_full_document=True
     )
 
 
 def test_a_question_about_a_detail_needs_what_was_found() -> None:
     evidence = Evidence(hits=(hit("a", 0.5, "x" * 36), hit("b", 0.4, "x" * 72)))
-    assert scope(occasion(evidence)) == DocScope(estimated_tokens=30)
+    assert scope(delegation_request(evidence)) == DocScope(estimated_tokens=30)
 
 
 @pytest.mark.parametrize(
@@ -102,15 +104,15 @@ def test_several_documents_are_compared_or_named(
     query_type: str, doc_ids: tuple[str, ...], narrowed: bool, several: bool
 ) -> None:
     stored = StoredPlan(plan=plan(query_type=query_type), doc_ids=doc_ids)
-    assert scope(occasion(Evidence(narrowed=narrowed), stored)).multi_document is several
+    assert scope(delegation_request(Evidence(narrowed=narrowed), stored)).multi_document is several
 
 
 def test_documents_that_the_caller_chose_make_no_question_about_several() -> None:
-    assert not scope(occasion(Evidence(), doc_ids=("a", "b"))).multi_document
+    assert not scope(delegation_request(Evidence(), doc_ids=("a", "b"))).multi_document
 
 
 def test_an_answer_that_there_is_none_was_a_failure() -> None:
-    given = Occasion(request(), StoredPlan(plan=plan()), Evidence(), failures=1)
+    given = DelegationRequest(request(), StoredPlan(plan=plan()), Evidence(), failures=1)
     budget = RuntimeBudget(remaining_latency_ms=1, remaining_tokens=1)
     told = describe(given, budget, RiskFlags(), SystemHealth())
     assert (told.conversation_state.attempt_index, told.conversation_state.prior_failures) == (1, 1)
@@ -143,4 +145,4 @@ def test_a_question_about_editions_is_about_several_documents(
 ) -> None:
     stored = StoredPlan(plan=plan(standalone_question=question))
     evidence = Evidence(hits=tuple(hit(name, 0.7) for name in found))
-    assert scope(occasion(evidence, stored)).multi_document is several
+    assert scope(delegation_request(evidence, stored)).multi_document is several

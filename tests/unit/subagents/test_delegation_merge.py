@@ -6,8 +6,8 @@ import pytest
 
 from shared.retrieval.models import Hit
 from shared.runs.working_memory import Evidence
-from shared.subagents.merge import Bounds, merge_evidence, tokens_of
 from shared.subagents.models import Finding, FoundProof, SubagentState
+from shared.subagents.results import Bounds, merge_evidence, tokens_of
 
 
 def hit(doc_id: str, place: int, words: int = 50) -> Hit:

@@ -7,12 +7,12 @@ from typing import get_args
 import pytest
 
 from shared.runs.models import ProfileName
+from shared.subagents.delegation import MOST_DOCUMENTS, Room, starts_of, tasks_of
 from shared.subagents.policy_input import rules_of
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.subagents.profiles import PROFILES
-from shared.subagents.tasks import MOST_DOCUMENTS, Room, starts_of, tasks_of
 from tests.fakes.services import fake_settings
-from tests.unit.subagents.occasions import occasion, summary
+from tests.unit.subagents.delegation_requests import delegation_request, summary
 
 RULES = rules_of(fake_settings())
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -49,12 +49,12 @@ def test_whatever_is_left_tasks_stay_within_it(seed: int) -> None:
 
 def test_no_other_decision_has_a_task() -> None:
     refused = DelegationPolicyOutput(decision="no_delegate", reason_codes=("NO_TRIGGER",))
-    assert tasks_of(occasion(), refused, Room(2, 9_000, 0.1), RULES, NOW) == ()
+    assert tasks_of(delegation_request(), refused, Room(2, 9_000, 0.1), RULES, NOW) == ()
 
 
 @pytest.mark.parametrize("profile", PROFILE_NAMES)
 def test_who_takes_over_is_smaller_installed_and_has_its_tools(profile: ProfileName) -> None:
-    tasks = tasks_of(occasion(), decision(profile), Room(2, 9_000, 0.1), RULES, NOW)
+    tasks = tasks_of(delegation_request(), decision(profile), Room(2, 9_000, 0.1), RULES, NOW)
     (start,) = starts_of(tasks, ("doc_reader", "comparator"), 1, 750)
     assert start.profiles[0] == profile
     assert start.profiles[1:] == (() if profile == "doc_reader" else ("doc_reader",))

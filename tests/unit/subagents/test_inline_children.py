@@ -5,8 +5,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.answering.inline import run_children
 from shared.platform.language_models.models import ModelTurn
-from shared.subagents.inline import run_children
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import GOOD, READ, READY, child_world
 

@@ -9,11 +9,11 @@ from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
 from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
-from shared.subagents.merge import proofs_of_each
 from shared.subagents.models import FoundProof
+from shared.subagents.results import proofs_of_each
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.subagents.children import claim, state
-from tests.unit.subagents.occasions import hit
+from tests.unit.subagents.delegation_requests import hit
 
 A = hit("a", content="Revenue was 48 million euros.")
 B = hit("b", content="| year | revenue |\n|---|---|\n| 2024 | 53 million |")

@@ -5,13 +5,13 @@ import pytest
 from shared.platform.errors import CallTimeoutError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.models import Hit
-from shared.subagents.policy_input import Occasion
+from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import world
-from tests.unit.subagents.occasions import decided, occasion
-from tests.unit.subagents.occasions import record as record_of
+from tests.unit.subagents.delegation_requests import decided, delegation_request
+from tests.unit.subagents.delegation_requests import record as record_of
 
 
 async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Services:
@@ -25,17 +25,17 @@ async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Service
     return services
 
 
-def comparison(*filenames: str, **asked: object) -> Occasion:
+def comparison(*filenames: str, **asked: object) -> DelegationRequest:
     """Of documents that it does not name; a passage of each was found."""
     hits = tuple(Hit(block_id=name, doc_id=name, filename=name, score=0.5) for name in filenames)
-    return occasion(
+    return delegation_request(
         planned={"query_type": "COMPARISON", "intent": "compare_docs"},
         found={"hits": hits, "records": ()},
         asked=asked,
     )
 
 
-async def documents_of(given: Occasion, services: Services) -> tuple[str, ...]:
+async def documents_of(given: DelegationRequest, services: Services) -> tuple[str, ...]:
     made = await decided(given, services)
     assert made.delegation is not None
     return made.delegation.tasks[0].doc_ids

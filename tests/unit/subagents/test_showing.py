@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.answering.cancelling import cancel_run
 from shared.answering.retention import purge_old_runs
+from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, view_run
 from shared.conversations.threads import read_messages
 from shared.erasure.threads import erase_run
@@ -28,7 +28,7 @@ from tests.fakes.services import fake_settings
 from tests.unit.answering.figure_world import add_pictures
 from tests.unit.answering.world import ANNA, BEN, world
 from tests.unit.subagents.children import claim, state
-from tests.unit.subagents.occasions import STEP, comparison, decided, hit
+from tests.unit.subagents.delegation_requests import STEP, comparison, decided, hit
 
 
 async def delegating(services: Services) -> RunRequest:

@@ -24,7 +24,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.subagents.children import claim, state, web_claim
-from tests.unit.subagents.occasions import hit
+from tests.unit.subagents.delegation_requests import hit
 
 ABSTAINS = '<abstain missing="the pressure" next_step="Ask."/>'
 WEB = "**From outside sources, not from your documents:**"

@@ -7,8 +7,7 @@ from typing import Any
 
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import observe
-from shared.answering.loop_state import LoopState
+from shared.answering.loop import LoopState, observe
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.platform.errors import GroundworkError
 from shared.teams.context import ReplyDependencies

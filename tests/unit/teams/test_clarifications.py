@@ -3,7 +3,7 @@
 import pytest
 
 from shared.access.models import UserContext
-from shared.answering.asking import answer_clarification
+from shared.answering.clarification_steps import answer_clarification
 from shared.runs.models import ClarificationAnswer
 from shared.runs.run_store import owned_run
 from shared.teams.models import BotReply, ButtonValue, ChosenOption, ReplyStep

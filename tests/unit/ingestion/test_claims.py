@@ -3,9 +3,8 @@
 import pytest
 
 from shared.documents.ids import document_id
-from shared.ingestion.claims import claim, close
+from shared.ingestion.claims import MAX_TRIES, Claim, is_quarantined
 from shared.ingestion.models import CloseRequest, IngestStep
-from shared.ingestion.quarantine import MAX_TRIES, is_quarantined
 from tests.fakes.services import fake_services
 
 
@@ -15,8 +14,9 @@ async def test_bytes_whose_turn_never_came_are_not_quarantined_for_it(waited: bo
     step = IngestStep(blob_name="scan.pdf", instance_id="one")
     request = CloseRequest(step=step, status="failed", reason="Other files are being read.", waited=waited)
     for _ in range(MAX_TRIES):
-        assert await claim(store, step) is not None
-        await close(store, request)
+        claim = Claim(store, step)
+        assert await claim.take() is not None
+        await claim.close(request)
     state = await store.get(document_id(step.blob_name))
     assert state is not None
     assert (state.status, state.reason) == ("failed", request.reason)

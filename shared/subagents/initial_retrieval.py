@@ -29,15 +29,15 @@ from shared.subagents.passages import (
     task_message,
     thinned,
 )
-from shared.subagents.turn_context import Desk
+from shared.subagents.turn_context import TurnContext
 
 
 class Searches:
     """Every index bound to the user of the run, who is no argument of anything that a model can fill in."""
 
-    def __init__(self, desk: Desk) -> None:
-        services, user = desk.services, desk.request.user
-        self.limit_s = tool_limit_s(desk.remaining_s, services.settings.answering.retrieval_timeout_s)
+    def __init__(self, context: TurnContext) -> None:
+        services, user = context.services, context.request.user
+        self.limit_s = tool_limit_s(context.remaining_s, services.settings.answering.retrieval_timeout_s)
         # Tried again as a turn is, not below: the deadline is near.
         self.limits = CallLimits(
             timeout_s=min(self.limit_s, services.settings.search.timeout_s), max_retries=0
@@ -108,19 +108,19 @@ class _Found:
     is_covered: bool = False
 
 
-async def open_task(desk: Desk) -> None:
+async def open_task(context: TurnContext) -> None:
     """Find the first passages, and note them.
 
     Raises:
         DependencyError: a search failed, or took too long.
     """
-    if "retrieve_documents" not in desk.tools:
+    if "retrieve_documents" not in context.tools:
         return
-    await desk.events.tool_started("retrieve_documents", {"query": desk.task.question})
+    await context.events.tool_started("retrieve_documents", {"query": context.task.question})
     began = time.perf_counter()
-    use = ToolUse(turn=desk.turn.turn, tool="retrieve_documents", success=True)
+    use = ToolUse(turn=context.turn.turn, tool="retrieve_documents", success=True)
     try:
-        count = await _find(desk)
+        count = await _find(context)
     except GroundworkError as failed:
         use = use.model_copy(update={"success": False, "error_type": failed.code})
         raise
@@ -129,40 +129,40 @@ async def open_task(desk: Desk) -> None:
     finally:
         duration_ms = round((time.perf_counter() - began) * 1000)
         use = use.model_copy(update={"duration_ms": duration_ms})
-        desk.change(tool_uses=(*desk.state.tool_uses, use))
-        await desk.events.tool_ended(use)
+        context.change(tool_uses=(*context.state.tool_uses, use))
+        await context.events.tool_ended(use)
 
 
-async def _find(desk: Desk) -> int:
+async def _find(context: TurnContext) -> int:
     """Look for them, and note them; how many were found."""
-    searches = Searches(desk)
-    room = _room(desk)
+    searches = Searches(context)
+    room = _room(context)
     async with searches.deadline():
-        targets = await _targets(desk, searches)
-        if targets and desk.profile.reads_through:
-            found = await _through(desk, searches, list(targets), room)
+        targets = await _targets(context, searches)
+        if targets and context.profile.reads_through:
+            found = await _through(context, searches, list(targets), room)
         else:
-            found = await _nearest(desk, searches, list(targets), room)
+            found = await _nearest(context, searches, list(targets), room)
         unknown = {hit.doc_id for hit in found.hits} - targets.keys()
         others = await searches.documents.get_many(sorted(unknown))
-    desk.add(found.hits, [*targets.values(), *others.values()])
-    desk.transcript = desk.transcript.model_copy(
-        update={"opening_count": len(desk.state.hits), "is_covered": found.is_covered}
+    context.add(found.hits, [*targets.values(), *others.values()])
+    context.transcript = context.transcript.model_copy(
+        update={"opening_count": len(context.state.hits), "is_covered": found.is_covered}
     )
     return len(found.hits)
 
 
-def _room(desk: Desk) -> _Room:
-    bare = tokens_of([desk.system, task_message(desk.task.question, [], [], {}, then="work")])
-    budget = desk.task.budget
+def _room(context: TurnContext) -> _Room:
+    bare = tokens_of([context.system, task_message(context.task.question, [], [], {}, then="work")])
+    budget = context.task.budget
     whole = opening_tokens(budget, bare, closing=True)
-    return _Room(whole, whole if desk.turn.closing else opening_tokens(budget, bare, closing=False))
+    return _Room(whole, whole if context.turn.closing else opening_tokens(budget, bare, closing=False))
 
 
-async def _targets(desk: Desk, searches: Searches) -> dict[str, DocumentRecord]:
+async def _targets(context: TurnContext, searches: Searches) -> dict[str, DocumentRecord]:
     """The documents of the task that the asker may read and that are within the task's project."""
-    project_id = desk.filters().get("project_id")
-    known = await searches.documents.get_many([one for one in desk.task.doc_ids if one in desk.scope])
+    project_id = context.filters().get("project_id")
+    known = await searches.documents.get_many([one for one in context.task.doc_ids if one in context.scope])
     return {
         doc_id: record
         for doc_id, record in known.items()
@@ -170,15 +170,19 @@ async def _targets(desk: Desk, searches: Searches) -> dict[str, DocumentRecord]:
     }
 
 
-async def _nearest(desk: Desk, searches: Searches, targets: list[str], room: _Room) -> _Found:
-    question = desk.task.question
+async def _nearest(context: TurnContext, searches: Searches, targets: list[str], room: _Room) -> _Found:
+    question = context.task.question
     if not targets:
         # Documents of a task that cannot be read any more leave nothing to search in.
-        hits = [] if desk.task.doc_ids else await searches.blocks.search([question], _BLOCKS, desk.filters())
+        hits = (
+            []
+            if context.task.doc_ids
+            else await searches.blocks.search([question], _BLOCKS, context.filters())
+        )
         return _Found(fitting(hits, room.now))
     share = max(_FEWEST_OF_EACH, _BLOCKS // len(targets))
     found = await run_together(
-        *(searches.blocks.search([question], share, desk.filters([doc_id])) for doc_id in targets)
+        *(searches.blocks.search([question], share, context.filters([doc_id])) for doc_id in targets)
     )
     hits = in_turns(found)
     # Fewer than were asked for: the document has no others.
@@ -186,7 +190,7 @@ async def _nearest(desk: Desk, searches: Searches, targets: list[str], room: _Ro
     return _Found(fitting(hits, room.whole if is_covered else room.now), is_covered)
 
 
-async def _through(desk: Desk, searches: Searches, targets: list[str], room: _Room) -> _Found:
+async def _through(context: TurnContext, searches: Searches, targets: list[str], room: _Room) -> _Found:
     sizes = await run_together(*(searches.contents.sizes(doc_id) for doc_id in targets))
     blocks = [block for of_one in sizes for block in of_one]
     if sum(size for _, size in blocks) * _SIZE_MARGIN <= room.whole:
@@ -196,7 +200,7 @@ async def _through(desk: Desk, searches: Searches, targets: list[str], room: _Ro
     count = max(int(room.now * (1 - _NEAREST_SHARE)) // average, 1)
     wanted = [blocks[place][0] for place in spread(len(blocks), count)]
     nearest, everywhere = await run_together(
-        searches.blocks.search([desk.task.question], _BLOCKS, desk.filters(targets)),
+        searches.blocks.search([context.task.question], _BLOCKS, context.filters(targets)),
         searches.lookup.get_many(wanted),
     )
     near = fitting(in_turns(by_document(nearest)), int(room.now * _NEAREST_SHARE))

@@ -6,8 +6,8 @@ from typing import Any
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import RunRequest
 from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
-from shared.subagents.deciding import DelegationDecided, decide_delegation
-from shared.subagents.policy_input import FindDocuments, Occasion
+from shared.subagents.delegation import DelegationOutcome, decide_delegation
+from shared.subagents.policy_input import DelegationRequest, FindDocuments
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
@@ -38,7 +38,7 @@ def request(**changes: Any) -> RunRequest:
     return RunRequest(**{**values, **changes})
 
 
-def occasion(
+def delegation_request(
     *,
     asked_s_ago: float = 0,
     resumed_s_ago: float | None = None,
@@ -47,13 +47,13 @@ def occasion(
     found: dict[str, Any] | None = None,
     asked: dict[str, Any] | None = None,
     **changes: Any,
-) -> Occasion:
+) -> DelegationRequest:
     """Five passages of one document, none of which stands out, for a question of just now."""
     now = datetime.now(UTC)
     resumed_at = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
     hits = tuple(hit("manual", place) for place in range(5))
     evidence = {"hits": hits, "records": (record("manual"),), "narrowed": bool(named), **(found or {})}
-    return Occasion(
+    return DelegationRequest(
         request(created_at=now - timedelta(seconds=asked_s_ago), **(asked or {})),
         StoredPlan(plan=plan(**(planned or {})), resumed_at=resumed_at, doc_ids=named),
         Evidence.model_validate(evidence),
@@ -62,10 +62,10 @@ def occasion(
     )
 
 
-def comparison(*documents: str, named: bool = True, **changes: Any) -> Occasion:
+def comparison(*documents: str, named: bool = True, **changes: Any) -> DelegationRequest:
     """A comparison of documents of which two passages each were found."""
     hits = tuple(hit(doc_id, place) for place in range(2) for doc_id in documents)
-    return occasion(
+    return delegation_request(
         planned={"query_type": "COMPARISON", "intent": "compare_docs"},
         named=documents if named else (),
         found={"hits": hits, "records": tuple(map(record, documents))},
@@ -73,9 +73,9 @@ def comparison(*documents: str, named: bool = True, **changes: Any) -> Occasion:
     )
 
 
-def summary(*documents: str, **changes: Any) -> Occasion:
+def summary(*documents: str, **changes: Any) -> DelegationRequest:
     """A summary of named documents."""
-    return occasion(
+    return delegation_request(
         planned={"query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"},
         named=documents,
         found={"hits": tuple(map(hit, documents)), "records": tuple(map(record, documents))},
@@ -97,7 +97,7 @@ def finding(*doc_ids: str) -> FindDocuments:
 
 
 async def decided(
-    given: Occasion, services: Services, find: FindDocuments | None = None
-) -> DelegationDecided:
+    given: DelegationRequest, services: Services, find: FindDocuments | None = None
+) -> DelegationOutcome:
     memory = WorkingMemory(services.blobs, given.request.run_id)
     return await decide_delegation(given, memory, services, find or finding())

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.documents.metadata import (
+from shared.ingestion.metadata import (
     describe_by_rule,
     guess_language,
     under_another_name,

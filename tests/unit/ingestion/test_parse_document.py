@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.ingestion import reading
-from shared.ingestion.claims import claim
+from shared.ingestion import parse_document
+from shared.ingestion.claims import Claim
 from shared.ingestion.models import IngestFailure, IngestReply, IngestStep, Layout, Parsed
 from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, text_pool
 from shared.ingestion.parser_services import LayoutReader, ParserServices
@@ -56,13 +56,13 @@ class CountingBlobs(InMemoryBlobStore):
 async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
     await services.blobs.write(DOCUMENTS, name, content)
     step = IngestStep(blob_name=name, instance_id="one")
-    await claim(services.documents, step)
+    await Claim(services.documents, step).take()
     return await perform("parse", step, services)
 
 
 async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Busy()
-    monkeypatch.setattr(reading, "parser_pool", lambda: busy)
+    monkeypatch.setattr(parse_document, "parser_pool", lambda: busy)
     services = fake_services()
     assert isinstance(await parsed(services, "note.md", b"# Pumps\n\nA sentence."), Parsed)
     for filename, content in (("long.md", LONG), ("scan.pdf", b"%PDF-1.7")):
@@ -73,7 +73,7 @@ async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPa
 
 async def test_a_file_that_waits_for_its_turn_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Busy()
-    monkeypatch.setattr(reading, "parser_pool", lambda: busy)
+    monkeypatch.setattr(parse_document, "parser_pool", lambda: busy)
     blobs = CountingBlobs()
     services = fake_services(blobs=blobs)
     for _ in range(3):
@@ -83,7 +83,7 @@ async def test_a_file_that_waits_for_its_turn_is_not_fetched(monkeypatch: pytest
 
 async def test_a_file_needs_one_turn_and_gives_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = ParserPool(workers=1)
-    monkeypatch.setattr(reading, "parser_pool", lambda: pool)
+    monkeypatch.setattr(parse_document, "parser_pool", lambda: pool)
     services = fake_services()
     damaged = await parsed(services, "broken.pdf", b"%PDF-1.7")
     assert isinstance(damaged, IngestFailure)
@@ -97,7 +97,7 @@ async def test_a_parser_service_is_paid_once_however_long_a_worker_is_waited_for
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     busy, service = Busy(), CountingService()
-    monkeypatch.setattr(reading, "parser_pool", lambda: busy)
+    monkeypatch.setattr(parse_document, "parser_pool", lambda: busy)
     services = fake_services(parser_services=ParserServices(layout=service))
     for _ in range(3):
         reply = await parsed(services, "scan.pdf", b"%PDF-1.7")

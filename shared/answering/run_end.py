@@ -1,4 +1,8 @@
-"""Ending a run: what is promised to be stored is stored before the last event says so."""
+"""Ending a run: commit its answer, report its failure, or cancel it.
+
+The answer and the record are stored before the last event is sent. Once a terminal event stands in the log
+nothing follows it: the log decides how a run ended, and the record is made to agree with it.
+"""
 
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
@@ -9,16 +13,20 @@ from shared.answering.steps import CommitAnswer, ReportFailure
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn
 from shared.platform.blobs import BlobStore
-from shared.platform.concurrency import run_together
-from shared.platform.errors import NotFoundError
+from shared.platform.concurrency import run_in_background, run_together
+from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.platform.names import RUN_LOG
 from shared.quality.run_quality import note_end
-from shared.runs.event_log import EventLog, RunClosedError
-from shared.runs.events import CompleteEvent, ErrorEvent
+from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, open_event_log
+from shared.runs.events import CompleteEvent, ErrorEvent, events_of, is_terminal
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
+from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path
+
+_CANCELLING_STEP = 9998  # no run decides so many steps
+_MESSAGE = "The run was cancelled by its owner."
 
 
 async def commit_answer(
@@ -39,14 +47,14 @@ async def commit_answer(
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
     complete = event_log.write(_complete(answer, request.thread_id, action.todo))
-    beside: list[Coroutine[None, None, None]] = []
+    background_writes: list[Coroutine[None, None, None]] = []
     if record is not None:
-        beside = [
+        background_writes = [
             ask_to_remember(record, services.queues),
             release(record.owner_id, record.run_id, services.settings, services.user_limits),
         ]
     try:
-        await run_together(complete, *beside)
+        await run_together(complete, *background_writes)
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services.blobs) from None
     await note_end(record, services, answer, action.answer_step)
@@ -81,6 +89,46 @@ async def report_failure(
     await note_end(record, services)
 
 
+async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
+    """End a run, unless it has ended; doing it twice changes nothing. The caller ends the orchestration.
+
+    Raises:
+        ConflictError: it has ended otherwise.
+    """
+    try:
+        event_log = await open_event_log(services.run_log, run_id, _CANCELLING_STEP)
+        await event_log.write(ErrorEvent(type=RunCancelledError.code, message=_MESSAGE))
+    except (RunClosedError, StaleAttemptError):
+        pass  # it ended, or somebody else is cancelling it: what the log says counts
+    except NotFoundError:
+        return await _long_cancelled(run_id, services.runs)
+    record = await keep_cancelled(run_id, services.run_log, services.runs)
+    if record is None:
+        raise _has_ended()
+    await release(record.owner_id, run_id, services.settings, services.user_limits)
+    run_in_background(note_end(record, services))
+    return record
+
+
+async def keep_cancelled(run_id: str, run_log: RunLog, runs: RunStore) -> RunRecord | None:
+    """Make the record say what the log says, if that is that the run was cancelled; None if it is not."""
+    if not await _was_cancelled(run_id, run_log):
+        return None
+    record = await runs.get(run_id)
+    if record is None or record.status == "cancelled":
+        return record
+    ended = record.model_copy(
+        update={
+            "status": "cancelled",
+            "finished_at": datetime.now(UTC),
+            "error": _MESSAGE,
+            "error_type": RunCancelledError.code,
+        }
+    )
+    await runs.replace(ended)
+    return ended
+
+
 async def _commit_record(
     record: RunRecord, answer: RunAnswer, blobs: BlobStore, runs: RunStore, threads: ThreadStore
 ) -> None:
@@ -105,3 +153,21 @@ async def _withdrawn(run_id: str, blobs: BlobStore) -> RunClosedError:
 
 def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> CompleteEvent:
     return CompleteEvent(run_id=answer.run_id, thread_id=thread_id, answer=answer, todo=tuple(todo))
+
+
+async def _long_cancelled(run_id: str, runs: RunStore) -> RunRecord:
+    """The record of a run whose log is kept no more."""
+    record = await runs.get(run_id)
+    if record is None or record.status != "cancelled":
+        raise _has_ended()
+    return record
+
+
+def _has_ended() -> ConflictError:
+    return ConflictError("The run has ended already.", "Read its answer, or ask again.")
+
+
+async def _was_cancelled(run_id: str, run_log: RunLog) -> bool:
+    written = await run_log.read(run_id)
+    last = next(filter(is_terminal, events_of(written)), None)
+    return isinstance(last, ErrorEvent) and last.type == RunCancelledError.code

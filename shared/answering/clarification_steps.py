@@ -7,7 +7,6 @@ from shared.access.models import UserContext
 from shared.answering.clarification import chosen_doc_ids, question_back, read_answer
 from shared.answering.retrieval import resolve_documents
 from shared.answering.services import AnsweringServices
-from shared.answering.step_results import warning_events
 from shared.answering.steps import AskUser, ResolveDocuments, TakeAnswer
 from shared.evidence.messages import messages_for
 from shared.platform.blobs import BlobStore
@@ -15,7 +14,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
 from shared.retrieval.documents import DocumentSearch
 from shared.runs.event_log import EventLog
-from shared.runs.events import ActionEvent, AnsweredStatus, AskUserEvent, ThoughtEvent
+from shared.runs.events import ActionEvent, AnsweredStatus, AskUserEvent, ThoughtEvent, warning_events
 from shared.runs.models import (
     Choice,
     Clarification,

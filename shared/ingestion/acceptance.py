@@ -1,0 +1,171 @@
+"""The first step of an ingestion: claim the document, look at its blob, and say what there is to do.
+
+Reads no content. `is_duplicate_event` and `check_holder` decide whether there is an ingestion at all.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import PurePosixPath
+
+from shared.documents.figure_store import CAPTION_VERSION
+from shared.documents.ids import document_id, document_of_blob, is_sidecar
+from shared.documents.state import DocumentState, DocumentStore
+from shared.ingestion.claims import CHANGE, IngestTask, is_held, is_quarantined, with_status
+from shared.ingestion.models import Accepted, Closed, IngestStep
+from shared.ingestion.rights import note_newest, read_rights
+from shared.platform.blobs import BlobProperties, BlobStore
+from shared.platform.errors import ConflictError, DependencyError
+from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS
+from shared.platform.settings import Settings
+
+RULES_VERSION = "3"  # of parsing, chunking and naming: a new one makes every document new
+MAX_SMALL_BYTES = 32 * 1024  # some 9,000 tokens: one embedding request, and seconds until all is done
+_SMALL_SUFFIXES = frozenset(
+    {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
+)
+
+HasEnded = Callable[[str], Awaitable[bool]]
+"""Takes the id of an orchestration instance; True when it does nothing any more."""
+
+
+async def accept(task: IngestTask) -> Accepted:
+    """Compare the blob with what the indexes hold.
+
+    Raises:
+        GroundworkError: a service failed.
+    """
+    services, blob_name = task.services, task.step.blob_name
+    await services.ensure_prepared()
+    properties = await task.blobs.properties(DOCUMENTS, blob_name)
+    if properties is None and await task.documents.get(task.doc_id) is None:
+        return Accepted(outcome="nothing")
+    state = await task.take()
+    if state is None:
+        # Now, and not when the holder has ended: a narrower list must not wait for a long ingestion.
+        await note_newest(blob_name, services)
+        return Accepted(outcome="noted")
+    # Looked at under the claim: an event that comes from now on leaves a note.
+    properties = await task.blobs.properties(DOCUMENTS, blob_name)
+    if properties is None:
+        return Accepted(outcome="gone")
+    claimed = state.wanted_rights
+    rights, sidecar_etag = await read_rights(services.settings, task.blobs, properties)
+    content_changed = _is_new(state, properties.etag, services.settings)
+    # Also if the rows are those of other settings: a narrower list holds before they are replaced.
+    rights_changed = state.content_hash != "" and state.rights != rights
+    is_changed = content_changed or rights_changed
+
+    def begun(current: DocumentState) -> DocumentState:
+        # Rights that somebody noted since the claim are newer than those read under it.
+        if current.wanted_rights == claimed:
+            read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+            current = current.model_copy(update=read)
+        current = current.model_copy(update={"wanted_etag": properties.etag})
+        return _restarted(current) if content_changed else current
+
+    if is_changed or state.sidecar_etag != sidecar_etag:
+        state = await task.update(begun)
+    if state.pending:
+        await note_newest(blob_name, services)  # what was read above may be older than the note
+    return Accepted(
+        outcome="changed" if is_changed else "current",
+        content_changed=content_changed,
+        rights_changed=rights_changed,
+        small=content_changed and is_small(blob_name, properties.size_bytes),
+    )
+
+
+def _is_new(state: DocumentState, etag: str, settings: Settings) -> bool:
+    """Whether the blob's content is to be ingested."""
+    has_rows = state.content_hash != "" and state.pipeline == pipeline(settings)
+    is_refused = is_quarantined(state) and state.wanted_etag == etag
+    return (state.blob_etag != etag or not has_rows) and not is_refused
+
+
+def _restarted(state: DocumentState) -> DocumentState:
+    """The state as an ingestion of its content begins: the outcome of the last one is cleared."""
+    return queued(state).model_copy(update={"tried_reason": state.reason or state.tried_reason})
+
+
+async def is_duplicate_event(
+    written: BlobProperties, settings: Settings, blobs: BlobStore, documents: DocumentStore
+) -> bool:
+    """True when nothing is to be done for this version of a document or of its sidecar.
+
+    An upload raises two events besides its own start, and most come when all is done: an orchestration for
+    each would be two thirds of the cost of a short document. When in doubt it is False; the ingestion finds
+    out.
+
+    Raises:
+        GroundworkError: a service failed.
+    """
+    blob_name = document_of_blob(written.name)
+    state = await documents.get(document_id(blob_name))
+    if state is None:
+        # A sidecar of a file that is still to come: the file's own event will have it read.
+        return is_sidecar(written.name) and await blobs.properties(DOCUMENTS, blob_name) is None
+    is_settled = (
+        state.status == "ready"
+        and state.holder is None
+        and not state.pending
+        and not state.rows_outdated
+        and state.rights == state.wanted_rights
+        and state.pipeline == pipeline(settings)
+    )
+    if not is_sidecar(written.name):
+        return is_settled and state.blob_etag == written.etag
+    # An upload whose ingestion has not begun: its own start and event are to come.
+    is_announced = state.status == "queued" and state.holder is None and not state.content_hash
+    return state.sidecar_etag == written.etag and (is_settled or is_held(state) or is_announced)
+
+
+async def check_holder(step: IngestStep, documents: DocumentStore, has_ended: HasEnded) -> Closed:
+    """Free the document if its holder is dead; `again` = nobody works on it, and our event is still open.
+
+    Raises:
+        DependencyError: a change by a person is under way; soon it is not, or its lease has run out.
+    """
+    while True:
+        state = await documents.get(document_id(step.blob_name))
+        if state is None or not state.pending:
+            return Closed(again=False)  # somebody has looked at the blob since we left our note
+        if state.holder is None or state.holder == step.instance_id:
+            return Closed(again=True)
+        if is_held(state):
+            if state.holder.startswith(CHANGE):
+                raise DependencyError("The document is being changed just now.", "It is looked at again.")
+            if not await has_ended(state.holder):
+                return Closed(again=False)
+        try:
+            await documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
+        except ConflictError:
+            continue
+        return Closed(again=True)
+
+
+def pipeline(settings: Settings) -> str:
+    """A hash of everything besides the file that decides its blocks, and of where they are."""
+    parser_services = (settings.ingestion.parser_backend, settings.ingestion.text_recognition)
+    return digest(
+        RULES_VERSION,
+        CAPTION_VERSION,
+        settings.models.embedding,
+        str(settings.models.embedding_dimensions),
+        str(settings.ingestion.max_block_tokens),
+        settings.search.content_index,
+        settings.search.documents_index,
+        *(() if parser_services == ("local", "tesseract") else parser_services),
+    )[:16]
+
+
+def is_small(filename: str, size_bytes: int) -> bool:
+    """Whether a file is a short text, which is ingested in one activity."""
+    return size_bytes <= MAX_SMALL_BYTES and PurePosixPath(filename).suffix.lower() in _SMALL_SUFFIXES
+
+
+def queued(state: DocumentState) -> DocumentState:
+    """The state of a document whose new version is yet to be read."""
+    cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None}
+    if not state.content_hash:
+        cleared["warnings"] = ()  # else they tell of what is in the indexes: it may be the same bytes again
+    return with_status(state.model_copy(update=cleared), "queued")

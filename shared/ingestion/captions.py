@@ -1,0 +1,105 @@
+"""Captions of new figures: by the vision model, or by rule when the model cannot.
+
+A caption is stored with its picture as soon as it is made: a step that runs twice asks the model once.
+"""
+
+import asyncio
+import base64
+from functools import cache, partial
+from pathlib import Path
+
+from shared.documents import figure_store
+from shared.documents.models import Caption, Figure
+from shared.ingestion import copies
+from shared.ingestion.claims import CHANGES, PARSED, IngestTask, with_model_calls
+from shared.ingestion.figures import caption_by_rule
+from shared.ingestion.models import BlockChanges, Captioned, ParsedFile
+from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.prompts import element
+from shared.platform.telemetry import get_logger
+
+MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB of a blob's metadata
+MAX_CONCURRENT_CALLS = 4  # calls of one step; there are four steps at once (unmeasured)
+_PROMPT = Path(__file__).parent / "prompts" / "caption.md"
+_LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1000)
+
+
+async def caption(task: IngestTask) -> Captioned:
+    """Caption the new figures from `step.first` up to `step.end`.
+
+    Raises:
+        DependencyError, RateLimitError: the model is out of reach. On the last attempt the rule takes over.
+    """
+    await task.enter("captioning")
+    parsed = await task.get(PARSED, ParsedFile)
+    changes = await task.get(CHANGES, BlockChanges)
+    first = len(parsed.chunks)
+    new = [parsed.figures[position - first] for position in changes.new if position >= first]
+    figures = new[task.step.first : task.step.end or None]
+    known = await figure_store.captions(task.blobs, task.doc_id)
+    copied = await copies.captions_of(task)
+    open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
+    slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
+
+    async def caption_one(figure: Figure) -> Caption:
+        async with slots:
+            content = await figure_store.picture(task.blobs, task.doc_id, figure.key)
+            made = copied.get(figure.key)
+            if made is None:
+                text = await _by_model(task, figure, content)
+                made = Caption(text=text or caption_by_rule(figure), by_model=bool(text))
+            await figure_store.put_caption(task.blobs, task.doc_id, figure.key, content, made)
+        return made
+
+    replies = await asyncio.gather(*map(caption_one, open_figures), return_exceptions=True)
+    made = [
+        reply
+        for figure, reply in zip(open_figures, replies, strict=True)
+        if isinstance(reply, Caption) and figure.key not in copied
+    ]
+    calls = sum(reply.by_model for reply in made)
+    await task.update(partial(with_model_calls, status="captioning", calls=calls))
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            raise reply
+    return Captioned(figure_count=len(figures), by_rule_count=len(made) - calls)
+
+
+async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
+    """What the model says; empty when it cannot say anything."""
+    prompt = _prompt(figure, content)
+    written = ""
+    try:
+        async for piece in task.services.vision_model.stream(prompt, _LIMITS):
+            written += piece
+    except OutputCutError:
+        pass  # what was written until then is a caption, too
+    except GroundworkError as failed:
+        worth_waiting = failed.retryable and not isinstance(failed, ModelFixableError)
+        if worth_waiting and not task.step.last_attempt:
+            raise
+        get_logger().warning("figure.by_rule", figure=figure.key[:16], error_type=failed.code)
+        return ""
+    return " ".join(written.split())[:MAX_CAPTION_CHARS]
+
+
+def _prompt(figure: Figure, content: bytes) -> Prompt:
+    place = figure.heading_path
+    if figure.page_number is not None:
+        place = f"page {figure.page_number}, {place}" if place else f"page {figure.page_number}"
+    around = f"{figure.label}\n{figure.context}".strip()
+    material = {
+        "label": figure.label,
+        "surrounding_text": around,
+        "words_in_picture": figure.words,
+        "place": place,
+    }
+    user = "\n".join(element(name, text) for name, text in material.items() if text)
+    picture = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    return Prompt(name="caption", system=_system_prompt(), user=user, picture_url=picture)
+
+
+@cache
+def _system_prompt() -> str:
+    return _PROMPT.read_text(encoding="utf-8").strip()

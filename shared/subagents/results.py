@@ -1,0 +1,297 @@
+"""Turns what sub-agents brought into what the main agent writes from. Succeeds whatever a child did.
+
+A child is judged by what it stored, not by how it ended: what stands in the state of one that was cut off at
+the deadline counts; one that stored nothing leaves a warning.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from itertools import zip_longest
+from urllib.parse import quote, urlsplit
+
+from shared.evidence.reader_text import readable
+from shared.platform.concurrency import run_in_background, wait_briefly
+from shared.platform.prompts import element
+from shared.platform.tokens import CHARS_PER_TOKEN
+from shared.retrieval.models import Hit
+from shared.runs.models import ChildStatus, SubagentView
+from shared.runs.working_memory import Evidence, WorkingMemory
+from shared.subagents.artifacts import Child, children_of, find_delegation
+from shared.subagents.control import settle
+from shared.subagents.messages import SubagentWords, subagent_words, warning_of
+from shared.subagents.metrics import note_ends
+from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
+from shared.subagents.services import SubagentServices
+from shared.subagents.views import end_of, final_status, states_of, view_of
+
+_MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
+_MOST_CHARS = 4_000
+_MOST_OPEN = 8
+_MOST_WEB = 8  # statements of the web: the section stays shorter than an answer
+_MOST_LINKS = 3  # of one statement
+_MOST_NOTES = 3
+_MOST_URL_CHARS = 2_000
+_URL_SIGNS = "/:?&=#%@+,;!~$-._"  # others are written as %XX: none of these ends a Markdown link
+_FEWEST_OF_EACH = 2  # passages of each document that the question is about, as far as there are any
+_SEVERAL = 2
+_MOST_QUOTE_CHARS = 400  # of one that may be shown whole: a long sentence, or the row of a table
+_EVIDENCE_SHARE = 0.6  # of the main agent's tokens; the rest: findings, rules, answer; unmeasured
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much an answer is written from: passages, and tokens of their text."""
+
+    passages: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the answer is written from after a delegation.
+
+    Attributes:
+        evidence: the main agent's and the sub-agents', what findings prove first.
+        findings: `<findings>` for the answer prompt; empty = nobody found anything.
+        proofs: of each document of a question about several, as far as a finding proves anything of it.
+        views: the sub-agents as people see them.
+        warnings: in words of the question's language: what did not go as it should.
+        web: Markdown for the end of the answer: what the web says, with links, marked as from outside the
+            documents; empty = nothing.
+    """
+
+    evidence: Evidence
+    findings: str = ""
+    proofs: tuple[FoundProof, ...] = ()
+    views: tuple[SubagentView, ...] = ()
+    warnings: tuple[str, ...] = ()
+    web: str = ""
+
+
+async def collect(
+    memory: WorkingMemory, delegation_step: int, evidence: Evidence, services: SubagentServices
+) -> Collected:
+    """Merge what the children of a step stored into the evidence, and give their slots back.
+
+    Args:
+        evidence: the main agent's own.
+    """
+    delegation = await find_delegation(services.blobs, memory.run_id, delegation_step)
+    if delegation is None:
+        return Collected(evidence)
+    children = await children_of(services.blobs, [delegation])
+    words = subagent_words((await memory.request()).question)
+    now = datetime.now(UTC)
+    ended = [(child, final_status(child, now)) for child in children]
+    settling = run_in_background(
+        settle(
+            services.settings, services.subagent_control, [end_of(child, status) for child, status in ended]
+        )
+    )
+    await wait_briefly(settling, run_in_background(note_ends(services.subagent_metrics, delegation, ended)))
+    states = states_of(children)
+    targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
+    is_listing = bool(evidence.records) and not evidence.hits
+    return Collected(
+        evidence=merge_evidence(evidence, states, targets, _bounds(evidence, services)),
+        findings="" if is_listing else findings_xml(states),
+        proofs=() if is_listing else proofs_of_each(states, targets),
+        views=tuple(view_of(delegation, child, words, status) for child, status in ended),
+        warnings=_warnings(delegation, ended, words),
+        web=web_section(states, words),
+    )
+
+
+def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
+    """Never less than the main agent found by itself."""
+    settings = services.settings
+    return Bounds(
+        passages=max(2 * settings.answering.answer_blocks, len(own.hits)),
+        tokens=max(int(settings.subagents.reserve_tokens * _EVIDENCE_SHARE), tokens_of(own.hits)),
+    )
+
+
+def _warnings(
+    delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]], words: SubagentWords
+) -> tuple[str, ...]:
+    told = [_warning(child, status, words) for child, status in ended]
+    if not any(_has_brought(child) for child, _ in ended):
+        told.append(words.fallbacks[delegation.decided.fallback_plan])
+    return tuple(warning for warning in told if warning)
+
+
+def _warning(child: Child, status: ChildStatus, words: SubagentWords) -> str:
+    state = child.state
+    profile = state.profile if state else child.task.profile
+    codes = state.warnings if state else ()
+    return warning_of(words, profile, status, codes, found=_has_brought(child))
+
+
+def _has_brought(child: Child) -> bool:
+    return child.state is not None and bool(child.state.findings or child.state.hits)
+
+
+def merge_evidence(
+    own: Evidence, states: Sequence[SubagentState], targets: Sequence[str], bounds: Bounds
+) -> Evidence:
+    """What the answer is written from. A listing, which has no passages, stays what it is."""
+    if own.records and not own.hits:
+        return own
+    proved = list(_in_turns(_proved(states)))
+    found = list(_in_turns(hit for state in states for hit in state.hits))
+    candidates = _each_once((*proved, *own.hits, *found))
+    chosen = _within(_targets_first(candidates, targets), bounds)
+    kept = {hit.block_id for hit in chosen}
+    # The prompt is read from its beginning: there stand the proofs, whatever had to be chosen for balance.
+    ordered = [hit for hit in candidates if hit.block_id in kept]
+    occurring = {hit.doc_id for hit in ordered}
+    records = {record.doc_id: record for state in states for record in state.records}
+    records |= {record.doc_id: record for record in own.records}
+    return own.model_copy(
+        update={
+            "hits": tuple(ordered),
+            "records": tuple(record for record in records.values() if record.doc_id in occurring),
+        }
+    )
+
+
+def proofs_of_each(states: Sequence[SubagentState], targets: Sequence[str]) -> tuple[FoundProof, ...]:
+    """The first short proof out of each document, where the question is about several; in their order."""
+    if len(targets) < _SEVERAL:
+        return ()
+    first: dict[str, FoundProof] = {}
+    for proof in (proof for state in states for finding in state.findings for proof in finding.proofs):
+        if len(proof.quote) <= _MOST_QUOTE_CHARS:
+            first.setdefault(proof.doc_id, proof)
+    return tuple(first[target] for target in targets if target in first)
+
+
+def tokens_of(hits: Iterable[Hit]) -> int:
+    """About how many tokens the text of some passages has."""
+    return int(sum(len(hit.content or hit.image_caption or "") for hit in hits) / CHARS_PER_TOKEN)
+
+
+def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
+    """The passages that hold a proof of a finding, in the order of the findings."""
+    known = {hit.block_id: hit for state in states for hit in state.hits}
+    for state in states:
+        for finding in state.findings:
+            for proof in finding.proofs:
+                if proof.block_id in known:
+                    yield known[proof.block_id]
+
+
+def _each_once(hits: Iterable[Hit]) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.block_id, hit)
+    return list(first.values())
+
+
+def _in_turns(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """One of each document after the other, each once."""
+    by_document: dict[str, dict[str, Hit]] = {}
+    for hit in hits:
+        by_document.setdefault(hit.doc_id, {}).setdefault(hit.block_id, hit)
+    for together in zip_longest(*(found.values() for found in by_document.values())):
+        yield from (hit for hit in together if hit is not None)
+
+
+def _targets_first(candidates: Sequence[Hit], targets: Sequence[str]) -> Iterator[Hit]:
+    """The best few of each document that the question is about, then all in their order."""
+    of_each = [[hit for hit in candidates if hit.doc_id == target][:_FEWEST_OF_EACH] for target in targets]
+    for together in zip_longest(*of_each):
+        yield from (hit for hit in together if hit is not None)
+    yield from candidates
+
+
+def _within(hits: Iterable[Hit], bounds: Bounds) -> list[Hit]:
+    """As many as fit; one that is too long for what is left makes room for shorter ones behind it."""
+    chosen: dict[str, Hit] = {}
+    tokens = 0
+    for hit in hits:
+        more = tokens_of([hit])
+        if hit.block_id in chosen or len(chosen) >= bounds.passages:
+            continue
+        if chosen and tokens + more > bounds.tokens:
+            continue
+        chosen[hit.block_id] = hit
+        tokens += more
+    return list(chosen.values())
+
+
+def findings_xml(states: Sequence[SubagentState]) -> str:
+    """`<findings>` with statements, proved ones first, and what stayed open; empty when there are none."""
+    findings = [finding for state in states for finding in state.findings if finding.kind != "web"]
+    findings.sort(key=lambda finding: not finding.proofs)
+    parts = list(_fitting(map(_finding, findings[:_MOST_FINDINGS])))
+    if not parts:
+        return ""
+    left_open = [text for state in states if not _is_web(state) for text in state.uncertainty]
+    parts += [element("open", text) for text in dict.fromkeys(left_open[:_MOST_OPEN])]
+    return "<findings>\n" + "\n".join(parts) + "\n</findings>"
+
+
+def web_section(states: Sequence[SubagentState], words: SubagentWords) -> str:
+    """Markdown of what the web says; empty when nothing was found there that has a page to show."""
+    findings = [finding for state in states for finding in state.findings if finding.kind == "web"]
+    lines = [line for finding in findings[:_MOST_WEB] if (line := _web_line(finding, words))]
+    if not lines:
+        return ""
+    notes = [text for state in states if _is_web(state) for text in state.uncertainty]
+    lines += [f"- {text}" for note in notes[:_MOST_NOTES] if (text := _one_line(note))]
+    return f"**{words.web_heading}**\n\n" + "\n".join(lines)
+
+
+def _is_web(state: SubagentState) -> bool:
+    return state.profile == "web_verifier"
+
+
+def _fitting(parts: Iterator[str]) -> Iterator[str]:
+    chars = 0
+    for part in parts:
+        chars += len(part)
+        if chars > _MOST_CHARS:
+            return
+        yield part
+
+
+def _finding(finding: Finding) -> str:
+    values = {"kind": finding.kind, "about": finding.dimension}
+    if finding.confidence is not None:
+        values["confidence"] = f"{finding.confidence:.2f}"
+    attributes = "".join(f' {name}="{escape(value)}"' for name, value in values.items() if value)
+    proofs = "".join(
+        f'<proof doc_id="{escape(proof.doc_id)}">{escape(proof.quote, quote=False)}</proof>'
+        for proof in finding.proofs
+    )
+    return f"<finding{attributes}>{element('statement', finding.text)}{proofs}</finding>"
+
+
+def _web_line(finding: Finding, words: SubagentWords) -> str:
+    links = dict(link for proof in finding.proofs if (link := _link(proof)) is not None)
+    text = _one_line(finding.text)
+    if not text or not links:
+        return ""
+    single = f"; {words.one_source}" if len(links) == 1 else ""
+    return f"- {text} ({', '.join(list(links.values())[:_MOST_LINKS])}{single})"
+
+
+def _link(proof: FoundProof) -> tuple[str, str] | None:
+    """The host with a link to the page; None for an address that nobody should be led to."""
+    try:
+        parts = urlsplit(proof.url)
+        host = parts.hostname or ""
+    except ValueError:
+        return None
+    is_plain = parts.scheme in ("http", "https") and "@" not in parts.netloc
+    if not is_plain or not host.isascii() or "." not in host or len(proof.url) > _MOST_URL_CHARS:
+        return None
+    return host, f"[{host}]({quote(proof.url, safe=_URL_SIGNS)})"
+
+
+def _one_line(text: str) -> str:
+    """A model's words as part of a line of ours; a code span in them could take in what follows."""
+    return readable(" ".join(text.replace("`", "'").split()))
