@@ -41,7 +41,7 @@ def connect_search(server: SearchServer, connect: Connect) -> Connections:
 
 @pytest.fixture
 def to_storage(azurite: AzuriteServer, connect: Connect) -> Connections:
-    return connect(documents_storage=azurite.connection_string)
+    return connect(DocumentsStorage=azurite.connection_string)
 
 
 @pytest.fixture

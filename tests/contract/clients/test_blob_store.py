@@ -144,7 +144,7 @@ async def test_a_wrong_account_key_names_the_setting_and_shows_nothing_of_it(
 ) -> None:
     wrong = azurite.connection_string.replace("AccountKey=Eby8", "AccountKey=AAAA")
     with pytest.raises(AuthenticationError) as refused:
-        await AzureBlobStore(connect(documents_storage=wrong).blobs).read("documents", "a.txt")
+        await AzureBlobStore(connect(DocumentsStorage=wrong).blobs).read("documents", "a.txt")
     assert "DocumentsStorage" in refused.value.hints[0]
     assert "AAAA" not in str(refused.value) + "".join(refused.value.hints)
 
@@ -154,5 +154,5 @@ async def test_storage_out_of_reach_names_the_setting(azurite: AzuriteServer, co
     blob_port = f"http://127.0.0.1:{azurite.blob_port}"
     nowhere = azurite.connection_string.replace(blob_port, NOWHERE)
     with pytest.raises(DependencyError) as unreachable:
-        await AzureBlobStore(connect(documents_storage=nowhere).blobs).read("documents", "a.txt")
+        await AzureBlobStore(connect(DocumentsStorage=nowhere).blobs).read("documents", "a.txt")
     assert "DocumentsStorage" in unreachable.value.hints[0]

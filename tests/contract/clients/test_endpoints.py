@@ -66,8 +66,9 @@ async def make(model_server: ModelServer) -> Any:
     opened = []
 
     def made(name: str, knobs: str = "", **changes: Any) -> Made:
+        token = changes.pop("token", MODEL_TOKEN)
         settings = fake_settings(**shape(name, model_server, **changes))
-        connection = connect_model(settings, StaticCredentials(changes.pop("token", MODEL_TOKEN)))
+        connection = connect_model(settings, StaticCredentials(token))
         opened.append(connection)
         suffix = f"@{knobs}" if knobs else ""
         memory = FeatureMemory(settings.models.known_features)

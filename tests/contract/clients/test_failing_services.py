@@ -39,7 +39,7 @@ EVENTS = [TokenEvent(text="a")]
 def storage(server: ScriptedServer, connect: Connect) -> Connections:
     endpoints = f"BlobEndpoint={server.endpoint}/acc;TableEndpoint={server.endpoint}/acc;"
     endpoints += f"QueueEndpoint={server.endpoint}/acc;"
-    return connect(documents_storage=f"AccountName=acc;AccountKey=a2V5;{endpoints}")
+    return connect(DocumentsStorage=f"AccountName=acc;AccountKey=a2V5;{endpoints}")
 
 
 def index(server: ScriptedServer, connect: Connect, timeout_s: float = 20) -> AzureSearchIndex:

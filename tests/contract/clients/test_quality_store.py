@@ -106,6 +106,6 @@ async def test_what_a_later_version_wrote_is_passed_over(table: Table) -> None:
 @pytest.mark.contract
 async def test_a_storage_that_is_away_is_said_to_be(connect: Connect) -> None:
     away = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aaaa;TableEndpoint={NOWHERE}/a"
-    store = TableQualityStore(Table(connect(documents_storage=away).tables, "quality", timeout_s=1))
+    store = TableQualityStore(Table(connect(DocumentsStorage=away).tables, "quality", timeout_s=1))
     with pytest.raises(DependencyError):
         await store.add(answer())

@@ -67,5 +67,5 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
 async def test_queues_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
     nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.queue_port}", NOWHERE)
     with pytest.raises(DependencyError) as unreachable:
-        await AzurePoisonQueues(connect(documents_storage=nowhere).queues).peek()
+        await AzurePoisonQueues(connect(DocumentsStorage=nowhere).queues).peek()
     assert "DocumentsStorage" in unreachable.value.hints[0]

@@ -128,7 +128,7 @@ def instances(azurite: AzuriteServer, connect: Connect) -> list[Services]:
     names = table_name("limits"), table_name("claims")
     made: list[Services] = []
     for _ in range(3):
-        to = connect(documents_storage=azurite.connection_string)
+        to = connect(DocumentsStorage=azurite.connection_string)
         made.append(
             fake_services(
                 settings=fake_settings(rate_limit_per_minute=20, max_concurrent_runs=4),

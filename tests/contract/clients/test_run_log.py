@@ -20,7 +20,7 @@ async def log(request: pytest.FixtureRequest, connect: Connect) -> RunLog:
     made: RunLog = InMemoryRunLog()
     if request.param == "azurite":
         azurite: AzuriteServer = request.getfixturevalue("azurite")
-        connections = connect(documents_storage=azurite.connection_string)
+        connections = connect(DocumentsStorage=azurite.connection_string)
         container = unique_name("run-log")
         await AzureBlobStore(connections.blobs).ensure_containers([container])
         made = BlobRunLog(connections.blobs, container)
@@ -104,7 +104,7 @@ async def test_a_deleted_log_is_gone_and_deleting_it_again_is_no_error(log: RunL
 
 @pytest.fixture
 async def blob_log(azurite: AzuriteServer, connect: Connect) -> BlobRunLog:
-    connections = connect(documents_storage=azurite.connection_string)
+    connections = connect(DocumentsStorage=azurite.connection_string)
     container = unique_name("run-log")
     await AzureBlobStore(connections.blobs).ensure_containers([container])
     return BlobRunLog(connections.blobs, container)

@@ -183,7 +183,7 @@ async def test_without_a_table_there_are_no_documents(documents: DocumentStore) 
 @pytest.mark.contract
 async def test_tables_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
     nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.table_port}", NOWHERE)
-    store = TableRunStore(Table(connect(documents_storage=nowhere).tables, "runs"))
+    store = TableRunStore(Table(connect(DocumentsStorage=nowhere).tables, "runs"))
     with pytest.raises(DependencyError) as unreachable:
         await store.get("r1")
     assert "DocumentsStorage" in unreachable.value.hints[0]

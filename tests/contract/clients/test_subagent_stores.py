@@ -177,7 +177,7 @@ class Instances:
             fake_services(
                 settings=self.settings,
                 subagent_control=TableControlStore(
-                    Table(connect(documents_storage=azurite.connection_string).tables, name)
+                    Table(connect(DocumentsStorage=azurite.connection_string).tables, name)
                 ),
             )
             for _ in range(count)
@@ -267,7 +267,7 @@ async def test_of_instances_that_race_exactly_one_tries_a_paused_circuit(
 @pytest.mark.contract
 async def test_storage_that_is_away_is_an_error_of_ours_and_costs_no_answer(connect: Connect) -> None:
     away = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aaaa;TableEndpoint={NOWHERE}/a"
-    table = Table(connect(documents_storage=away).tables, "control", timeout_s=1)
+    table = Table(connect(DocumentsStorage=away).tables, "control", timeout_s=1)
     services = fake_services(subagent_control=TableControlStore(table))
     now = datetime.now(UTC)
     with pytest.raises(DependencyError):

@@ -195,7 +195,7 @@ async def test_tables_of_another_account_are_reached_by_their_own_endpoint_and_k
 ) -> None:
     parts = dict(part.split("=", 1) for part in azurite.connection_string.strip(";").split(";"))
     settings = {"tables_endpoint": parts["TableEndpoint"], "tables_key": parts["AccountKey"]}
-    elsewhere = connect(documents_storage="UseDevelopmentStorage=true", **settings)
+    elsewhere = connect(DocumentsStorage="UseDevelopmentStorage=true", **settings)
     store = TableThreadStore(Table(elsewhere.tables, table_name("threads")))
     await store.ensure_table()
     await store.create(thread())

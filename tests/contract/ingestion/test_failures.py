@@ -68,7 +68,7 @@ async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(s
         b"A sentence that takes its time. " * 60_000
     )  # a warm worker answers to a short text before the timer
     patient = services.settings
-    hasty = patient.model_copy(update={"parse_timeout_s": 1e-6, "ocr_timeout_s": 0})
+    hasty = patient.changed(parse_timeout_s=1e-6, ocr_timeout_s=0)
     object.__setattr__(services, "settings", hasty)
     for occasion in ("one", "two", "three"):
         await drop(services, name, long)  # each time a new version with the same bytes

@@ -56,7 +56,7 @@ async def use(call):
         return failed.code
 
 async def main(settings):
-    services = build_services(Settings(**settings))
+    services = build_services(Settings.of(settings))
     limits = CallLimits(timeout_s=60, max_retries=0)  # within it the SDK is imported
     prompt = Prompt(name="answer", system="s", user="u")
     calls = [
@@ -91,7 +91,7 @@ class Watch(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Watch())
 
 async def main(settings):
-    to = Connections(Settings(**settings))
+    to = Connections(Settings.of(settings))
     for connection in (to.model, to.blobs, to.tables, to.search_admin, to.search_index("a")):
         await connection.opened()
     await to.close()
@@ -289,6 +289,8 @@ async def test_a_broken_connection_string_is_named_and_not_shown() -> None:
 
 
 async def test_a_missing_storage_address_is_named() -> None:
-    settings = fake_settings().model_copy(update={"DocumentsStorage": None})
+    settings = fake_settings()
+    storage = settings.storage.model_copy(update={"connection_string": None})
+    settings = settings.model_copy(update={"storage": storage})
     with pytest.raises(ConfigurationError, match="DocumentsStorage__blobServiceUri"):
         Connections(settings).blobs.client()
