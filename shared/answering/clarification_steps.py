@@ -1,4 +1,4 @@
-"""asking."""
+"""Clarification steps: whether to ask back, the question, and its answer."""
 
 from datetime import UTC, datetime, timedelta
 

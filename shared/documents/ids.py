@@ -1,4 +1,4 @@
-"""ids."""
+"""Ids of documents, blocks and ingestion instances, and ranges of ids. Pure: equal input, equal id."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""requests."""
+"""What people send to upload a document, correct its metadata or change who may read it."""
 
 from datetime import datetime
 from typing import Annotated

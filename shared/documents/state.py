@@ -1,4 +1,4 @@
-"""state."""
+"""A document's state: how far its ingestion is and who may read it; and the store of states."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations

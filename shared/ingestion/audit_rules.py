@@ -1,4 +1,4 @@
-"""audit_rules."""
+"""Whether the file, state and rows of one document agree. Pure; names one difference."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""models."""
+"""A run: its request, record, answer, clarifications and feedback."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self

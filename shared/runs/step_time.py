@@ -1,4 +1,4 @@
-"""step_time."""
+"""A run's remaining time as its steps see it: timeouts of the settings, cut to what is left."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""working_memory."""
+"""Working memory of one run in the `work` container: one JSON blob per step and kind of result."""
 
 from collections import OrderedDict
 from datetime import datetime

@@ -120,7 +120,7 @@ class StepSearches:
             return Evidence(unfinished=True, warnings=(warning,))
         raise CallTimeoutError(
             f"The search did not finish within {limit_s:.3g} s, tried twice.",
-            "Ask again; if it goes on, check the search service's load, or raise GATHER_TIMEOUT_S.",
+            "Ask again; if it goes on, check the search service's load, or raise RETRIEVAL_TIMEOUT_S.",
         )
 
     def _limits(self) -> CallLimits:
