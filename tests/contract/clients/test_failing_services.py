@@ -95,7 +95,7 @@ async def test_an_answer_that_is_no_search_result_is_a_dependencys_fault(connect
 async def test_an_append_waits_while_the_account_is_busy(connect: Connect) -> None:
     async with ScriptedServer(BUSY, APPENDED) as server:
         end = await BlobRunLog(storage(server, connect).blobs).append("r1", EVENTS)
-        assert end == 100 + len(EVENTS[0].model_dump_json()) + 1
+        assert end == 100 + len(EVENTS[0].to_line()) + 1
         assert len(server.requests) == 2
 
 
